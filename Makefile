@@ -1,0 +1,42 @@
+# Everything runs inside .venv, which the first target to need it sets up: Python 3.11+ and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test lint format bench constraints clean
+
+run: $(READY)  ## show both theorems of the paper: tables and pictures
+	@mkdir -p out
+	@$(BIN)/anchorhead paper single-head --anchors 8:512 --plot out/single-head.png
+	@$(BIN)/anchorhead paper multi-head --heads 1:32 --plot out/multi-head.png
+	@$(BIN)/anchorhead paper heatmap --plot out/heatmap.png
+
+test: $(READY)  ## the whole suite
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)  ## style, types and the order of the rooms
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## speed and memory as ratios against named alternatives
+	$(BIN)/python -m benchmarks
+
+constraints: $(READY)  ## pin the versions of our own runs anew
+	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+		--extra dev pyproject.toml -o constraints.txt
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,90 @@
+"""The domain of a network: a box of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from anchorhead.errors import AnchorheadError
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """All arrays `x` with `low <= x <= high`, entry by entry.
+
+    `low` and `high` are numbers, or arrays that broadcast against an input: (features,) or (tokens, features).
+    """
+
+    low: Float[np.ndarray, "..."]
+    high: Float[np.ndarray, "..."]
+
+    @classmethod
+    def of(cls, on: Box | Sequence[Any]) -> Box:
+        """A box from what a user writes: `(-10, 10)`, or a pair of arrays with the ends of each feature."""
+        if isinstance(on, Box):
+            return on
+        try:
+            low, high = (np.array(end, dtype=np.float64) for end in on)
+            low, high = np.broadcast_arrays(low, high)
+        except (TypeError, ValueError) as error:
+            raise AnchorheadError(
+                f"on={on!r} is not a box: give the lower and the upper end, as in on=(-10, 10), "
+                "or a pair of arrays with the ends of each feature"
+            ) from error
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise AnchorheadError(f"on={on!r} has an end that is not finite: a certificate needs a bounded box")
+        if (low > high).any():
+            raise AnchorheadError(f"on={on!r} has a lower end above its upper end: give (lower, upper)")
+        return cls(_frozen(low), _frozen(high))
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> Box:
+        """The same box with ends of the given shape."""
+        try:
+            return Box(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
+        except ValueError as error:
+            raise AnchorheadError(
+                f"the box has ends of shape {self.low.shape}, which do not fit inputs of shape {shape}: "
+                "give two numbers, or an end for each feature"
+            ) from error
+
+    @property
+    def magnitude(self) -> Float[np.ndarray, "..."]:
+        """The largest |x| in the box, entry by entry."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    def contains(self, x: np.ndarray) -> Bool[np.ndarray, "..."]:
+        """Which entries of x lie inside, ends included."""
+        return (x >= self.low) & (x <= self.high)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"low": self.low.tolist(), "high": self.high.tolist()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Box:
+        return cls.of((data["low"], data["high"]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Box)
+            and np.array_equal(self.low, other.low)
+            and np.array_equal(self.high, other.high)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.low.tobytes(), self.high.tobytes()))
+
+    def __str__(self) -> str:
+        lows, highs = np.unique(self.low), np.unique(self.high)
+        if len(lows) == 1 and len(highs) == 1:
+            return f"[{lows[0]:g}, {highs[0]:g}]"
+        return f"a box of shape {self.low.shape} within [{lows[0]:g}, {highs[-1]:g}]"
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
