@@ -1,0 +1,218 @@
+"""From truncated linear functions to a network with its certificate: the face of the two head theorems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from anchorhead.certificate import Certificate, round_up
+from anchorhead.constructions import multi_head, single_head
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network, Outside
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.ramp import Lattice, prove_ramp
+from anchorhead.targets.ramp import TruncatedLinear
+
+MARGIN = 0.1
+"""Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
+MOST_ANCHORS = 1_000_000
+SHARPEST = 4096.0
+
+
+def truncated_linear(
+    w: Any,
+    t: Any,
+    low: float,
+    high: float,
+    *,
+    anchors: int | None = None,
+    heads: int | None = None,
+    on: Any = (-10, 10),
+    sharpness: float | None = None,
+    outputs: Any = None,
+    dtype: Any = None,
+    outside: Outside = "warn",
+) -> Network:
+    """An attention layer whose token i computes min(max(w_i . x_i + t_i, low), high), with its certificate.
+
+    w (tokens, inputs), t (tokens,): the linear functions, one a token
+    anchors    the single-head theorem with so many anchors; by default as many as tokens
+    heads      the multi-head theorem with so many heads instead: the tokens' positions are the anchors
+    on         the box of inputs that the certificate covers
+    sharpness  the paper's beta; by default the one with the smallest proven bound
+    outputs    the paper's map G: the output feature of each anchor (of each of the (tokens - 2) heads cells), as a list
+               or as a function of the anchor's number; by default one output
+    dtype      float32 or float64; by default that of w
+    outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
+    """
+    w, t, kind = _linear_functions(w, t, dtype)
+    low, high = _range(low, high)
+    box = Box.of(on)
+    box.broadcast_to(w.shape)
+    count, margin_name = _count(w.shape[0], anchors, heads)
+    features = _output_features(outputs, count)
+    margin = MARGIN if len(np.unique(features)) > 1 else 0.0
+    theorem = multi_head if heads is not None else single_head
+    scale = theorem.lattice(low, high, count, margin)
+    target = TruncatedLinear(w, t, low, high, *theorem.switches(low, high, features))
+    _check_resolution(scale, kind)
+
+    def build(c: float) -> Network:
+        if heads is not None:
+            return multi_head.network(target, scale, features, heads, c, kind)
+        return single_head.network(target, scale, features, c, kind)
+
+    model = require_model(kind)
+    c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
+    network = build(c)
+    bound = prove_ramp(network, target, box, scale)
+    if not np.isfinite(bound.total):
+        raise AnchorheadError(f"no finite bound can be proven in {kind} for {count} {margin_name}: use fewer, or float64")
+    theirs = (high - low) / count
+    name = f"the {'multi' if heads is not None else 'single'}-head theorem's (b - a)/{margin_name}, without its softmax term"
+    radius = margin * scale.spacing
+    certificate = Certificate(
+        kind="proven",
+        bound=round_up(bound.total),
+        norm="sup",
+        on=box,
+        dtype=kind,
+        arithmetic=str(model),
+        terms=bound.terms(),
+        method=f"anchors {scale.spacing:.4g} apart, c = {c:g} (beta = {c / scale.spacing**2:.4g}); second-order cells "
+        "between all crossings, rounding bounded anchor by anchor",
+        target=str(target),
+        reference={name: theirs},
+        excluded=tuple((float(s) - radius, float(s) + radius) for s in target.switches),
+    )
+    return network.with_(target=target.record(), certificate=certificate, outside=outside)
+
+
+def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, scale: Lattice) -> float:
+    """The c with the smallest bound, by a search over a ladder that narrows; of 8 bits, so that keys are exact."""
+
+    def bound(c: float) -> float:
+        return prove_ramp(build(c), target, box, scale, sample=True).total
+
+    ladder = np.geomspace(0.5, SHARPEST if scale.margin else 64.0, 14)
+    known = {float(c): bound(float(c)) for c in ladder}
+    for _ in range(4):
+        tried = sorted(known)
+        best = min(tried, key=lambda c: known[c])
+        place = tried.index(best)
+        for other in tried[max(place - 1, 0) : place] + tried[place + 1 : place + 2]:
+            between = float(np.sqrt(best * other))
+            known[between] = bound(between)
+    return _few_bits(min(known, key=lambda c: known[c]))
+
+
+def _few_bits(c: float, bits: int = 8) -> float:
+    mantissa, exponent = np.frexp(c)
+    return float(np.ldexp(np.round(mantissa * 2**bits) / 2**bits, exponent))
+
+
+def _given_sharpness(beta: float, scale: Lattice, kind: str) -> float:
+    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not np.isfinite(beta) or beta <= 0:
+        raise AnchorheadError(f"sharpness={beta!r}: the paper's beta, a number above 0, or None to have it chosen")
+    return float(np.dtype(kind).type(float(beta) * scale.spacing**2))
+
+
+def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, str]:
+    kind = dtype_name(dtype, w)
+    arrays = []
+    for name, given, dims in (("w", w, 2), ("t", t, 1)):
+        array = given.detach().cpu() if isinstance(given, torch.Tensor) else given
+        try:
+            array = np.asarray(array, dtype=np.float64)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise AnchorheadError(f"{name} is {type(given).__name__}: give an array of numbers") from error
+        if array.ndim != dims:
+            needed = "(tokens, inputs)" if dims == 2 else "(tokens,)"
+            raise AnchorheadError(f"{name} has shape {array.shape}: needed is {needed}")
+        if not np.isfinite(array).all():
+            place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise AnchorheadError(f"{name} has the entry {array[place]} at {place}: all must be finite")
+        arrays.append(array)
+    w, t = arrays
+    if len(w) != len(t) or not w.size:
+        raise AnchorheadError(f"w has shape {w.shape} and t {t.shape}: needed are (tokens, inputs) and (tokens,)")
+    return w, t, kind
+
+
+def dtype_name(dtype: Any, like: Any = None) -> str:
+    """ "float32" or "float64" from a text, a torch or a numpy type; by default that of `like`, else float64."""
+    if dtype is None:
+        given = str(getattr(like, "dtype", "float64")).removeprefix("torch.")
+        dtype = given if given in ("float32", "bfloat16", "float16", "half") else "float64"
+    name = str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype
+    if name in ("bfloat16", "float16", "half") or name in (np.float16,):
+        raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
+    try:
+        name = np.dtype(name).name
+    except TypeError as error:
+        raise AnchorheadError(f"dtype={dtype!r} is no dtype: float32 or float64") from error
+    if name not in ("float32", "float64"):
+        raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
+    return name
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    for name, end in (("low", low), ("high", high)):
+        if isinstance(end, bool) or not isinstance(end, int | float | np.number) or not np.isfinite(end):
+            raise AnchorheadError(f"{name}={end!r}: a finite number")
+    if not low < high:
+        raise AnchorheadError(f"low={low} and high={high}: low must be below high")
+    return float(low), float(high)
+
+
+def _count(tokens: int, anchors: int | None, heads: int | None) -> tuple[int, str]:
+    """How many anchors (or cells) share the range, and what the paper calls that number."""
+    if heads is None:
+        count = tokens if anchors is None else anchors
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MOST_ANCHORS:
+            origin = "as many as there are tokens" if anchors is None else "given"
+            raise AnchorheadError(f"{count!r} anchors ({origin}): a whole number from 2 to {MOST_ANCHORS:,}; set anchors=")
+        return int(count), "p"
+    if anchors is not None:
+        raise AnchorheadError(
+            f"anchors={anchors} and heads={heads}: in the multi-head theorem the tokens' positions are the anchors; "
+            "give one of the two"
+        )
+    if isinstance(heads, bool) or not isinstance(heads, int | np.integer) or heads < 1:
+        raise AnchorheadError(f"heads={heads!r}: a whole number of at least 1")
+    if tokens < 3:
+        raise AnchorheadError(f"{tokens} tokens: the multi-head theorem needs at least 3, for two are only ends")
+    cells = (tokens - 2) * int(heads)
+    if cells > MOST_ANCHORS:
+        raise AnchorheadError(f"{tokens} tokens and {heads} heads make {cells:,} cells: at most {MOST_ANCHORS:,}")
+    return cells, "((n - 2) H)"
+
+
+def _output_features(outputs: Any, count: int) -> np.ndarray:
+    if outputs is None:
+        return np.zeros(count, int)
+    try:
+        features = np.array([outputs(k) for k in range(count)] if callable(outputs) else outputs)
+    except (TypeError, ValueError) as error:
+        raise AnchorheadError(f"outputs={outputs!r}: a list of output features, one an anchor, or a function") from error
+    if features.shape != (count,) or features.dtype.kind not in "iu" or features.min() < 0:
+        raise AnchorheadError(
+            f"outputs of shape {features.shape} and dtype {features.dtype}: needed is a whole number of 0 or more for "
+            f"each of the {count} anchors"
+        )
+    if features.max() >= count:
+        raise AnchorheadError(f"outputs names feature {features.max()}, but {count} anchors reach at most {count} features")
+    return features.astype(int)
+
+
+def _check_resolution(scale: Lattice, kind: str) -> None:
+    resolution = np.finfo(kind).eps * max(abs(scale.middle), scale.spacing)
+    if not scale.spacing > 4 * resolution:
+        raise AnchorheadError(
+            f"anchors {scale.spacing:.3g} apart around {scale.middle:g} are closer than {kind} can tell apart: use fewer "
+            "anchors, a wider range or float64"
+        )

@@ -1,0 +1,74 @@
+"""The keys of one softmax as free numbers: the logarithms of the slope steps, and the crossings.
+
+With steps d_j = exp(l_j) and crossings m_j of neighbours j-1 and j, on the normalised domain x in [-1, 1]:
+
+    z_k(x) = sum_{j<=k} d_j (x - m_j),   z_0 = 0,   w = softmax z,   r = sum_k w_k v_k
+    dr/dl_j = C_j d_j (x - m_j),   dr/dm_j = -C_j d_j,   C_j = sum_{k>=j} w_k (v_k - r)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """p - 1 log steps and p - 1 crossings."""
+
+    logs: Float[np.ndarray, "p-1"]
+    crossings: Float[np.ndarray, "p-1"]
+
+    @classmethod
+    def of_vector(cls, theta: Float[np.ndarray, "2p-2"]) -> Keys:
+        half = len(theta) // 2
+        return cls(theta[:half], theta[half:])
+
+    @classmethod
+    def of_weights(cls, slopes: Float[np.ndarray, "p"], offsets: Float[np.ndarray, "p"]) -> Keys:
+        steps = np.diff(slopes)
+        return cls(np.log(steps), -np.diff(offsets) / steps)
+
+    @classmethod
+    def of_anchors(cls, anchors: Float[np.ndarray, "p"], c: float) -> Keys:
+        """Neighbours cross at their midpoint, with the slope step 2c / distance."""
+        return cls(np.log(2 * c / np.diff(anchors)), (anchors[1:] + anchors[:-1]) / 2)
+
+    @property
+    def vector(self) -> Float[np.ndarray, "2p-2"]:
+        return np.concatenate([self.logs, self.crossings])
+
+    @property
+    def anchors(self) -> int:
+        return len(self.logs) + 1
+
+    @property
+    def steps(self) -> Float[np.ndarray, "p-1"]:
+        return np.exp(self.logs)
+
+    def weights(self) -> tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"]]:
+        """Slopes and offsets in the gauge in which the first key is (0, 0)."""
+        steps = self.steps
+        return _summed(steps), _summed(-steps * self.crossings)
+
+    def softmax(self, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n p"]:
+        z = np.zeros((len(x), self.anchors))
+        np.cumsum(self.steps * (x[:, None] - self.crossings), axis=1, out=z[:, 1:])
+        w = np.exp(z - z.max(axis=1, keepdims=True))
+        return w / w.sum(axis=1, keepdims=True)
+
+    def jacobian(
+        self, x: Float[np.ndarray, "n"], w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"]
+    ) -> Float[np.ndarray, "n m 2p-2"]:
+        """dr / d(logs, crossings) with the values held."""
+        pull = w[:, :, None] * (values[None] - (w @ values)[:, None, :])
+        tails = np.cumsum(pull[:, :0:-1], axis=1)[:, ::-1].transpose(0, 2, 1)
+        steps = self.steps
+        lever = steps * (x[:, None] - self.crossings)
+        return np.concatenate([tails * lever[:, None, :], -tails * steps], axis=2)
+
+
+def _summed(steps: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0.0], np.cumsum(steps)])

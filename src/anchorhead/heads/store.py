@@ -1,0 +1,53 @@
+"""From a fit in its gauge to stored weights: keys are rounded once, then values are solved again on the rounded keys.
+
+Values are rounded one by one, the largest first, and those that are not yet rounded make up for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.heads.atom import Atom, Dtype, Part, softmax
+from anchorhead.heads.gauge import Frame, Gauged
+from anchorhead.heads.minimax import best_values
+from anchorhead.heads.problem import Problem
+from anchorhead.heads.projection import Samples
+
+
+def frame_of(problem: Problem, origin: float, dtype: Dtype) -> Frame:
+    """The frame of an origin, as the dtype stores it."""
+    stored = float(np.dtype(dtype).type(origin))
+    return Frame(stored / problem.half, (problem.mid - stored) / problem.half)
+
+
+def stored(gauged: Gauged, samples: Samples, problem: Problem, dtype: Dtype) -> Atom:
+    """The atom of these weights in the units of the problem."""
+    kind, frame = np.dtype(dtype).type, gauged.frame
+    slopes, offsets = (gauged.slopes / problem.half).astype(kind), gauged.offsets.astype(kind)
+    bias = (problem.centre + gauged.bias * problem.scale).astype(kind)
+    bias = np.where(np.abs(bias) < 1e-12 * problem.scale, kind(0), bias)
+    rest = (bias.astype(np.float64) - problem.centre) / problem.scale
+
+    t = samples.x + frame.shift
+    w = softmax(t[:, None] * (slopes.astype(np.float64) * problem.half) + offsets.astype(np.float64))
+    values = best_values(w, samples.f - rest, gauged.values + gauged.bias - rest, gauged.rho)
+    values = _rounded(w, values, problem.scale, dtype)
+    part = Part.of(slopes, offsets, values * problem.scale, dtype)
+    return Atom.of((part,), frame.origin * problem.half, bias, dtype)
+
+
+def _rounded(
+    w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"], scale: float, dtype: Dtype
+) -> Float[np.ndarray, "p m"]:
+    """Values that the dtype holds once multiplied by the scale."""
+    if dtype == "float64":
+        return values
+    values, left = values.copy(), list(np.argsort(-np.abs(values).max(axis=1)))
+    while left:
+        k = left.pop(0)
+        held = (values[k] * scale).astype(dtype).astype(np.float64) / scale
+        change, values[k] = values[k] - held, held
+        if left:
+            values[left] += np.linalg.lstsq(w[:, left], np.outer(w[:, k], change), rcond=1e-3)[0]
+    return values

@@ -1,0 +1,116 @@
+"""A network in words: sizes, largest numbers, and what each feature of a token means."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from anchorhead.network.attention import Attention
+from anchorhead.network.embed import Embed
+from anchorhead.network.linear import Linear
+from anchorhead.network.magnitude import sizes
+from anchorhead.network.network import Network, weights
+from anchorhead.network.repeat import Repeat
+from anchorhead.network.softmax import Softmax
+from anchorhead.network.stream import Stream
+
+COLUMNS = 100
+MOST_FEATURES = 40
+
+
+def describe(network: Network) -> str:
+    """Several lines of plain text of at most 100 columns."""
+    layers = network.layers
+    largest = max(float(np.abs(array).max(initial=0)) for array in weights(layers))
+    head = [
+        f"Network of {_counted(len(layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}",
+        f"  takes       (..., {network.embed.tokens or 'tokens'}, {network.embed.inputs})",
+        f"  gives       (..., {_outputs(network)}, {network.streams[-1].width}), the {network.output} tokens",
+        f"  weights     largest {largest:.3g}",
+    ]
+    if network.certificate is not None:
+        box = network.certificate.on
+        shape = np.broadcast_shapes(box.low.shape, (1, network.embed.inputs))
+        bound = sizes(layers, np.broadcast_to(box.magnitude, shape))
+        head.append(f"  logits      at most {bound.logit:.3g} on {box}")
+    body = _layer("1", network.embed, network.streams[0])
+    body += _layers("", layers[1:], network.streams[0], first=2)
+    tail = [] if network.certificate is None else ["Certificate", *_indented(str(network.certificate))]
+    return "\n".join(line for long in [*head, *body, *tail] for line in _wrapped(long))
+
+
+def _outputs(network: Network) -> Any:
+    stream = network.streams[-1]
+    counts = {"input": stream.inputs or "tokens", "register": stream.registers, "state": stream.states}
+    return counts[network.output]
+
+
+def _layers(prefix: str, layers: tuple[Any, ...], stream: Stream, first: int = 1) -> list[str]:
+    lines: list[str] = []
+    for number, layer in enumerate(layers, start=first):
+        if isinstance(layer, Repeat):
+            lines.append(f"{prefix}{number}. Repeat {_counted(layer.times, 'time')}:")
+            lines += _indented("\n".join(_layers(f"{prefix}{number}.", layer.layers, stream)))
+        else:
+            lines += _layer(f"{prefix}{number}", layer, layer.follow(stream))
+        stream = layer.follow(stream)
+    return lines
+
+
+def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
+    features = _features(leaves.features)
+    match layer:
+        case Embed():
+            own = "weights of its own at" if layer.weight.ndim == 3 else "one map for"
+            return [f"{number}. Embed: {own} each position; leaves {leaves}", *features]
+        case Linear():
+            where = "across tokens" if layer.across else "on each token"
+            return [f"{number}. Linear {where}: {layer.inputs} -> {layer.outputs} features", *features]
+        case Attention():
+            return [f"{number}. Attention: {_attention(layer)}", *features]
+        case Softmax():
+            groups = _counted(len(layer.groups), "group")
+            return [f"{number}. Softmax within a token: {groups} of {_sizes(layer.groups)} features"]
+    return []
+
+
+def _attention(layer: Attention) -> str:
+    text = (
+        f"{_counted(layer.heads, 'head')}, query and key size {layer.query.shape[1]}, "
+        f"value size {layer.value.shape[1]}"
+    )
+    text += ", shared keys" if layer.heads > 1 and len(layer.key) == 1 else ""
+    text += ", shared values" if layer.heads > 1 and len(layer.value) == 1 else ""
+    text += f", mask {layer.mask}" if layer.mask else ""
+    text += f", grid {' x '.join(str(side) for side in layer.grid)}" if layer.grid else ""
+    return text + (", with skip" if layer.skip else "")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _features(features: tuple[str, ...]) -> list[str]:
+    lines = [f"     {i:>3}  {name}" for i, name in enumerate(features[:MOST_FEATURES])]
+    more = len(features) - MOST_FEATURES
+    return lines if more <= 0 else [*lines, f"          and {more:,} more"]
+
+
+def _sizes(groups: tuple[int, ...]) -> str:
+    low, high = min(groups), max(groups)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _indented(text: str) -> list[str]:
+    return ["  " + line for line in text.splitlines()]
+
+
+def _wrapped(line: str) -> list[str]:
+    """The line in pieces of at most COLUMNS; what a terminal would obey rather than print is replaced."""
+    plain = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
+    )
+    hanging = " " * (len(plain) - len(plain.lstrip()) + 4)
+    return textwrap.wrap(plain, COLUMNS, subsequent_indent=hanging[: COLUMNS // 2])

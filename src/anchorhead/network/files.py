@@ -1,0 +1,198 @@
+"""Saved networks: one safetensors file with the weights, and the rest as JSON in its header.
+
+The header's entry "anchorhead" holds {"format", "network": the layers, with the name of a tensor where an
+array stands, "target", "certificate"}. Nothing in a file is ever executed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from anchorhead.certificate import Certificate
+from anchorhead.errors import AnchorheadError
+from anchorhead.network.attention import Attention
+from anchorhead.network.embed import Embed
+from anchorhead.network.linear import Linear
+from anchorhead.network.network import Network, TargetRecord
+from anchorhead.network.repeat import Repeat
+from anchorhead.network.softmax import Softmax
+
+FORMAT = 1
+LAYERS = {cls.__name__: cls for cls in (Embed, Linear, Attention, Softmax, Repeat)}
+
+
+def save(network: Network, path: str | Path) -> None:
+    """Writes to a temporary file beside `path`, then renames it: a failure leaves what was there."""
+    tensors: dict[str, np.ndarray] = {}
+    header = {
+        "format": FORMAT,
+        "network": {
+            "layers": [_packed(layer, f"layers.{n}", tensors) for n, layer in enumerate(network.layers)],
+            "output": network.output,
+            "outside": network.outside,
+        },
+        "target": _packed_target(network.target, tensors),
+        "certificate": None if network.certificate is None else network.certificate.to_json(),
+    }
+    try:
+        content = to_bytes(tensors, {"anchorhead": json.dumps(header, allow_nan=False)})
+    except (TypeError, ValueError, KeyError, SafetensorError) as error:
+        raise AnchorheadError(
+            f"{path} cannot be written: the target or the certificate holds something that is neither "
+            f"JSON nor an array of numbers ({error})"
+        ) from error
+    write_atomically(path, content)
+
+
+def load(path: str | Path) -> Network:
+    """Reads a saved network; its structure and that its weights are finite is checked, its bound is not."""
+    header, tensors = _read(Path(path))
+    version = header.get("format")
+    if not isinstance(version, int) or version < 1:
+        raise AnchorheadError(
+            f"{path} does not say which format it has: it was not saved by anchorhead, or is damaged"
+        )
+    if version > FORMAT:
+        raise AnchorheadError(
+            f"{path} has format {version}; this version of anchorhead reads up to format {FORMAT}: "
+            "install a newer one"
+        )
+    try:
+        body, certificate = header["network"], header["certificate"]
+        return Network(
+            [_unpacked(layer, tensors) for layer in body["layers"]],
+            output=body["output"],
+            outside=body["outside"],
+            target=_unpacked_target(header["target"], tensors),
+            certificate=None if certificate is None else Certificate.from_json(certificate),
+        )
+    except AnchorheadError as error:
+        raise AnchorheadError(f"{path} is not a valid network: {error}") from error
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise AnchorheadError(
+            f"{path} is not a valid network: its description is damaged ({error!r})"
+        ) from error
+
+
+def write_atomically(path: str | Path, content: bytes) -> None:
+    """All of the content or, if anything fails, what was there before."""
+    path = Path(path)
+    check_folder(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise AnchorheadError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise AnchorheadError(f"{path} cannot be written: {error.strerror}") from error
+        raise
+
+
+def check_folder(path: str | Path) -> None:
+    """Refuses a path whose folder is missing, so that no work is done in vain."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise AnchorheadError(f"{path} cannot be written: there is no folder {path.parent}; create it first")
+    if path.is_dir():
+        raise AnchorheadError(f"{path} cannot be written: it is a folder; give the name of a file")
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    if not path.is_file():
+        raise AnchorheadError(f"{path} is not a file: give the path of a saved network")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if "anchorhead" not in metadata:
+                raise AnchorheadError(
+                    f"{path} is a safetensors file, but not a network that anchorhead saved"
+                )
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, TypeError) as error:
+        raise AnchorheadError(
+            f"{path} cannot be read: not a safetensors file, or cut short ({error})"
+        ) from error
+    try:
+        header = json.loads(metadata["anchorhead"])
+    except (ValueError, RecursionError) as error:
+        raise AnchorheadError(f"{path} is damaged: its description is not JSON") from error
+    if not isinstance(header, dict):
+        raise AnchorheadError(f"{path} is damaged: its description is not an object")
+    return header, tensors
+
+
+def _packed(layer: Any, name: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    packed: dict[str, Any] = {"layer": type(layer).__name__}
+    for item in fields(layer):
+        value = getattr(layer, item.name)
+        if isinstance(value, np.ndarray):
+            tensors[f"{name}.{item.name}"] = value
+            packed[item.name] = {"tensor": f"{name}.{item.name}"}
+        elif isinstance(value, Linear):
+            packed[item.name] = _packed(value, f"{name}.{item.name}", tensors)
+        elif isinstance(layer, Repeat) and item.name == "layers":
+            packed[item.name] = [_packed(step, f"{name}.{n}", tensors) for n, step in enumerate(value)]
+        elif value is not None:
+            packed[item.name] = value
+    return packed
+
+
+def _unpacked(packed: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    cls = LAYERS.get(packed["layer"])
+    if cls is None:
+        raise AnchorheadError(f"it has a layer of the unknown kind {packed['layer']!r}")
+    arguments: dict[str, Any] = {}
+    for name in {item.name for item in fields(cls)} & packed.keys():
+        value = packed[name]
+        if isinstance(value, dict) and "tensor" in value:
+            arguments[name] = tensors[value["tensor"]]
+        elif isinstance(value, dict):
+            arguments[name] = _unpacked(value, tensors)
+        elif isinstance(value, list):
+            arguments[name] = tuple(_unpacked(v, tensors) if isinstance(v, dict) else v for v in value)
+        else:
+            arguments[name] = value
+    return cls(**arguments)
+
+
+def _packed_target(target: TargetRecord | None, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    if target is None:
+        return None
+    tensors.update({f"target.{name}": array for name, array in target.arrays.items()})
+    return {"kind": target.kind, "data": dict(target.data), "arrays": sorted(target.arrays)}
+
+
+def _unpacked_target(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> TargetRecord | None:
+    if packed is None:
+        return None
+    arrays = {str(name): tensors[f"target.{name}"] for name in packed["arrays"]}
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise AnchorheadError("an array of its target is not finite")
+    return TargetRecord(str(packed["kind"]), dict(packed["data"]), arrays)

@@ -1,0 +1,134 @@
+"""Which features of which tokens later layers read: what nobody reads is not computed.
+
+Going backwards through the layers, `Needed` says for every kind of token which features are read. A head
+whose output only reaches features that no later layer reads at a kind of token is not computed there: a
+learner's example tokens ask nothing, and the registers that a sequence was stretched by are keys, never queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Bool
+
+from anchorhead.network.attention import Attention
+from anchorhead.network.linear import Linear
+from anchorhead.network.repeat import Repeat
+from anchorhead.network.softmax import Softmax
+from anchorhead.network.stream import KINDS, Kind, Stream
+
+Needed = Mapping[Kind, Bool[np.ndarray, " features"]]
+Inner = Attention | Linear | Softmax | Repeat
+
+
+def everything(stream: Stream, kinds: tuple[Kind, ...]) -> Needed:
+    return {kind: np.ones(stream.width, bool) for kind in kinds if kind in stream.kinds}
+
+
+def askers(layer: Attention, needed: Needed) -> tuple[Kind, ...]:
+    """The kinds of token at which some feature that is read depends on the heads."""
+    written = (layer.output != 0).any(axis=(0, 2))
+    return tuple(kind for kind in KINDS if kind in needed and (needed[kind] & written).any())
+
+
+def before(layer: Inner, needed: Needed, stream: Stream) -> Needed:
+    """What is needed of `stream`, which enters the layer, when `needed` is needed of what leaves it."""
+    match layer:
+        case Linear():
+            return _before_linear(layer, needed, stream)
+        case Softmax():
+            groups = np.repeat(np.arange(len(layer.groups)), layer.groups)
+            return {kind: np.isin(groups, groups[mask]) for kind, mask in needed.items()}
+        case Attention():
+            return _before_attention(layer, needed, stream)
+        case Repeat():
+            return _before_repeat(layer, needed, stream)
+
+
+def streams(layers: tuple[Inner, ...], stream: Stream) -> list[Stream]:
+    """The streams that enter each layer, and the one that leaves the last."""
+    result = [stream]
+    for layer in layers:
+        result.append(layer.follow(result[-1]))
+    return result
+
+
+def through(layers: tuple[Inner, ...], needed: Needed, stream: Stream) -> list[Needed]:
+    """What is needed after each layer, and first of `stream` itself."""
+    entering = streams(layers, stream)
+    result = [needed]
+    for layer, enters in zip(reversed(layers), reversed(entering[:-1]), strict=True):
+        result.append(before(layer, result[-1], enters))
+    return result[::-1]
+
+
+def _before_linear(layer: Linear, needed: Needed, stream: Stream) -> Needed:
+    if not layer.across:
+        return {kind: _reads(layer, mask) for kind, mask in needed.items()}
+    return {kind: _reads(layer, needed["input"]) for kind in stream.kinds}
+
+
+def _reads(layer: Linear, mask: Bool[np.ndarray, " outputs"]) -> Bool[np.ndarray, " inputs"]:
+    """The features on which those that the mask names depend."""
+    used = layer.weight != 0
+    match used.ndim:
+        case 2:
+            return used[mask].any(axis=0)
+        case 3:
+            return (used & mask.reshape(len(used), -1, 1)).any(axis=1).ravel()
+        case _:
+            return used[:, mask].any(axis=(0, 1, 2))
+
+
+def _before_attention(layer: Attention, needed: Needed, stream: Stream) -> Needed:
+    result: dict[Kind, np.ndarray] = {}
+
+    def read(kind: Kind, features: np.ndarray) -> None:
+        result[kind] = result.get(kind, np.zeros(stream.width, bool)) | features
+
+    if layer.skip is not None:
+        for kind, mask in _before_linear(layer.skip, needed, stream).items():
+            read(kind, mask)
+    asking = askers(layer, needed)
+    for kind in asking:
+        read(kind, (layer.query != 0).any(axis=(0, 1)))
+    for kind in seen(layer, asking, stream):
+        read(kind, (layer.key != 0).any(axis=(0, 1)) | (layer.value != 0).any(axis=(0, 1)))
+    return {**{kind: np.zeros(stream.width, bool) for kind in needed}, **result}
+
+
+def seen(layer: Attention, asking: tuple[Kind, ...], stream: Stream) -> tuple[Kind, ...]:
+    """The kinds of token that at least one of those who ask sees."""
+    if not asking:
+        return ()
+    if layer.grid is not None:
+        return ("register",)
+    if layer.mask == "self+registers":
+        return tuple(kind for kind in stream.kinds if kind == "register" or kind in asking)
+    if layer.mask == "causal" and "state" not in asking:
+        return tuple(
+            kind for kind in stream.kinds if kind == "register" or (kind == "input" and "input" in asking)
+        )
+    return stream.kinds
+
+
+def _before_repeat(layer: Repeat, needed: Needed, stream: Stream) -> Needed:
+    steady = steady_needs(layer, needed, stream)
+    return through(layer.layers, steady, stream)[0]
+
+
+def steady_needs(layer: Repeat, needed: Needed, stream: Stream) -> Needed:
+    """What is needed after a step, whether it is the last one or not: the least fixed point."""
+    nothing = np.zeros(stream.width, bool)
+    while layer.times > 1:
+        first = through(layer.layers, needed, stream)[0]
+        union: Needed = {
+            kind: needed.get(kind, nothing) | first.get(kind, nothing)
+            for kind in KINDS
+            if kind in needed or kind in first
+        }
+        if union.keys() == needed.keys() and all((union[kind] == needed[kind]).all() for kind in union):
+            break
+        needed = union
+    return needed

@@ -1,0 +1,311 @@
+"""A network: an immutable chain of the grammar's layers, that runs, explains itself and can be saved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anchorhead.certificate import Certificate
+from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.network.attention import Attention
+from anchorhead.network.embed import Embed
+from anchorhead.network.linear import Linear
+from anchorhead.network.module import NetworkModule, build
+from anchorhead.network.repeat import Repeat
+from anchorhead.network.softmax import Softmax
+from anchorhead.network.stream import KINDS, Kind, Stream
+
+Layer = Embed | Linear | Attention | Softmax | Repeat
+Outside = Literal["warn", "raise", "clip", "ignore"]
+OUTSIDE: tuple[Outside, ...] = ("warn", "raise", "clip", "ignore")
+MEMORY_CAP = 256 * 2**20
+"""Bytes that the logits of one block may take when a network is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRecord:
+    """What a network approximates, in the canonical form that is saved with it."""
+
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Network:
+    """A first Embed, then any number of Linear, Attention, Softmax and Repeat: nothing else.
+
+    output       the kind of token whose features leave the network
+    target       what it approximates, if known
+    certificate  what is known of its error, if anything
+    outside      what a call does with inputs outside the certified box: "warn" once, "raise", "clip" or
+                 "ignore"
+    """
+
+    layers: tuple[Layer, ...]
+    output: Kind = "input"
+    target: TargetRecord | None = None
+    certificate: Certificate | None = None
+    outside: Outside = "warn"
+
+    def __init__(
+        self,
+        layers: Iterable[Layer],
+        output: Kind = "input",
+        target: TargetRecord | None = None,
+        certificate: Certificate | None = None,
+        outside: Outside = "warn",
+    ) -> None:
+        set_ = object.__setattr__
+        set_(self, "layers", tuple(layers))
+        set_(self, "output", output)
+        set_(self, "target", target)
+        set_(self, "certificate", certificate)
+        set_(self, "outside", checked_outside(outside))
+        self.__dict__["_cache"] = {"warned": False}
+        _check_layers(self.layers)
+        set_(self, "streams", _chain(self.layers))
+        if output not in self.streams[-1].kinds:
+            raise AnchorheadError(
+                f"output={output!r} of a network whose last layer leaves {self.streams[-1]}: "
+                f"one of {', '.join(self.streams[-1].kinds)}"
+            )
+        if certificate is not None and certificate.dtype != self.dtype:
+            raise AnchorheadError(
+                f"a certificate for {certificate.dtype} cannot go with weights in {self.dtype}"
+            )
+        if certificate is not None:
+            certificate.on.broadcast_to((self.embed.tokens or 1, self.embed.inputs))
+
+    streams: tuple[Stream, ...] = field(init=False)
+    """What leaves each layer."""
+
+    def with_(self, **changes: Any) -> Network:
+        """The same network with another target, certificate or way with inputs outside its box."""
+        return replace(self, **changes)
+
+    @property
+    def dtype(self) -> str:
+        return str(self.embed.weight.dtype)
+
+    @property
+    def embed(self) -> Embed:
+        first = self.layers[0]
+        if not isinstance(first, Embed):
+            raise AnchorheadError("a network starts with an Embed")
+        return first
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are stored as weights."""
+        return sum(array.size for array in weights(self.layers))
+
+    def __call__(self, x: Any, outside: Outside | None = None) -> Any:
+        """The network's output: a tensor for a tensor, an array for anything else.
+
+        x (..., tokens, inputs) becomes (..., tokens, outputs), in the network's dtype. Long batches, many
+        tokens and many heads are worked through in blocks.
+        """
+        tensor = self._guarded(x, checked_outside(self.outside if outside is None else outside))
+        module = self._runner(tensor.device)
+        flat = tensor.reshape(-1, *tensor.shape[-2:])
+        rows = max(1, MEMORY_CAP // (flat.element_size() * self._numbers_a_row(module, flat.shape[-2])))
+        with torch.set_grad_enabled(torch.is_grad_enabled() and tensor.requires_grad):
+            parts = [module(flat[start : start + rows]) for start in range(0, max(1, len(flat)), rows)]
+            y = parts[0] if len(parts) == 1 else torch.cat(parts)
+        y = y.reshape(*tensor.shape[:-2], *y.shape[-2:])
+        return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
+
+    def attention(self, x: Any) -> list[Any]:
+        """The attention weights, a (..., heads, tokens that ask, tokens that are seen) for each attention layer,
+        those inside a Repeat once for each step.
+
+        Tokens come in the order input, register, state. Kinds whose answer no later layer reads do not ask;
+        kinds that nobody who asks may see are left out.
+        """
+        tensor = self._guarded(x, "ignore")
+        module = self._runner(tensor.device)
+        flat = tensor.reshape(-1, *tensor.shape[-2:])
+        numbers = len(flat) * module.recorded(flat.shape[-2])
+        if numbers * flat.element_size() > 16 * MEMORY_CAP:
+            raise AnchorheadError(
+                f"the attention weights of {len(flat):,} inputs of {flat.shape[-2]:,} tokens are {numbers:,} "
+                "numbers: ask for fewer or shorter inputs"
+            )
+        record: list[Tensor] = []
+        with torch.no_grad():
+            module(flat, record)
+        maps = [m if m.dim() == 4 else m.expand(len(flat), *m.shape) for m in record]
+        maps = [m.reshape(*tensor.shape[:-2], *m.shape[1:]) for m in maps]
+        return maps if isinstance(x, Tensor) else [m.cpu().numpy() for m in maps]
+
+    def module(self) -> NetworkModule:
+        """A new torch module with these weights: no guard, no blocks, differentiable, exportable."""
+        return build(self.layers, self.output)
+
+    def describe(self) -> str:
+        """Layers, heads, widths, parameters, largest logit and weight, and what each feature means."""
+        from anchorhead.network.describe import describe
+
+        return describe(self)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the network, its target and its certificate to one safetensors file."""
+        from anchorhead.network.files import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(type(layer).__name__ for layer in self.layers)
+        known = f", {self.certificate.kind} within {self.certificate.bound:.3g}" if self.certificate else ""
+        return f"Network({kinds}; {self.parameters:,} parameters, {self.dtype}{known})"
+
+    def _guarded(self, x: Any, outside: Outside) -> Tensor:
+        tensor = x if isinstance(x, Tensor) else torch.from_numpy(_as_numbers(x))
+        _check_shape(tensor, self.embed)
+        rounded = tensor.to(getattr(torch, self.dtype))
+        _check_finite(rounded)
+        if self.certificate is None or outside == "ignore":
+            return rounded
+        box, exact = self.certificate.on, tensor.to(torch.float64)
+        low, high = (torch.from_numpy(np.array(end)).to(tensor.device) for end in (box.low, box.high))
+        beyond = (exact < low) | (exact > high)
+        if not bool(beyond.any()):
+            return rounded
+        if outside == "clip":
+            return exact.clamp(low, high).to(rounded.dtype)
+        text = (
+            f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {box} that the "
+            f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
+            'Build with a larger on=, or call with outside="clip" or outside="ignore"'
+        )
+        if outside == "raise":
+            raise AnchorheadError(text)
+        if not self._cache["warned"]:
+            self._cache["warned"] = True
+            warnings.warn(text, OutsideWarning, stacklevel=3)
+        return rounded
+
+    def _runner(self, device: torch.device) -> NetworkModule:
+        if device not in self._cache:
+            module = self.module().to(device).requires_grad_(False)
+            for attention in module.attentions():
+                attention.budget = MEMORY_CAP // np.dtype(self.dtype).itemsize
+            self._cache[device] = module
+        return self._cache[device]
+
+    def _numbers_a_row(self, module: NetworkModule, tokens: int) -> int:
+        """About how many numbers one element of the batch needs at the widest place."""
+        activations = max(sum(s.count(tokens).values()) * s.width for s in self._all_streams)
+        logits = max((attention.logits(tokens) for attention in module.attentions()), default=0)
+        return max(activations, 2 * logits)
+
+    @cached_property
+    def _all_streams(self) -> tuple[Stream, ...]:
+        """What leaves each layer, those inside a Repeat included."""
+        return (self.streams[0], *_leaving(self.layers[1:], self.streams[0]))
+
+    @property
+    def _cache(self) -> dict[Any, Any]:
+        return self.__dict__["_cache"]
+
+
+def checked_outside(outside: Any) -> Outside:
+    if outside not in OUTSIDE:
+        raise AnchorheadError(f"outside={outside!r}: one of {', '.join(repr(choice) for choice in OUTSIDE)}")
+    return outside
+
+
+def weights(layers: Iterable[Any]) -> Iterable[np.ndarray]:
+    """All arrays of floating-point weights in the layers."""
+    for layer in layers:
+        for value in vars(layer).values():
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                yield value
+            elif isinstance(value, Linear):
+                yield from weights([value])
+            elif isinstance(layer, Repeat) and isinstance(value, tuple):
+                yield from weights(value)
+
+
+def _leaving(layers: Iterable[Any], stream: Stream) -> Iterable[Stream]:
+    """The stream that leaves every layer, those inside a Repeat included."""
+    for layer in layers:
+        if isinstance(layer, Repeat):
+            yield from _leaving(layer.layers, stream)
+        stream = layer.follow(stream)
+        yield stream
+
+
+def _check_layers(layers: tuple[Any, ...]) -> None:
+    if not layers or type(layers[0]) is not Embed:
+        first = type(layers[0]).__name__ if layers else "nothing"
+        raise AnchorheadError(
+            f"a network starts with an Embed, the map that makes its tokens; given: {first}"
+        )
+    for layer in layers[1:]:
+        if type(layer) not in (Linear, Attention, Softmax, Repeat):
+            raise AnchorheadError(
+                f"a network holds a {type(layer).__name__}: "
+                "after its Embed only Linear, Attention, Softmax and Repeat"
+            )
+    dtypes = sorted({str(array.dtype) for array in weights(layers)})
+    if len(dtypes) != 1:
+        raise AnchorheadError(f"a network's weights have dtypes {', '.join(dtypes)}: all must have the same")
+
+
+def _chain(layers: tuple[Any, ...]) -> tuple[Stream, ...]:
+    streams = [layers[0].start()]
+    for number, layer in enumerate(layers[1:], start=2):
+        try:
+            streams.append(layer.follow(streams[-1]))
+        except AnchorheadError as error:
+            raise AnchorheadError(f"layer {number} does not follow on layer {number - 1}: {error}") from error
+    return tuple(streams)
+
+
+def _as_numbers(x: Any) -> np.ndarray:
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise AnchorheadError(f"an input that is not an array of numbers: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise AnchorheadError(f"an input of dtype {array.dtype}: give real numbers")
+    kept = array.dtype.newbyteorder("=") in (np.float16, np.float32, np.float64)
+    return np.array(array, dtype=array.dtype.newbyteorder("=") if kept else np.float64)
+
+
+def _check_shape(tensor: Tensor, embed: Embed) -> None:
+    tokens = "tokens" if embed.tokens is None else embed.tokens
+    wrong = (
+        tensor.dim() < 2
+        or tensor.shape[-1] != embed.inputs
+        or (embed.tokens is not None and tensor.shape[-2] != embed.tokens)
+        or tensor.shape[-2] == 0
+    )
+    if wrong:
+        raise AnchorheadError(
+            f"an input of shape {tuple(tensor.shape)}: needed is (..., {tokens}, {embed.inputs})"
+        )
+    if tensor.is_complex():
+        raise AnchorheadError(f"an input of dtype {tensor.dtype}: give real numbers")
+
+
+def _check_finite(tensor: Tensor) -> None:
+    if not bool(torch.isfinite(tensor).all()):
+        place = tuple(int(i) for i in torch.argwhere(~torch.isfinite(tensor))[0])
+        raise AnchorheadError(
+            f"the input, in {tensor.dtype}, has the entry {float(tensor[place])} at {place}: "
+            "all must be finite"
+        )
+
+
+__all__ = ["KINDS", "Layer", "Network", "Outside", "TargetRecord"]

@@ -1,0 +1,189 @@
+"""A proof of how far a head is from a piecewise analytic target, and of how far and how fast a head moves.
+
+The difference target - head is bounded, not the two apart: see `supremum.py`, and `ellipse.py` for the
+theorem.
+
+A kink is a ball, such as that of sqrt(2). Each piece is proven on the whole of the balls at its ends. Within
+such a ball both neighbours are then proven, and the target is one of the two.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import acb, arb, ctx
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.proof.balls import BallHead, Part, ball_heads, lower, upper
+from anchorhead.proof.ellipse import Enclosure
+from anchorhead.proof.supremum import Span, Supremum
+
+Piece = tuple[arb, arb, Enclosure]
+"""Left and right end, and an enclosure of the analytic function that the target is between them."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What has been proven of |target - head|.
+
+    bound    |target(s) - head(s)| <= bound for every real s of the interval (infinity if nothing could be
+             shown)
+    found    |target(at) - head(at)| >= found: the largest difference that was evaluated
+    at       where, rounded to a float (NaN if no difference was seen)
+    tight    the bound is within the tolerance of found, or at most the floor
+    cells    how many cells the proof is made of
+    seconds  how long it took
+    """
+
+    bound: float
+    found: float
+    at: float
+    tight: bool
+    cells: int
+    seconds: float
+
+
+def prove_sup(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Any,
+    pieces: Sequence[Piece] | Sequence[Sequence[Piece]],
+    low: float,
+    high: float,
+    rtol: float = 0.02,
+    floor: float = 0.0,
+    limit_s: float = 60.0,
+    progress: Callable[[float], None] | None = None,
+) -> Proof:
+    """Prove |target(s) - head(s)| <= bound for all real s in [low, high], for every output, exactly.
+
+    head(s) = bias + sum over parts of sum_k values_k softmax_k(slopes_k (s - origin) + offsets_k), the
+    weights being the stored floats. `pieces` describe the target from left to right, adjoining at its kinks,
+    and cover [low, high]; for m outputs give m such lists. The function of a piece
+
+    - takes a complex ball and encloses the target's values on it, at the working precision `flint.ctx.prec`;
+    - gives a finite ball only if the target is analytic on the ball given, that is, on a neighbourhood of
+      every point;
+    - on a ball of reals (imaginary part exactly 0) need only enclose its values where it is defined: so the
+      end of a square root is reached, by balls that extend a little beyond it. It is the piece's own function
+      there too, not that of a neighbour.
+
+    The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
+    values (an exact head). After `limit_s` seconds the bound is what has been shown by then, and not `tight`.
+    `progress` is told the fraction done.
+    """
+    start = time.perf_counter()
+    check_interval(low, high)
+    if not (rtol > 0 and floor >= 0):
+        raise AnchorheadError(f"rtol={rtol!r}, floor={floor!r}: give rtol > 0 and floor >= 0")
+    heads = ball_heads(parts, origin, bias)
+    several = _lists(pieces)
+    if len(several) != len(heads):
+        raise AnchorheadError(
+            f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each"
+        )
+    sup = Supremum(rtol, floor, start + limit_s, progress)
+    for head, own in zip(heads, several, strict=True):
+        spans = _spans(own, head, low, high)
+        sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))
+    return Proof(sup.bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells, time.perf_counter() - start)
+
+
+def lipschitz_bound(
+    parts: Sequence[Part],
+    low: float,
+    high: float,
+    origin: float = 0.0,
+    rtol: float = 0.02,
+    limit_s: float = 60.0,
+) -> float:
+    """L >= |r'(s)| for every s in [low, high] and every output; at most (1 + rtol) times the largest |r'|."""
+    check_interval(low, high)
+    sup = Supremum(rtol, deadline=time.perf_counter() + limit_s)
+    for head in ball_heads(parts, origin):
+        bits = head.logit_bits(low, high)
+        sup.cover([_whole(head.derivative, low, high)], head.steepness, bits, head.landmarks(), 1.0)
+    return sup.bound
+
+
+def range_bound(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Any,
+    low: float,
+    high: float,
+    rtol: float = 0.002,
+    limit_s: float = 60.0,
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """lo and hi, an entry an output, with lo <= r(s) <= hi for every s in [low, high].
+
+    r <= a + sup |r - a| for any a. With a the smallest value of a few, that exceeds the largest value of r by
+    about rtol of its range at most; and so from above.
+    """
+    check_interval(low, high)
+    deadline = time.perf_counter() + limit_s
+    ends = [
+        [_farthest(head, low, high, rtol, deadline, sign) for head in ball_heads(parts, origin, bias)]
+        for sign in (-1, 1)
+    ]
+    return np.array(ends[0]), np.array(ends[1])
+
+
+def _farthest(head: BallHead, low: float, high: float, rtol: float, deadline: float, sign: int) -> float:
+    """The end of the head's range on the side of `sign`, not short of it."""
+    bits = head.logit_bits(low, high)
+    with ctx.workprec(72 + bits):
+        points = [arb(s) for s in np.linspace(low, high, 33).tolist()]
+        points += [s for s in head.landmarks() if low <= s <= high]
+        start = min((float(head(s)) for s in points), key=lambda value: sign * value)
+    sup = Supremum(rtol, deadline=deadline)
+    sup.cover([_whole(lambda z: head(z) - start, low, high)], head.scale, bits, head.landmarks(), 1.0)
+    with ctx.workprec(128):
+        return upper(arb(start) + sup.bound) if sign > 0 else lower(arb(start) - sup.bound)
+
+
+def _lists(pieces: Sequence[Any]) -> Sequence[Sequence[Piece]]:
+    """A list of pieces for each output, whether one was given or several."""
+    return [pieces] if pieces and isinstance(pieces[0][0], arb) else pieces
+
+
+def _whole(f: Enclosure, low: float, high: float) -> Span:
+    return Span(arb(low), arb(high), (arb(low), arb(high)), f)
+
+
+def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> list[Span]:
+    """target - head on the pieces that [low, high] needs, with exact ends; an error if they leave a gap."""
+    spans: list[Span] = []
+    reached = start = arb(low)
+    end = arb(high)
+    with ctx.workprec(256):
+        for left, right, target in pieces:
+            outer = left.lower().max(start), right.upper().min(end)
+            if not (outer[0] <= outer[1] and outer[0] <= reached):
+                continue
+            reached = reached.max(outer[1])
+            inner = left.upper().max(start), right.lower().min(end)
+            spans.append(Span(*outer, inner, _difference(target, head)))
+    if not spans or not reached >= end:
+        raise AnchorheadError(
+            f"the pieces of the target cover [{low}, {high}] only up to {float(reached)}: "
+            "give pieces that adjoin"
+        )
+    return spans
+
+
+def _difference(target: Enclosure, head: BallHead) -> Callable[[acb], acb]:
+    return lambda z: target(z) - head(z)
+
+
+def check_interval(low: float, high: float) -> None:
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise AnchorheadError(
+            f"low={low!r}, high={high!r} is not an interval: give two finite numbers, low <= high"
+        )

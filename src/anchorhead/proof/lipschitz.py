@@ -1,0 +1,121 @@
+"""A proof of how far a head is from a target of which only values and a Lipschitz constant are known."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.proof.analytic import Proof, check_interval, lipschitz_bound
+from anchorhead.proof.balls import BallHead, Part, ball_heads, lower, upper
+
+_STRETCHES = 32  # the head's own Lipschitz constant is bounded on each of so many
+
+
+def prove_sup_lipschitz(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Any,
+    function: Callable[[Float[np.ndarray, " n"]], np.ndarray],
+    lipschitz: float,
+    low: float,
+    high: float,
+    f_error: float = 0.0,
+    rtol: float = 0.1,
+    floor: float = 0.0,
+    evaluations: int = 100_000,
+    limit_s: float = 60.0,
+    progress: Callable[[float], None] | None = None,
+) -> Proof:
+    """Prove |f(s) - r(s)| <= bound on [low, high], given |f(s) - f(t)| <= lipschitz |s - t| and values of f.
+
+    `function` takes n points and returns (n,) or (n, m) floats, each within f_error of f. On a cell with
+    centre c and half width h, with |r'| <= R on it (proven on 32 stretches of the interval),
+
+        |f - r| <= |f(c) - r(c)| + f_error + (lipschitz + R) h.
+
+    Cells are halved until bound <= max((1 + rtol) found, floor), or until `evaluations` or `limit_s` seconds
+    are spent: the bound is then what the cells give, and not `tight`. `progress` is told the fraction of the
+    evaluations spent.
+    """
+    start = time.perf_counter()
+    check_interval(low, high)
+    if not (0 <= lipschitz < math.inf and 0 <= f_error < math.inf and rtol > 0 and floor >= 0):
+        raise AnchorheadError(
+            f"lipschitz={lipschitz!r}, f_error={f_error!r}, rtol={rtol!r}, floor={floor!r}: "
+            "give finite numbers, 0 or more, and rtol > 0"
+        )
+    heads = ball_heads(parts, origin, bias)
+    bits = 72 + max(head.logit_bits(low, high) for head in heads)
+    ends = np.unique(np.linspace(low, high, _STRETCHES + 1))
+    left, right = (ends[:-1], ends[1:]) if low < high else (ends, ends)
+    rates = np.array(
+        [
+            lipschitz_bound(parts, a, b, origin, rtol=0.1, limit_s=limit_s)
+            for a, b in zip(left.tolist(), right.tolist(), strict=True)
+        ]
+    )
+    bound, found, at, cells, spent = 0.0, 0.0, math.nan, 0, 0
+    while len(left):
+        centre = np.clip(left + (right - left) / 2, left, right)
+        half = np.nextafter(np.maximum(centre - left, right - centre), math.inf)
+        values = _evaluate(function, centre, len(heads))
+        with ctx.workprec(bits):
+            gaps = np.array(
+                [_gap(heads, c, row) for c, row in zip(centre.tolist(), values.tolist(), strict=True)]
+            )
+            bounds = np.array(
+                [
+                    upper(arb(gap) + f_error + (arb(lipschitz) + rate) * h)
+                    for gap, rate, h in zip(gaps[:, 1].tolist(), rates.tolist(), half.tolist(), strict=True)
+                ]
+            )
+        spent += len(left)
+        best = int(gaps[:, 0].argmax())
+        if gaps[best, 0] - f_error > found:
+            found, at = math.nextafter(float(gaps[best, 0]) - f_error, 0.0), float(centre[best])
+        goal = max((1 + rtol) * found, floor)
+        unfinished = (bounds > goal) & (left < centre) & (centre < right)
+        if spent + 2 * unfinished.sum() > evaluations or time.perf_counter() - start > limit_s:
+            unfinished[:] = False
+        bound = max(bound, float(bounds[~unfinished].max(initial=0.0)))
+        cells += int((~unfinished).sum())
+        left, right, rates = (
+            np.concatenate([left[unfinished], centre[unfinished]]),
+            np.concatenate([centre[unfinished], right[unfinished]]),
+            np.tile(rates[unfinished], 2),
+        )
+        if progress:
+            progress(spent / evaluations if len(left) else 1.0)
+    tight = bound <= max((1 + rtol) * found, floor)
+    return Proof(bound, found, at, tight, cells, time.perf_counter() - start)
+
+
+def _gap(heads: Sequence[BallHead], point: float, values: Sequence[float]) -> tuple[float, float]:
+    """The largest |value - r(point)| over the outputs, from below and from above."""
+    gaps = [abs(head(arb(point)) - value) for head, value in zip(heads, values, strict=True)]
+    return max(map(lower, gaps)), max(map(upper, gaps))
+
+
+def _evaluate(
+    function: Callable[[Float[np.ndarray, " n"]], np.ndarray], points: Float[np.ndarray, " n"], outputs: int
+) -> Float[np.ndarray, "n m"]:
+    values = np.asarray(function(points), dtype=np.float64)
+    if values.shape != (len(points), outputs) and not (outputs == 1 and values.shape == points.shape):
+        raise AnchorheadError(
+            f"the function gave shape {values.shape} for {len(points)} points: "
+            f"give ({len(points)}, {outputs}), a row a point"
+        )
+    values = values.reshape(len(points), outputs)
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        raise AnchorheadError(
+            f"the function is not finite at {float(points[~finite][0])!r}: choose a domain on which it is"
+        )
+    return values

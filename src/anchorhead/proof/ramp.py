@@ -1,0 +1,124 @@
+"""The error of a network that computes truncated linear functions with heads on one scalar.
+
+With s = w . x + t and q the query that the dtype computes, Range(s) = T((s - middle) / spacing) for the piecewise linear
+T(q) = Range(middle + spacing q), which moves by at most spacing |dq|. So
+
+    |output - Range(s)| <= |dtype - heads|(q) + |heads - T|(q) + spacing |q - (s - middle) / spacing|:
+
+rounding of the head, approximation, and rounding of the query, each bounded on its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.proof.scalar import sup_error
+from anchorhead.proof.scalar_form import ScalarForm, scalar_form
+from anchorhead.proof.scalar_head import Piece
+from anchorhead.targets.ramp import TruncatedLinear
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The scale of the query: s = middle + spacing q. `margin`: how near to a switch nothing is claimed, in spacings."""
+
+    middle: float
+    spacing: float
+    margin: float = 0.0
+
+
+@dataclass(frozen=True)
+class RampBound:
+    """The three parts of the bound."""
+
+    approximation: float
+    head_rounding: float
+    query_rounding: float
+
+    @property
+    def total(self) -> float:
+        parts = self.approximation + self.head_rounding + self.query_rounding
+        return parts * (1 + 4 * FLOAT64.unit)
+
+    def terms(self) -> dict[str, float]:
+        return {
+            "approximation, in exact arithmetic, for every real input": self.approximation,
+            "rounding of the softmax and its sums": self.head_rounding,
+            "rounding of w·x + t": self.query_rounding,
+        }
+
+
+def prove_ramp(network: Network, target: TruncatedLinear, on: Box, lattice: Lattice, sample: bool = False) -> RampBound:
+    """A bound that holds for every input in the box; with `sample`, an estimate from the places where it is decided."""
+    arithmetic = arithmetic_of(network.dtype)
+    form = scalar_form(network)
+    box = on.broadcast_to(target.w.shape)
+    query_rounding = _query_rounding(form, target, box.magnitude, lattice, arithmetic)
+    pieces = _pieces(target, lattice, query_rounding / lattice.spacing)
+    if sample:
+        pieces = _deciding(pieces, [head.crossings[end] for head in form.heads for end in (0, -1)])
+    found = sup_error(form.heads, pieces, form.readout, arithmetic, form.queries(box.low, box.high))
+    scale_slack = 16 * FLOAT64.unit * (abs(target.low) + abs(target.high))
+    return RampBound(found.exact + scale_slack, found.rounding, query_rounding)
+
+
+def _query_rounding(
+    form: ScalarForm, target: TruncatedLinear, size: np.ndarray, lattice: Lattice, arithmetic: Arithmetic
+) -> float:
+    """spacing |q - (s - middle) / spacing|, over the box: stored weights, the input's own cast, and the dot product."""
+    weight, bias = form.weight * lattice.spacing, form.bias * lattice.spacing
+    stored = (np.abs(weight - target.w) * size).sum(axis=1) + np.abs(bias + lattice.middle - target.t)
+    sum_of_sizes = (np.abs(weight) * size).sum(axis=1)
+    terms = (weight != 0).sum(axis=1) + 1
+    computed = arithmetic.gamma(terms) * (sum_of_sizes + np.abs(bias)) + arithmetic.unit * sum_of_sizes
+    own_noise = 8 * FLOAT64.unit * (sum_of_sizes + np.abs(bias) + abs(lattice.middle) + np.abs(target.t))
+    underflow = (terms + 1) * arithmetic.tiny * lattice.spacing
+    return float((stored + computed + own_noise + underflow).max() * (1 + 1e-9))
+
+
+def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> list[Piece]:
+    """T in the scale of the query, cut at low, high and the switches, without the neighbourhoods of the switches."""
+    corners = (np.array([target.low, target.high]) - lattice.middle) / lattice.spacing
+    switches = (target.switches - lattice.middle) / lattice.spacing
+    gap = lattice.margin - query_error
+    if len(switches) and gap <= 0:
+        raise AnchorheadError(
+            f"the query of {lattice.spacing:.3g} a spacing rounds by {query_error:.3g} spacings, no less than the margin "
+            f"of {lattice.margin:.3g} around the switches: use fewer anchors, a smaller box or float64"
+        )
+    pieces = []
+    edges = np.concatenate([[-np.inf], switches, [np.inf]])
+    for start, end, feature in zip(edges[:-1], edges[1:], target.features, strict=True):
+        start, end = (start + gap if np.isfinite(start) else start), (end - gap if np.isfinite(end) else end)
+        cuts = [start, *(corner for corner in corners if start < corner < end), end]
+        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+            if low < high:
+                pieces.append(_piece(low, high, corners, target, lattice, int(feature)))
+    return pieces
+
+
+def _piece(low: float, high: float, corners: np.ndarray, target: TruncatedLinear, lattice: Lattice, feature: int) -> Piece:
+    if high <= corners[0]:
+        return Piece(low, high, target.low, 0.0, feature)
+    if low >= corners[1]:
+        return Piece(low, high, target.high, 0.0, feature)
+    return Piece(low, high, lattice.middle, lattice.spacing, feature)
+
+
+def _deciding(pieces: list[Piece], hand_overs: list[float]) -> list[Piece]:
+    """The parts of the pieces around their ends, the middle, and the places where one head takes over from another."""
+    finite = [end for piece in pieces for end in (piece.low, piece.high) if np.isfinite(end)]
+    places = np.unique([0.0, min(finite), max(finite), *finite[:4], *finite[-4:], *hand_overs[:4], *hand_overs[-4:]])
+    parts = []
+    for place in places:
+        for piece in pieces:
+            low, high = max(piece.low, place - 2), min(piece.high, place + 2)
+            if low < high:
+                parts.append(replace(piece, low=low, high=high))
+    return parts

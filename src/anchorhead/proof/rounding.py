@@ -1,0 +1,76 @@
+"""Rounding, written once: bounds on |what the dtype computes - what exact arithmetic would|.
+
+All functions take and return float64 arrays of magnitudes; `arithmetic` carries the unit round-off u of the dtype.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from anchorhead.proof.arithmetic import Arithmetic
+
+
+def exact_factor(a: np.ndarray) -> Bool[np.ndarray, "..."]:
+    """Whether a product with this factor is exact: 0 and powers of two (underflow aside)."""
+    mantissa, _ = np.frexp(a)
+    return (a == 0) | (np.abs(mantissa) == 0.5)
+
+
+def dot_error(
+    terms: Float[np.ndarray, "... n"],
+    exact: Bool[np.ndarray, "... n"],
+    result: Float[np.ndarray, "..."],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, "..."]:
+    """The error of sum_j t_j, t_j = a_j b_j, from |t_j|, whether each product is exact, and |sum|.
+
+    A product that is not exact errs by u |t_j|. Terms that are 0 cost nothing. Of the others, one needs no addition;
+    two need one, with error u |sum|; n in any order err by gamma_(n-1) sum |t_j|.
+    """
+    u = arithmetic.unit
+    products = u * np.where(exact, 0.0, terms).sum(axis=-1)
+    count = (terms != 0).sum(axis=-1)
+    two = u * (np.abs(result) + products)
+    many = arithmetic.gamma(np.maximum(count - 1, 0)) * (terms.sum(axis=-1) + products)
+    return products + np.where(count <= 1, 0.0, np.where(count == 2, two, many))
+
+
+def softmax_read_error(
+    weights: Float[np.ndarray, "... p"],
+    gaps: Float[np.ndarray, "... p"],
+    logit_error: Float[np.ndarray, "... p"],
+    deviation: Float[np.ndarray, "... p"],
+    values: Float[np.ndarray, "... p"],
+    value_error: Float[np.ndarray, "... p"],
+    arithmetic: Arithmetic,
+    copies: int = 1,
+) -> Float[np.ndarray, "..."]:
+    """The error of r = sum_k w_k v_k, w = softmax(z), as the dtype computes it; `copies` tokens carry each anchor.
+
+    weights      upper bounds on w_k                         gaps         upper bounds on max z - z_k
+    logit_error  bounds Delta_k on |computed z_k - z_k|      deviation    bounds on |v_k - r|
+    values       |v_k|                                       value_error  bounds on |computed v_k - v_k|
+
+    Proof. Subtracting the largest logit rounds once, so the exponents err by
+    Delta_k + u (gap_k + Delta_k + max Delta), and exp adds its own error: e_k = C w_k exp(lambda_k) with
+    |lambda_k| <= Lambda_k and one C for all k. Exact division of these e_k by their sum would give r~ with
+    r~ - r = sum w_k (exp lambda_k - 1)(v_k - r) / sum w_k exp lambda_k, because sum w_k (v_k - r) = 0; by Jensen the
+    denominator is at least exp(-sum w_k Lambda_k). The sum of the e_k is common to all weights and errs relatively by
+    gamma_(p-1); each weight adds a division (or reciprocal and product: 3 roundings at most) and its place in a dot
+    product of p terms. Exponentials below the smallest normal number are off by less than it.
+
+    Anchors that are left out, because their weights add up to at most eps, cost no more than 3 eps max |v|: adding x to
+    a sum rounds by at most |x|, so a term that is small moves no other term by more than itself.
+    """
+    u, p = arithmetic.unit, weights.shape[-1] * copies
+    largest = logit_error.max(axis=-1, keepdims=True)
+    log_error = logit_error + u * (gaps + logit_error + largest) + arithmetic.exp_error
+    shift = np.expm1(np.minimum(log_error, 700.0))
+    denominator = np.exp(-np.minimum((weights * log_error).sum(axis=-1), 700.0))
+    moved = (weights * shift * deviation).sum(axis=-1) / denominator
+    size = (weights * (1 + shift) * (values + value_error)).sum(axis=-1) / denominator
+    summed = (arithmetic.gamma(p + 3) + arithmetic.gamma(p - 1)) * size / (1 - arithmetic.gamma(p))
+    wrong_values = (weights * (1 + shift) * value_error).sum(axis=-1) / denominator
+    underflow = 4 * p * arithmetic.tiny * (values + value_error + 1).max(axis=-1)
+    return moved + summed + wrong_values + underflow

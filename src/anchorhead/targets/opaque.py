@@ -1,0 +1,156 @@
+"""A callable as a target: nothing is known of it but its values, and its Lipschitz constant if it is given."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.targets.kink_search import find_kinks
+from anchorhead.targets.scalar import interval
+
+_PROBES = np.array([0.0371, 0.2113, 0.4799, 0.7351, 0.9127])
+_SAMPLES = 33
+
+
+class CallableTarget:
+    """x -> f(x), or (f_1(x), ..., f_m(x)), on [low, high].
+
+    f takes an array (N,) and returns (N,) or (N, m); or takes a torch tensor; or a number, in which case it
+    is called point by point, with a warning. `lipschitz`: a number L with |f(x) - f(y)| <= L |x - y|, which
+    the user vouches for.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], low: float, high: float, lipschitz: float | None = None
+    ) -> None:
+        if not callable(f):
+            raise AnchorheadError(f"{f!r} cannot be called: give a function of one number or array")
+        if lipschitz is not None and not (math.isfinite(lipschitz) and lipschitz >= 0):
+            raise AnchorheadError(f"lipschitz={lipschitz!r}: give a finite number, 0 or more")
+        self.f = f
+        self.low, self.high = interval((low, high))
+        self.lipschitz = None if lipschitz is None else float(lipschitz)
+        self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
+        self._call, self.outputs = self._choose()
+        self.values(self._points(257))
+
+    def values(self, x: Any) -> Float[np.ndarray, "... m"]:
+        """f(x) in float64, for points of any shape; raises where f is not finite, naming the point."""
+        x = np.asarray(x, dtype=np.float64)
+        try:
+            with np.errstate(all="ignore"):
+                y = self._call(x.reshape(-1).copy())
+        except Exception as error:
+            raise AnchorheadError(f"{self.name} failed with {type(error).__name__}: {error}") from error
+        if y.shape != (x.size, self.outputs):
+            raise AnchorheadError(
+                f"{self.name} returned an array of shape {y.shape} for {x.size} points: "
+                f"expected ({x.size}, {self.outputs}), one row a point as for other arrays"
+            )
+        bad = ~np.isfinite(y).all(axis=1)
+        if bad.any():
+            at = int(np.argmax(bad))
+            raise AnchorheadError(
+                f"{self.name} is {y[at][~np.isfinite(y[at])][0]} at x = {float(x.reshape(-1)[at])!r}: "
+                "it must be finite on the whole domain; choose a smaller one"
+            )
+        return y.reshape(*x.shape, self.outputs)
+
+    @cached_property
+    def kinks(self) -> tuple[float, ...]:
+        """Kinks that a search finds; raises where it finds a jump."""
+        return find_kinks(self.values, self.low, self.high, self.name)
+
+    def to_json(self) -> dict[str, Any]:
+        samples = self.values(self._points(_SAMPLES))
+        digest = hashlib.sha256(samples.astype("<f8").tobytes()).hexdigest()
+        return {"opaque": digest, "low": self.low, "high": self.high, "lipschitz": self.lipschitz,
+                "samples": samples.tolist()}  # fmt: skip
+
+    def matches(self, data: dict[str, Any], tolerance: float = 1e-12) -> bool:
+        """Whether `data` was saved from this callable: same digest, or samples that agree but for rounding."""
+        own = self.to_json()
+        if any(own[key] != data.get(key) for key in ("low", "high", "lipschitz")):
+            return False
+        saved = np.asarray(data.get("samples"), dtype=np.float64)
+        samples = np.asarray(own["samples"])
+        close = saved.shape == samples.shape and np.allclose(samples, saved, rtol=tolerance, atol=tolerance)
+        return own["opaque"] == data.get("opaque") or bool(close)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def _points(self, count: int) -> np.ndarray:
+        """Both ends, and points between that crowd towards them."""
+        inner = self.low + (self.high - self.low) * (1 - np.cos(np.linspace(0, np.pi, count))) / 2
+        return np.clip(inner, self.low, self.high)
+
+    def _choose(self) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+        """How f wants to be called, and how many outputs it has."""
+        x = self.low + (self.high - self.low) * _PROBES
+        failure: Exception | None = None
+        for way in (self._arrays, self._tensors, self._numbers):
+            try:
+                with np.errstate(all="ignore"):
+                    y, again = way(x.copy()), way(x[3:0:-1].copy())
+            except Exception as error:  # whatever f raises: it may take another kind of argument
+                failure = error
+                continue
+            if y.shape[0] != x.size or again.shape != (3, y.shape[1]):
+                continue
+            if not np.allclose(y[3:0:-1], again, rtol=1e-9, atol=1e-300, equal_nan=True):
+                raise AnchorheadError(
+                    f"{self.name} gives other values for the same points among others: "
+                    "each f(x) may depend on its own x alone, and not on chance"
+                )
+            if way == self._numbers:
+                warnings.warn(
+                    f"{self.name} takes no arrays and is called point by point, which is slow: "
+                    "write it with numpy",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            return way, y.shape[1]
+        raise AnchorheadError(
+            f"{self.name} gives no usable values: it takes neither arrays nor numbers, or returns something of "
+            f"the wrong shape (last error: {failure}); "
+            "give f with f(x) of shape (N,) or (N, m) for x of shape (N,)"
+        ) from failure
+
+    def _arrays(self, x: np.ndarray) -> np.ndarray:
+        return _rows(self.f(x))
+
+    def _tensors(self, x: np.ndarray) -> np.ndarray:
+        torch = sys.modules.get("torch")  # a function of tensors comes with torch imported
+        if torch is None:
+            raise TypeError("takes no arrays")
+        with torch.no_grad():
+            return _rows(self.f(torch.from_numpy(x)))
+
+    def _numbers(self, x: np.ndarray) -> np.ndarray:
+        rows = [np.asarray(_plain(self.f(float(point))), dtype=np.float64).reshape(-1) for point in x]
+        return np.stack(rows) if rows else np.zeros((0, self.outputs))
+
+
+def _plain(y: Any) -> Any:
+    return y.detach().cpu().numpy() if hasattr(y, "detach") else y
+
+
+def _rows(y: Any) -> np.ndarray:
+    """Values as (N, m); a shape that fits no (N,) or (N, m) is an error of the callable."""
+    y = np.asarray(_plain(y))
+    if np.iscomplexobj(y):
+        raise TypeError("returns complex numbers")
+    y = y.astype(np.float64)
+    if y.ndim not in (1, 2):
+        raise ValueError(f"returns an array of shape {y.shape}")
+    return y[:, None] if y.ndim == 1 else y
