@@ -1,6 +1,6 @@
 """A target on an interval, normalised: x in [-1, 1] for s in [low, high], and values of size 1.
 
-    f_n(x) = (f(mid + half x) - centre) / scale
+f_n(x) = (f(mid + half x) - centre) / scale
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Problem:
     @classmethod
     def of(cls, f: Function, kinks: Sequence[float], low: float, high: float) -> Problem:
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise AnchorheadError(f"an interval from {low!r} to {high!r}: give two finite ends, the lower one first")
+            raise AnchorheadError(
+                f"an interval from {low!r} to {high!r}: give two finite ends, the lower one first"
+            )
         inside = tuple(sorted({float(k) for k in kinks if low < k < high}))
         return cls(f, inside, float(low), float(high))
 
@@ -92,13 +94,14 @@ class Problem:
         s = self.points(count)
         for _ in range(40):
             y = self.at(s)
-            chord = np.diff(y, axis=0) / np.diff(s)[:, None]
-            bend = np.abs(np.diff(chord, axis=0)).max(axis=1) * np.maximum(np.diff(s)[1:], np.diff(s)[:-1])
-            rough = np.flatnonzero(bend > 0.02 * max(self.scale, 1e-300))
+            gap = np.diff(s)
+            turn = np.abs(np.diff(np.diff(y, axis=0) / gap[:, None], axis=0)).max(axis=1)
+            bend = turn * np.maximum(gap[1:], gap[:-1])
+            rough = np.flatnonzero((bend > 0.02 * self.scale) | (turn > 0.1 * turn.sum()))
             gaps = np.unique(np.concatenate([rough, rough + 1]))
             middle = (s[gaps] + s[gaps + 1]) / 2
             wide = (s[gaps + 1] - s[gaps] > 1e-13 * self.half) & (middle > s[gaps]) & (middle < s[gaps + 1])
-            if not wide.any() or len(s) > 4 * count + 400:
+            if self.scale == 0 or not wide.any() or len(s) > 4 * count + 400:
                 break
             s = np.unique(np.concatenate([s, middle[wide]]))
         return Samples(self.normal(s), (self.at(s) - self.centre) / max(self.scale, 1e-300))

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from anchorhead.heads.keys import Keys
 
-_FLAT, _STEEP = -18.0, 32.0  # log steps stay within these
+FLATTEST, STEEPEST = -18.0, 32.0  # log steps stay within these
 _PATIENCE = 12  # steps that gain less than a thousandth before the search gives up
 _PROBE = 0.1  # the part of a step at which its curvature is measured
 
@@ -38,11 +38,12 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Keys with their values, and the residual f - W v at the samples."""
+    """Keys with their values, the residual f - W v at the samples, and the damping that the search had come to."""
 
     keys: Keys
     values: Float[np.ndarray, "p m"]
     residual: Float[np.ndarray, "n m"]
+    damping: float = 1e-3
 
     @property
     def error(self) -> float:
@@ -76,10 +77,16 @@ def project(keys: Keys, samples: Samples, q: Float[np.ndarray, "n"], ridge: floa
 
 
 def gauss_newton(
-    keys: Keys, samples: Samples, q: Float[np.ndarray, "n"], ridge: float, steps: int, steepest: float = _STEEP
+    start: Keys | Fit,
+    samples: Samples,
+    q: Float[np.ndarray, "n"],
+    ridge: float,
+    steps: int,
+    steepest: float = STEEPEST,
 ) -> Fit:
     """Levenberg-Marquardt with geodesic acceleration, until it stalls."""
-    now, damping, stalled = project(keys, samples, q, ridge), 1e-3, 0
+    keys, damping = (start.keys, start.damping) if isinstance(start, Fit) else (start, 1e-3)
+    now, stalled = project(keys, samples, q, ridge), 0
     for _ in range(steps):
         jac = _projected_jacobian(now, samples, q)
         scale = np.sqrt((jac**2).sum(axis=0)).max() + 1e-300
@@ -95,12 +102,13 @@ def gauss_newton(
 
         found, damping = _accepted(now, jac, solve, at, damping)
         if found is None:
+            damping = 1e-3
             break
         stalled = stalled + 1 if found.loss > now.loss * (1 - 1e-3) else 0
         now = found
         if stalled >= _PATIENCE:
             break
-    return Fit(now.keys, now.values, now.residual)
+    return Fit(now.keys, now.values, now.residual, damping)
 
 
 def _accepted(
@@ -126,7 +134,7 @@ def _accepted(
 
 
 def lawson(
-    fit: Fit, samples: Samples, ridge: float, rounds: int, steps: int, steepest: float = _STEEP
+    fit: Fit, samples: Samples, ridge: float, rounds: int, steps: int, steepest: float = STEEPEST
 ) -> Fit:
     """The best fit in the sup norm seen while reweighting, with `steps` Gauss-Newton steps a round."""
     q, best = np.full(len(samples), 1 / len(samples)), fit
@@ -134,7 +142,7 @@ def lawson(
         size = np.abs(fit.residual).max(axis=1)
         q = q * (size / max(size.max(), 1e-300) + 1e-3)
         q /= q.sum()
-        fit = gauss_newton(fit.keys, samples, q, ridge, steps, steepest)
+        fit = gauss_newton(fit, samples, q, ridge, steps, steepest)
         best = fit if fit.error < best.error else best
     return best
 
@@ -149,6 +157,6 @@ def _projected_jacobian(now: _Projected, samples: Samples, q: np.ndarray) -> np.
 
 def _kept(theta: np.ndarray, steepest: float) -> np.ndarray:
     half = len(theta) // 2
-    logs = np.clip(theta[:half], _FLAT, _STEEP)
+    logs = np.clip(theta[:half], FLATTEST, STEEPEST)
     excess = np.log(np.exp(logs).sum()) - steepest
     return np.concatenate([logs - max(excess, 0.0), np.clip(theta[half:], -40, 40)])

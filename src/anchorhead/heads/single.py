@@ -1,24 +1,31 @@
-"""The best single softmax with p anchors: many starts, successive halving, then the sup norm, the gauge, the store."""
+"""The best single softmax: a ladder from p - 1 anchors to p.
+
+On every rung, starts spread over all slopes compete with the last rung's solution, one of its anchors split in two, by
+successive halving of a least-squares search. The winners go to the sup norm, then to the best gauge, and are stored and
+measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from anchorhead.heads.atom import Atom, Dtype
+from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.gauge import Caps, Gauged, gauged
 from anchorhead.heads.keys import Keys
 from anchorhead.heads.measure import Estimate, estimate
 from anchorhead.heads.minimax import sharpen
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.projection import Fit, Samples, gauss_newton, lawson
+from anchorhead.heads.projection import STEEPEST, Fit, Samples, gauss_newton, lawson, project
 from anchorhead.heads.rounding_estimate import UNIT
-from anchorhead.heads.starts import starts
+from anchorhead.heads.starts import splits, starts
 from anchorhead.heads.store import frame_of, stored
 
-_RIDGES = (2.0, 0.25)  # in units of u: how much the values are held down
+_RIDGE = 2.0  # in units of u: how much round-off holds the values down
+_HOLD = 1e-4  # while searching, values are held down as if round-off were this part of the last rung's error
+_HALVING = ((3, 20), (9, 50))  # keep one in so many, and take so many steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,66 +35,119 @@ class Solution:
     atom: Atom
     estimate: Estimate
 
-
-def fits(samples: Samples, keys: Iterable[Keys], ridge: float, keep: int, steepest: float) -> list[Fit]:
-    """The best fits in the mean square, by successive halving: 8 steps for all, twice as many for half of them, ..."""
-    q = np.full(len(samples), 1 / len(samples))
-    found = [gauss_newton(k, samples, q, ridge, 8, steepest) for k in keys]
-    steps = 16
-    while True:
-        found.sort(key=lambda fit: float((fit.residual**2).sum()))
-        found = found[: max(keep, (len(found) + 1) // 2)]
-        found = [gauss_newton(fit.keys, samples, q, ridge, steps, steepest) for fit in found]
-        if len(found) <= keep:
-            return _distinct(found)
-        steps *= 2
+    @property
+    def total(self) -> float:
+        return self.estimate.total
 
 
-def finish(problem: Problem, samples: Samples, fit: Fit, dtype: Dtype, caps: Caps) -> Solution:
+@dataclass(eq=False)
+class Ladder:
+    """Single softmaxes with 1, 2, 3, ... anchors for one problem; each rung is solved once."""
+
+    problem: Problem
+    dtype: Dtype
+    caps: Caps
+    more: Callable[[int], Iterable[Keys]] = lambda p: ()
+    origin: float | None = None
+    _fits: dict[int, list[Fit]] = field(default_factory=dict)
+    _solutions: dict[int, Solution] = field(default_factory=dict)
+
+    def solution(self, p: int) -> Solution:
+        """The best solution with exactly p anchors that was found."""
+        if p not in self._solutions:
+            if p == 1 or self.problem.scale == 0:
+                self._solutions[p] = constant(self.problem, self.dtype)
+            else:
+                fine = self.problem.samples(12 * p + 40)
+                found = [self._finished(fit, fine) for fit in self.fits(p)[:2]]
+                self._solutions[p] = min(found, key=lambda solution: solution.total)
+        return self._solutions[p]
+
+    def fits(self, p: int) -> list[Fit]:
+        """The best least-squares fits with p anchors."""
+        if p not in self._fits:
+            samples = self.problem.samples(6 * p + 20)
+            keys = [*self.more(p), *starts(samples, p)]
+            ridge = self._ridge
+            if p > 2:
+                parents = self.fits(p - 1)
+                keys += [key for fit in parents for key in splits(fit.keys)]
+                ridge = max(ridge, _HOLD * parents[0].error)
+            self._fits[p] = self._halved(samples, keys, ridge)
+        return self._fits[p]
+
+    @property
+    def _ridge(self) -> float:
+        return _RIDGE * UNIT[self.dtype]
+
+    @property
+    def _steepest(self) -> float:
+        return min(float(np.log(2 * self.caps.slope)), STEEPEST)
+
+    def _halved(self, samples: Samples, keys: list[Keys], ridge: float) -> list[Fit]:
+        q, count = np.full(len(samples), 1 / len(samples)), len(keys)
+
+        def polished(begin: Iterable[Keys | Fit], steps: int, ridge: float) -> list[Fit]:
+            found = [gauss_newton(start, samples, q, ridge, steps, self._steepest) for start in begin]
+            return sorted(found, key=lambda fit: float((fit.residual**2).sum()))
+
+        held = polished(keys, 8, ridge)
+        for share, steps in _HALVING:
+            held = polished(held[: max(2, count // share)], steps, ridge)
+        free = polished(held[:2], 200, self._ridge)
+        return distinct([free[0], held[0], *free[1:]])
+
+    def _finished(self, fit: Fit, fine: Samples) -> Solution:
+        q = np.full(len(fine), 1 / len(fine))
+        fit = gauss_newton(fit, fine, q, self._ridge, 20, self._steepest)
+        fit = lawson(fit, fine, self._ridge, 8, 5, self._steepest)
+        return finish(self.problem, fine, fit, self.dtype, self.caps, self.origin)
+
+
+def finish(problem: Problem, samples: Samples, fit: Fit, dtype: Dtype, caps: Caps, origin: float | None = None) -> Solution:
     """A fit in the best gauge and origin, sharpened to the sup norm, stored and measured."""
     still = -problem.centre / problem.scale
-    choices = {0.0, problem.mid} if abs(problem.mid) <= 3 * problem.half else {problem.mid}
-    frames = [frame_of(problem, origin, dtype) for origin in sorted(choices, key=abs)]
+    origins = origins_of(problem) if origin is None else (origin,)
+    frames = [frame_of(problem, place, dtype) for place in origins]
 
     def best_gauge(fit: Fit) -> Gauged:
         return min((gauged(fit, samples, dtype, frame, caps, still) for frame in frames), key=lambda g: g.total)
 
     gauge = best_gauge(fit)
     if gauge.total < 4 * fit.error and not np.isfinite(caps.value):
-        sharp = sharpen(fit, samples, gauge.rho, 12)
-        again = best_gauge(sharp)
+        again = best_gauge(sharpen(fit, samples, gauge.rho, 12))
         gauge = again if again.total < gauge.total else gauge
     atom = stored(gauge, samples, problem, dtype)
     return Solution(atom, estimate(atom, problem))
 
 
-def solve_single(
-    problem: Problem, p: int, dtype: Dtype, caps: Caps, more: Iterable[Keys] = (), keep: int = 3
-) -> Solution:
-    """The best single softmax found; `more` are starts beside the usual ones."""
-    samples = problem.samples(12 * p + 40)
-    steepest = min(np.log(2 * caps.slope), 32.0)
-    keys = [*more, *starts(samples, p)]
-    best: Solution | None = None
-    for ridge in _RIDGES:
-        found = fits(samples, keys, ridge * UNIT[dtype], keep, steepest)
-        for fit in found:
-            fit = lawson(fit, samples, ridge * UNIT[dtype], 8, 5, steepest)
-            solution = finish(problem, samples, fit, dtype, caps)
-            if best is None or solution.estimate.total < best.estimate.total:
-                best = solution
-        keys = [fit.keys for fit in found]
-        if best is not None and best.estimate.rounding < 0.05 * best.estimate.exact:
-            break
-    assert best is not None
-    return best
+def origins_of(problem: Problem) -> tuple[float, ...]:
+    """Where the query may start: at 0 if the domain is near it, and in the middle of the domain."""
+    if problem.mid == 0:
+        return (0.0,)
+    return (0.0, problem.mid) if abs(problem.mid) <= 3 * problem.half else (problem.mid,)
 
 
-def _distinct(found: list[Fit]) -> list[Fit]:
-    """Fits whose mean squares differ, the best first."""
-    found.sort(key=lambda fit: float((fit.residual**2).sum()))
+def constant(problem: Problem, dtype: Dtype) -> Solution:
+    """One anchor: its value, whatever s is."""
+    atom = one_anchor(problem.centre, dtype)
+    return Solution(atom, estimate(atom, problem))
+
+
+def one_anchor(value: np.ndarray, dtype: Dtype) -> Atom:
+    return Atom.of((Part.of([0.0], [0.0], value[None], dtype),), 0.0, np.zeros(len(value)), dtype)
+
+
+def distinct(fits: list[Fit]) -> list[Fit]:
+    """The fits whose errors differ, in the order given."""
     kept: list[Fit] = []
-    for fit in found:
-        if all(abs(fit.error / other.error - 1) > 1e-3 for other in kept):
+    for fit in fits:
+        if all(abs(fit.error - other.error) > 1e-2 * other.error for other in kept):
             kept.append(fit)
     return kept
+
+
+def fitted(keys: Keys, samples: Samples, dtype: Dtype) -> Fit:
+    """The least-squares values for given keys."""
+    found = project(keys, samples, np.full(len(samples), 1 / len(samples)), _RIDGE * UNIT[dtype])
+    return Fit(found.keys, found.values, found.residual)

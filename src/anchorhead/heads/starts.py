@@ -60,7 +60,9 @@ def spread(samples: Samples, count: int, mix: float) -> Float[np.ndarray, "count
     mass = np.concatenate([[0.0], mass, [0.0]])
     mass = mass / max(mass.sum(), 1e-300)
     even = np.gradient(x) / 2
-    total = np.concatenate([[0.0], np.cumsum(mix * (mass[1:] + mass[:-1]) / 2 + (1 - mix) * (even[1:] + even[:-1]) / 2)])
+    total = np.concatenate(
+        [[0.0], np.cumsum(mix * (mass[1:] + mass[:-1]) / 2 + (1 - mix) * (even[1:] + even[:-1]) / 2)]
+    )
     return np.interp(np.linspace(0, total[-1], count), total, x)
 
 
@@ -79,6 +81,32 @@ def starts(samples: Samples, p: int) -> Iterator[Keys]:
     if p <= 6:
         for reach in (0.3, 0.1, 0.03, 0.01):
             yield positive_rational(reach / 2 * grid, _offsets(reach / 2 * grid, grid), samples)
+    if p in (3, 4):
+        yield from bends(samples, p)
+
+
+def bends(samples: Samples, p: int) -> Iterator[Keys]:
+    """A straight line that turns into another at the place where the target turns most: slopes (-A), -A, -h, +h.
+
+    An anchor makes a constant side, a pair of nearly equal slopes a straight one.
+    """
+    x, f = samples.x, samples.f
+    turn = np.abs(np.diff(np.diff(f, axis=0) / np.diff(x)[:, None], axis=0)).max(axis=1)
+    mass = np.cumsum(turn) / max(turn.sum(), 1e-300)
+    low, place, high = x[1 + np.searchsorted(mass, (0.25, 0.5, 0.75)).clip(max=len(turn) - 1)]
+    for sharp in (1.5, 5.0):
+        steep = sharp / max(high - low, 1e-12)
+        for h in (0.03, 0.001):
+            pair, tops = np.array([-h, h]), np.zeros(2)
+            if p == 4:
+                slopes, logs = np.concatenate([pair - steep, pair]), np.zeros(4)
+                yield Keys.of_weights(slopes, logs - slopes * place)
+                continue
+            for side in (-steep, steep):
+                order = (0, 1, 2) if side < 0 else (1, 2, 0)
+                slopes = np.array([side, *pair])[list(order)]
+                logs = np.array([np.log(2), *tops])[list(order)]
+                yield Keys.of_weights(slopes, logs - slopes * place)
 
 
 def splits(keys: Keys, share: float = 0.3) -> Iterator[Keys]:

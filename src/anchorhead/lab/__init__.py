@@ -1,0 +1,6 @@
+"""The paper's experiments, with the weights that its proofs construct."""
+
+from anchorhead.lab.heat_maps import heat_maps
+from anchorhead.lab.sweeps import fitted_rate, multi_head_sweep, single_head_sweep
+
+__all__ = ["fitted_rate", "heat_maps", "multi_head_sweep", "single_head_sweep"]

@@ -63,8 +63,8 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
     features = _features(leaves.features)
     match layer:
         case Embed():
-            own = "weights of its own at" if layer.weight.ndim == 3 else "one map for"
-            return [f"{number}. Embed: {own} each position; leaves {leaves}", *features]
+            own = "weights of its own at each position" if layer.weight.ndim == 3 else "one map"
+            return [f"{number}. Embed: {own}; leaves {leaves}", *features]
         case Linear():
             where = "across tokens" if layer.across else "on each token"
             return [f"{number}. Linear {where}: {layer.inputs} -> {layer.outputs} features", *features]

@@ -135,7 +135,12 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                     f"{path} is a safetensors file, but not a network that anchorhead saved"
                 )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, TypeError) as error:
+    except (
+        SafetensorError,
+        OSError,
+        TypeError,
+        AttributeError,
+    ) as error:  # AttributeError: no such numpy type
         raise AnchorheadError(
             f"{path} cannot be read: not a safetensors file, or cut short ({error})"
         ) from error

@@ -2,7 +2,7 @@
 
 Going backwards through the layers, `Needed` says for every kind of token which features are read. A head
 whose output only reaches features that no later layer reads at a kind of token is not computed there: a
-learner's example tokens ask nothing, and the registers that a sequence was stretched by are keys, never queries.
+learner's example tokens ask nothing, and registers that stretch a sequence are keys, never queries.
 """
 
 from __future__ import annotations
@@ -82,20 +82,19 @@ def _reads(layer: Linear, mask: Bool[np.ndarray, " outputs"]) -> Bool[np.ndarray
 
 
 def _before_attention(layer: Attention, needed: Needed, stream: Stream) -> Needed:
-    result: dict[Kind, np.ndarray] = {}
-
-    def read(kind: Kind, features: np.ndarray) -> None:
-        result[kind] = result.get(kind, np.zeros(stream.width, bool)) | features
-
-    if layer.skip is not None:
-        for kind, mask in _before_linear(layer.skip, needed, stream).items():
-            read(kind, mask)
+    nothing = np.zeros(stream.width, bool)
     asking = askers(layer, needed)
-    for kind in asking:
-        read(kind, (layer.query != 0).any(axis=(0, 1)))
-    for kind in seen(layer, asking, stream):
-        read(kind, (layer.key != 0).any(axis=(0, 1)) | (layer.value != 0).any(axis=(0, 1)))
-    return {**{kind: np.zeros(stream.width, bool) for kind in needed}, **result}
+    visible = seen(layer, asking, stream)
+    asked = (layer.query != 0).any(axis=(0, 1))
+    shown = (layer.key != 0).any(axis=(0, 1)) | (layer.value != 0).any(axis=(0, 1))
+    kept = {} if layer.skip is None else _before_linear(layer.skip, needed, stream)
+    return {
+        kind: kept.get(kind, nothing)
+        | (asked if kind in asking else nothing)
+        | (shown if kind in visible else nothing)
+        for kind in KINDS
+        if kind in needed or kind in visible
+    }
 
 
 def seen(layer: Attention, asking: tuple[Kind, ...], stream: Stream) -> tuple[Kind, ...]:

@@ -125,8 +125,8 @@ class Network:
         return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
 
     def attention(self, x: Any) -> list[Any]:
-        """The attention weights, a (..., heads, tokens that ask, tokens that are seen) for each attention layer,
-        those inside a Repeat once for each step.
+        """The attention weights: a (..., heads, tokens that ask, tokens that are seen) for each attention
+        layer, for those inside a Repeat at each step.
 
         Tokens come in the order input, register, state. Kinds whose answer no later layer reads do not ask;
         kinds that nobody who asks may see are left out.

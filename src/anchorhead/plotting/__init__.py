@@ -1,0 +1,7 @@
+"""Pictures of networks and experiments."""
+
+from anchorhead.plotting.heat_maps import HeatMap, HeatMaps
+from anchorhead.plotting.picture import check_picture_path, plot
+from anchorhead.plotting.sweep import Row, Sweep
+
+__all__ = ["HeatMap", "HeatMaps", "Row", "Sweep", "check_picture_path", "plot"]

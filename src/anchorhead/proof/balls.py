@@ -48,8 +48,8 @@ class BallSoftmax:
     With any anchor j as the reference,
 
         sum_k v_k softmax_k(alpha_k t + gamma_k) = v_j + N / (1 + D),
-        e_k = exp((alpha_k - alpha_j) t + gamma_k - gamma_j),  N = sum_{k != j} (v_k - v_j) e_k,  D = sum_{k
-        != j} e_k
+        e_k = exp((alpha_k - alpha_j) t + gamma_k - gamma_j),
+        N = sum_{k != j} (v_k - v_j) e_k,  D = sum_{k != j} e_k
 
     for every complex t with 1 + D(t) != 0. The reference is the anchor with the largest logit at the ball's
     midpoint: the e_k are then at most 1 there, anchors far below cost nothing in accuracy, and none is
@@ -164,12 +164,13 @@ def ball_heads(parts: Sequence[Part], origin: float = 0.0, bias: Any = 0.0) -> l
         for part in parts
     ]
     values = [v.reshape(len(v), -1) if v.ndim else v.reshape(1, 1) for _, _, v in arrays]
-    biases = np.broadcast_to(np.asarray(bias, dtype=np.float64).reshape(-1), values[0].shape[1:])
+    biases = np.asarray(bias, dtype=np.float64).reshape(-1)
+    biases = np.repeat(biases, values[0].shape[1]) if len(biases) == 1 else biases
     for (slopes, offsets, _), v in zip(arrays, values, strict=True):
         if slopes.ndim != 1 or not len(slopes) == len(offsets) == len(v) > 0 or v.shape[1:] != biases.shape:
             raise AnchorheadError(
                 f"a part with slopes {slopes.shape}, offsets {offsets.shape}, values {v.shape} for "
-                f"{len(biases)} outputs: give (p,), (p,) and (p,) or (p, m), the same m for all parts and the bias"
+                f"{len(biases)} outputs: give (p,), (p,) and (p,) or (p, m), the same m for all parts"
             )
     if not all(np.isfinite(a).all() for a in (*(a for part in arrays for a in part), biases, origin)):
         raise AnchorheadError("a head with a weight that is not finite: nothing can be proven of it")

@@ -114,14 +114,15 @@ class Cells:
         logit = slope * centre + offset
         gap = np.where(inside, logit[:, middle] - logit, 0.0)
         weight = np.where(inside, np.exp(-gap), 0.0)
-        weight /= weight.sum(axis=1, keepdims=True)
+        total = _sum(weight)
+        weight /= total
         # how far the weights computed here, in float64, may be off
         noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slope * centre) + np.abs(offset)).max(axis=1, keepdims=True)
 
         mean = value[:, middle] + _sum(weight * (value - value[:, middle]))
         tilt = slope - slope[:, middle] - _sum(weight * (slope - slope[:, middle]))
         off = np.where(inside, np.abs(value - mean), 0.0)
-        upper = weight * np.exp(np.abs(tilt) * half) * (1 + 4 * noise)
+        upper = np.where(inside, np.exp(np.minimum(np.abs(tilt) * half - gap - np.log(total), 0.0)), 0.0) * (1 + 4 * noise)
         slopes, values = np.ptp(head.slopes), np.ptp(np.append(head.values, 0.0))
         leaning = np.abs(tilt) + half * (_sum(upper * tilt**2) + unseen * slopes**2)
         fastest = _sum(upper * off * leaning) + unseen * values * slopes

@@ -40,9 +40,9 @@ def prove_sup_lipschitz(
 
         |f - r| <= |f(c) - r(c)| + f_error + (lipschitz + R) h.
 
-    Cells are halved until bound <= max((1 + rtol) found, floor), or until `evaluations` or `limit_s` seconds
-    are spent: the bound is then what the cells give, and not `tight`. `progress` is told the fraction of the
-    evaluations spent.
+    Cells are halved until bound <= max((1 + rtol) (found + 2 f_error), floor), or until `evaluations` or
+    `limit_s` seconds are spent: the bound is then what the cells give, and not `tight`. `progress` is told
+    the fraction of the evaluations spent.
     """
     start = time.perf_counter()
     check_interval(low, high)
@@ -61,7 +61,7 @@ def prove_sup_lipschitz(
             for a, b in zip(left.tolist(), right.tolist(), strict=True)
         ]
     )
-    bound, found, at, cells, spent = 0.0, 0.0, math.nan, 0, 0
+    bound, goal, found, at, cells, spent = 0.0, floor, 0.0, math.nan, 0, 0
     while len(left):
         centre = np.clip(left + (right - left) / 2, left, right)
         half = np.nextafter(np.maximum(centre - left, right - centre), math.inf)
@@ -80,7 +80,7 @@ def prove_sup_lipschitz(
         best = int(gaps[:, 0].argmax())
         if gaps[best, 0] - f_error > found:
             found, at = math.nextafter(float(gaps[best, 0]) - f_error, 0.0), float(centre[best])
-        goal = max((1 + rtol) * found, floor)
+        goal = max((1 + rtol) * (found + 2 * f_error), floor)
         unfinished = (bounds > goal) & (left < centre) & (centre < right)
         if spent + 2 * unfinished.sum() > evaluations or time.perf_counter() - start > limit_s:
             unfinished[:] = False
@@ -93,8 +93,7 @@ def prove_sup_lipschitz(
         )
         if progress:
             progress(spent / evaluations if len(left) else 1.0)
-    tight = bound <= max((1 + rtol) * found, floor)
-    return Proof(bound, found, at, tight, cells, time.perf_counter() - start)
+    return Proof(bound, found, at, bound <= goal, cells, time.perf_counter() - start)
 
 
 def _gap(heads: Sequence[BallHead], point: float, values: Sequence[float]) -> tuple[float, float]:

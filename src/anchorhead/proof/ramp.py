@@ -18,6 +18,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.proof.rounding import affine_error
 from anchorhead.proof.scalar import sup_error
 from anchorhead.proof.scalar_form import ScalarForm, scalar_form
 from anchorhead.proof.scalar_head import Piece
@@ -74,12 +75,11 @@ def _query_rounding(
     """spacing |q - (s - middle) / spacing|, over the box: stored weights, the input's own cast, and the dot product."""
     weight, bias = form.weight * lattice.spacing, form.bias * lattice.spacing
     stored = (np.abs(weight - target.w) * size).sum(axis=1) + np.abs(bias + lattice.middle - target.t)
-    sum_of_sizes = (np.abs(weight) * size).sum(axis=1)
-    terms = (weight != 0).sum(axis=1) + 1
-    computed = arithmetic.gamma(terms) * (sum_of_sizes + np.abs(bias)) + arithmetic.unit * sum_of_sizes
-    own_noise = 8 * FLOAT64.unit * (sum_of_sizes + np.abs(bias) + abs(lattice.middle) + np.abs(target.t))
-    underflow = (terms + 1) * arithmetic.tiny * lattice.spacing
-    return float((stored + computed + own_noise + underflow).max() * (1 + 1e-9))
+    reach = (np.abs(weight) * size).sum(axis=1)
+    computed = lattice.spacing * affine_error(form.weight[:, None], form.bias[:, None], size, arithmetic)[:, 0]
+    cast = arithmetic.unit * reach + arithmetic.tiny * np.abs(weight).sum(axis=1)
+    own_noise = 8 * FLOAT64.unit * (reach + np.abs(bias) + abs(lattice.middle) + np.abs(target.t))
+    return float((stored + computed + cast + own_noise).max() * (1 + 1e-9))
 
 
 def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> list[Piece]:

@@ -36,6 +36,20 @@ def dot_error(
     return products + np.where(count <= 1, 0.0, np.where(count == 2, two, many))
 
 
+def affine_error(
+    weight: Float[np.ndarray, "... outputs inputs"],
+    bias: Float[np.ndarray, "... outputs"] | None,
+    size: Float[np.ndarray, "... inputs"],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, "... outputs"]:
+    """The rounding of W x + b, in any order, for |x| <= size: gamma_n (|W| |x| + |b|), n terms that are not 0."""
+    reach = np.einsum("...oi,...i->...o", np.abs(weight), size)
+    terms = (weight != 0).sum(axis=-1)
+    if bias is not None:
+        reach, terms = reach + np.abs(bias), terms + 1
+    return arithmetic.gamma(terms) * reach + terms * arithmetic.tiny
+
+
 def softmax_read_error(
     weights: Float[np.ndarray, "... p"],
     gaps: Float[np.ndarray, "... p"],

@@ -76,10 +76,10 @@ class Supremum:
         share   of the whole work, for `progress`
         """
         self.floor = max(self.floor, 2.0**-80 * scale, _SMALLEST)
-        hints = list(hints)
-        for span in spans:
-            with ctx.workprec(bits + 72):
-                self._sample(span, hints)
+        with ctx.workprec(bits + 72):
+            points = list(hints)
+            for span in spans:
+                self._sample(span, points)
         if scale > self.goal > 0:
             bits += math.frexp(scale / self.goal)[1]
         for span in spans:
@@ -131,7 +131,7 @@ class Supremum:
             return coarse, bits
         for x, size in cell.points:
             self._see(span, x, size)
-        if cell.bound > self.goal and cell.blur > allowed and 2 * bits <= _MOST_BITS:
+        if cell.bound > self.goal and cell.blur > 0.1 * allowed and 2 * bits <= _MOST_BITS:
             with ctx.workprec(2 * bits):
                 return self._bound_cell(span, left, right, 2 * bits)
         return min(coarse, cell.bound), bits

@@ -83,7 +83,7 @@ def where(relation: str, a: Expression, b: Expression, then: Expression, other: 
 
 
 def power(base: Expression, exponent: Expression) -> Expression:
-    """base**exponent: an integer |n| <= 64; a real constant, for positive bases; or a positive constant base."""
+    """base**exponent: an integer |n| <= 64; a real constant, for a positive base; or a constant base > 0."""
     if not exponent.variables:
         with ctx.workprec(128):
             value = exponent.ball({})

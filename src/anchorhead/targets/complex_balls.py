@@ -15,9 +15,10 @@ from functools import reduce
 from flint import acb, arb
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.balls import decide
-from anchorhead.targets.build import rebuild
-from anchorhead.targets.expression import SWITCHES, Data, Expression
+from anchorhead.targets.build import neg, rebuild
+from anchorhead.targets.calculus import difference
+from anchorhead.targets.expression import SWITCHES, Data, Expression, postorder
+from anchorhead.targets.zeros import sign
 
 _NAN = acb(arb.nan(), arb.nan())
 
@@ -49,28 +50,37 @@ def resolve(expression: Expression, box: Mapping[str, arb]) -> Expression:
     """The expression without switches that it equals on a real box, if every switch is decided there."""
 
     def choose(node: Expression) -> Expression | None:
-        if node.op not in SWITCHES:
-            return None
-        if node.op == "where":
-            a, b, then, other = node.args
-            chosen = decide(str(node.data), a.ball(box), b.ball(box))
-            if chosen is not None:
-                return then if chosen else other
-        elif node.op == "abs":
-            (a,) = node.args
-            value = a.ball(box)
-            if value >= 0 or value <= 0:
-                return a if value >= 0 else Expression("neg", (a,))
-        else:
-            largest = node.op == "max"
-            balls = [arg.ball(box) for arg in node.args]
-            for arg, value in zip(node.args, balls, strict=True):
-                if all(value is other or (value >= other if largest else value <= other) for other in balls):
-                    return arg
-        where = ", ".join(f"{name} in {ball.str(6)}" for name, ball in box.items())
-        raise AnchorheadError(f"{node} is not decided for {where}: give a smaller box, or split at its kink")
+        match node.op, node.args:
+            case "abs", (a,):
+                order = _sign(a, box)
+                return None if order is None else a if order >= 0 else neg(a)
+            case "where", (a, b, then, other):
+                order = _sign(difference(a, b), box)
+                return None if order is None else then if order < (node.data == "<=") else other
+            case "min" | "max", args:
+                side = 1 if node.op == "max" else -1
+                for arg in args:
+                    orders = [_sign(difference(arg, other), box) for other in args]
+                    if all(order is not None and side * order >= 0 for order in orders):
+                        return arg
+        return None
 
-    return rebuild(expression.core, choose)
+    resolved = rebuild(expression.core, choose)
+    left = [node for node in postorder(resolved) if node.op in SWITCHES]
+    if left:
+        where = ", ".join(f"{name} in {ball.str(6)}" for name, ball in box.items())
+        raise AnchorheadError(
+            f"{left[0]} is not decided for {where}: give a smaller box, or split at its kink"
+        )
+    return resolved
+
+
+def _sign(u: Expression, box: Mapping[str, arb]) -> int | None:
+    """The sign of u on a box if it has one there; 0 if it vanishes on all of it."""
+    form = u.affine()
+    if form is None:
+        return sign(u.ball(box))
+    return sign(sum((slope * box[name] for name, slope in form[0].items()), form[1]))
 
 
 def _off_cut(a: acb) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from flint import acb, arb
 
 Data = float | int | str | None
+Array = Float[np.ndarray, "..."]
 Instruction = tuple[str, Data, tuple[int, ...]]
 
 LEAVES = ("number", "pi", "e", "variable")
@@ -104,7 +105,7 @@ class Expression:
 
     @property
     def program(self) -> tuple[Instruction, ...]:
-        """The core as straight-line code: instructions (op, data, places of its arguments), the result last."""
+        """The core as straight-line code: instructions (op, data, places of arguments), the result last."""
         if self._program is None:
             nodes = postorder(self.core)
             place = {node: index for index, node in enumerate(nodes)}
@@ -117,7 +118,7 @@ class Expression:
         """Whether abs, min, max or where occurs in the core, so that the function may have kinks."""
         return any(op in SWITCHES for op, _, _ in self.program)
 
-    def values(self, at: Mapping[str, Any]) -> Float[np.ndarray, "..."]:
+    def values(self, at: Mapping[str, Any]) -> Array:
         """Values in float64 at arrays of points that broadcast; see `numeric`."""
         from anchorhead.targets.numeric import values
 
@@ -144,7 +145,7 @@ class Expression:
         return derivative(self, name)
 
     def affine(self) -> tuple[dict[str, arb], arb] | None:
-        """Coefficients and constant as balls if this is affine in its variables, else None; see `calculus`."""
+        """Coefficients and constant as balls if this is affine in its variables, else None: `calculus`."""
         from anchorhead.targets.calculus import affine
 
         return affine(self)

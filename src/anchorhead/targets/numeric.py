@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 from flint import arb, ctx
-from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expression import Data, Expression
-
-Array = Float[np.ndarray, "..."]
+from anchorhead.targets.expression import Array, Data, Expression
 
 
 def values(expression: Expression, at: Mapping[str, Any]) -> Array:

@@ -1,4 +1,4 @@
-"""A callable as a target: nothing is known of it but its values, and its Lipschitz constant if it is given."""
+"""A callable as a target: nothing is known of it but its values, and its Lipschitz constant if given."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class CallableTarget:
                 "samples": samples.tolist()}  # fmt: skip
 
     def matches(self, data: dict[str, Any], tolerance: float = 1e-12) -> bool:
-        """Whether `data` was saved from this callable: same digest, or samples that agree but for rounding."""
+        """Whether `data` was saved from this callable: same digest, or samples equal but for rounding."""
         own = self.to_json()
         if any(own[key] != data.get(key) for key in ("low", "high", "lipschitz")):
             return False
@@ -121,8 +121,8 @@ class CallableTarget:
                 )
             return way, y.shape[1]
         raise AnchorheadError(
-            f"{self.name} gives no usable values: it takes neither arrays nor numbers, or returns something of "
-            f"the wrong shape (last error: {failure}); "
+            f"{self.name} gives no usable values: it takes neither arrays nor numbers, or returns something "
+            f"of the wrong shape (last error: {failure}); "
             "give f with f(x) of shape (N,) or (N, m) for x of shape (N,)"
         ) from failure
 

@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import NoReturn
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import build
@@ -25,7 +24,7 @@ MAX_LENGTH = 2_000
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n]+)|(?P<number>(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<sign>\*\*|<=|>=|[-+*/()\[\],<>])",
+    r"|(?P<sign>\*\*|<=|>=|/(?!/)|[-+*()\[\],<>])",
     re.ASCII,
 )
 _HINTS = {
@@ -34,6 +33,7 @@ _HINTS = {
     ":": "only expressions are allowed, no lambda, slice or assignment",
     "=": "only <, <=, > and >= compare, and arguments have no keywords",
     "!": "only <, <=, > and >= compare",
+    "/": "write / for quotients; whole quotients are not allowed",
     "%": "write the remainder with other functions",
     "|": "write abs(x) for |x|",
     "×": "write * for products",
@@ -62,10 +62,9 @@ class _Reader:
         self.text = text
         self.variables = {_entry(name): name for name in variables}
 
-    def fail(self, message: str, at: ast.AST | int) -> NoReturn:
-        column = at if isinstance(at, int) else getattr(at, "col_offset", 0)
+    def error(self, message: str, column: int) -> AnchorheadError:
         shown = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
-        raise AnchorheadError(f"column {column + 1} of {shown!r}: {message}")
+        return AnchorheadError(f"column {column + 1} of {shown!r}: {message}")
 
     def read(self) -> Expression:
         self.check_tokens()
@@ -73,24 +72,28 @@ class _Reader:
             tree = ast.parse(re.sub(r"\s", " ", self.text).strip(), mode="eval")
         except SyntaxError as error:
             end = len(self.text.strip())
-            self.fail(f"this is not an expression ({error.msg})", self.indent + (error.offset or end + 1) - 1)
+            raise self.error(
+                f"this is not an expression ({error.msg})", self.indent + (error.offset or end + 1) - 1
+            ) from None
         except (RecursionError, MemoryError, ValueError):
-            self.fail("this is nested too deep or too long for an expression; split it up", 0)
+            raise self.error(
+                "this is nested too deep or too long for an expression; split it up", 0
+            ) from None
         result = self.walk(tree.body, 0)
         try:
             return build.check_size(result)
         except AnchorheadError as error:
-            self.fail(str(error), 0)
+            raise self.error(str(error), 0) from None
 
     def check_tokens(self) -> None:
         text = self.text
         if len(text) > MAX_LENGTH:
-            self.fail(
+            raise self.error(
                 f"a text of {len(text):,} characters: at most {MAX_LENGTH:,} are allowed; split it up",
                 MAX_LENGTH,
             )
         if not text.strip():
-            self.fail("the text is empty: write an expression such as sin(3*x)*exp(x)", 0)
+            raise self.error("the text is empty: write an expression such as sin(3*x)*exp(x)", 0)
         self.indent = len(text) - len(text.lstrip())
         place = nested = signs = powers = 0
         while place < len(text):
@@ -98,33 +101,37 @@ class _Reader:
             if token is None:
                 sign = text[place]
                 hint = _HINTS.get(sign, "names, numbers, + - * / ** ( ) [ ] , < <= > >= are allowed")
-                self.fail(f"{sign!r} is not allowed here: {hint}", place)
+                raise self.error(f"{sign!r} is not allowed here: {hint}", place)
             word, kind = token.group(), token.lastgroup or "number"
             if kind == "number":
                 after = text[token.end() : token.end() + 1]
                 if after == "." or after == "_" or after.isalnum():
-                    self.fail(f"{word}{after} is not a number; write products with *", place)
+                    raise self.error(f"{word}{after} is not a number; write products with *", place)
                 if not math.isfinite(float(word)):
-                    self.fail(f"{word[:20]} is not finite: numbers up to about 1.8e308 are allowed", place)
+                    raise self.error(
+                        f"{word[:20]} is not finite: numbers up to about 1.8e308 are allowed", place
+                    )
             if kind == "name" and word in _WORDS:
-                self.fail(f"{word!r} is not maths: for cases write where(x < 0, a, b)", place)
+                raise self.error(f"{word!r} is not maths: for cases write where(x < 0, a, b)", place)
             # signs in a row, and powers of powers, nest without brackets
             signs = signs + 1 if word in "+-" else signs if kind == "space" else 0
             powers = 0 if word in (",", "(", ")") else powers + (word == "**")
             nested += (word in "([") - (word in ")]") if kind == "sign" else 0
             if max(nested, signs, powers) > build.MAX_DEPTH:
-                self.fail(f"this is nested more than {build.MAX_DEPTH} deep; split it up", place)
+                raise self.error(f"this is nested more than {build.MAX_DEPTH} deep; split it up", place)
             place = token.end()
 
     def walk(self, node: ast.expr, depth: int) -> Expression:
         if depth > build.MAX_DEPTH + 10:  # + 10: a sign that leaves no node
-            self.fail(f"this is nested more than {build.MAX_DEPTH} deep; split it up", self.place(node))
+            raise self.error(
+                f"this is nested more than {build.MAX_DEPTH} deep; split it up", self.place(node)
+            )
         try:
             return self.expression(node, depth)
         except AnchorheadError as error:
             if str(error).startswith("column "):
                 raise
-            self.fail(str(error), self.place(node))
+            raise self.error(str(error), self.place(node)) from None
 
     def place(self, node: ast.AST) -> int:
         return self.indent + getattr(node, "col_offset", 0)
@@ -134,7 +141,7 @@ class _Reader:
             case ast.BinOp():
                 return self.chain(node, depth)
             case ast.Constant(value=bool() | None):
-                self.fail(f"{node.value} is not a number", self.place(node))
+                raise self.error(f"{node.value} is not a number", self.place(node))
             case ast.Constant(value=int() | float() as value):
                 return build.number(float(value))
             case ast.Name(id=name):
@@ -148,13 +155,15 @@ class _Reader:
             case ast.Subscript():
                 return self.subscript(node)
             case ast.Compare():
-                self.fail(
+                raise self.error(
                     "a comparison belongs into where(a < b, value if so, value if not)", self.place(node)
                 )
             case ast.Tuple():
-                self.fail("a comma outside a function's arguments: give one expression", self.place(node))
+                raise self.error(
+                    "a comma outside a function's arguments: give one expression", self.place(node)
+                )
             case _:
-                self.fail(f"{type(node).__name__} is not maths: {_allowed()}", self.place(node))
+                raise self.error(f"{type(node).__name__} is not maths: {_allowed()}", self.place(node))
 
     def chain(self, node: ast.BinOp, depth: int) -> Expression:
         """a + b*c - ...: down the left side in a loop, as long sums nest there."""
@@ -179,9 +188,9 @@ class _Reader:
                     try:
                         value = build.power(value, right)
                     except AnchorheadError as error:
-                        self.fail(str(error), self.place(step.right))
+                        raise self.error(str(error), self.place(step.right)) from None
                 case _:
-                    self.fail("only + - * / ** combine expressions", self.place(step))
+                    raise self.error("only + - * / ** combine expressions", self.place(step))
         return value
 
     def name(self, name: str, node: ast.expr) -> Expression:
@@ -192,28 +201,28 @@ class _Reader:
         if name == "e":
             return build.E
         if name in NAMED:
-            self.fail(f"{name} is a function: write {NAMED[name].signature}", self.place(node))
+            raise self.error(f"{name} is a function: write {NAMED[name].signature}", self.place(node))
         known = ", ".join(list(self.variables.values())[:12]) or "none"
         message = f"{name} is not known here: {_meant(name)}the variables are {known}, the constants pi and e"
-        self.fail(message, self.place(node))
+        raise self.error(message, self.place(node))
 
     def subscript(self, node: ast.Subscript) -> Expression:
         index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         whole = all(isinstance(entry, ast.Constant) and type(entry.value) is int for entry in index)
         if not isinstance(node.value, ast.Name) or not whole or not index:
-            self.fail("an index is made of whole numbers, as in x[0] or x[0,1]", self.place(node))
+            raise self.error("an index is made of whole numbers, as in x[0] or x[0,1]", self.place(node))
         entry = (node.value.id, *(str(getattr(entry, "value", "")) for entry in index))
         if entry not in self.variables:
             known = ", ".join(list(self.variables.values())[:12]) or "none"
             name = f"{entry[0]}[{','.join(entry[1:])}]"[:60]
-            self.fail(f"{name} is not known here: the variables are {known}", self.place(node))
+            raise self.error(f"{name} is not known here: the variables are {known}", self.place(node))
         return build.variable(self.variables[entry])
 
     def call(self, name: str, node: ast.Call, depth: int) -> Expression:
         if name == "where":
             return self.where(node, depth)
         if name not in NAMED and name not in ("min", "max"):
-            self.fail(f"{name} is not a function here: {_meant(name)}{_allowed()}", self.place(node))
+            raise self.error(f"{name} is not a function here: {_meant(name)}{_allowed()}", self.place(node))
         args = tuple(self.walk(arg, depth + 1) for arg in node.args)
         return build.make(name, args) if name in ("min", "max") else call(name, args)
 
@@ -225,7 +234,9 @@ class _Reader:
                 parts = [self.walk(part, depth + 1) for part in (left, right, then, other)]
                 return build.where(_RELATIONS[type(op)], *parts)
             case _:
-                self.fail("where takes one comparison and two values: where(x < 0, a, b)", self.place(node))
+                raise self.error(
+                    "where takes one comparison and two values: where(x < 0, a, b)", self.place(node)
+                )
 
 
 def _entry(name: str) -> tuple[str, ...]:

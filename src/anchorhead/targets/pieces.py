@@ -20,8 +20,8 @@ from anchorhead.targets.resolver import Cut, Resolver, Segment, place, short, un
 from anchorhead.targets.zeros import PRECISION, Budget, hull, sign
 
 MAX_KINKS = 1_000
-# What two sides of `where` may differ by, relative to 1 + |f|: literals are float64, so 3*x and 0.9 do not meet
-# exactly at 0.3. Nothing is forgotten by it: the difference is part of `jump`.
+# What two sides of `where` may differ by, relative to 1 + |f|: literals are float64, so 3*x and 0.9 do not
+# meet exactly at 0.3. Nothing is forgotten by it: the difference is part of `jump`.
 _MEET = arb(1e-13)
 
 
@@ -32,11 +32,13 @@ class Kink:
     at      a ball that contains it (of radius 0 where it is known exactly)
     jump    within that ball the function differs from either neighbouring piece by at most this
     end     it lies at an end of the domain, where the function has a singularity such as sqrt(0)
+    smooth  both neighbours are the same analytic function: a switch that changed nothing, as in max(x**2, 0)
     """
 
     at: arb
     jump: arb
     end: bool = False
+    smooth: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,11 +132,13 @@ class _Analysis:
                 kinks.append(Kink(end, jump, end=True))
         for before, after in pairwise(done):
             at = hull(before.right, after.left)
-            kinks.append(Kink(at, self.jump(at, [before, after])))
+            singular = any(zero.overlaps(at) for zero in (*before.singular, *after.singular))
+            smooth = before.expressions == after.expressions and not singular
+            kinks.append(Kink(at, self.jump(at, [before, after]), smooth=smooth))
         return tuple(sorted(kinks, key=lambda kink: float(kink.at.mid())))
 
     def jump(self, at: arb, sides: list[Segment]) -> arb:
-        """How far the function may be from its neighbouring pieces on a ball; raises where that is not small."""
+        """How far the function may be from its neighbouring pieces on a ball; raises unless it is small."""
         here, bound = {self.name: at}, arb(0)
         for index, original in enumerate(self.several):
             truth = original.ball(here)

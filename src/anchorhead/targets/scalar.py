@@ -53,8 +53,8 @@ class ScalarTarget:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        """Where one of them need not be analytic, to the nearest float64; ends only if singular there."""
-        return tuple(float(kink.at.mid()) for kink in self.pieces.kinks)
+        """Where one of them need not be smooth, to the nearest float64; ends only if singular there."""
+        return tuple(float(kink.at.mid()) for kink in self.pieces.kinks if not kink.smooth)
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ _FLOOR, _LOCATED = arb(2) ** -110, arb(2) ** -200
 class Budget:
     """The work that one analysis may take, in evaluations of cells."""
 
-    def __init__(self, subject: str, steps: int = 20_000) -> None:
+    def __init__(self, subject: str, steps: int = 10_000) -> None:
         self.subject, self.steps, self.left = subject, steps, steps
 
     def spend(self, name: str, at: arb) -> None:
@@ -32,7 +32,7 @@ class Budget:
         if self.left < 0:
             raise AnchorheadError(
                 f"the kinks of {self.subject} are too many to find: {self.steps:,} steps were not enough "
-                f"near {name} = {float(at.mid()):.6g}, where it oscillates too fast or a switch is undecided; "
+                f"near {name} = {float(at.mid()):.6g}, where it oscillates too fast or is undecided; "
                 "give a smaller domain"
             )
 

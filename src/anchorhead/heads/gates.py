@@ -1,0 +1,54 @@
+"""Softmaxes that are confined to an interval by gates.
+
+A gate at k is one more anchor with a slope A steeper than the others and as heavy as all of them together at k:
+
+    logit_gate(s) = log sum_j exp z_j(k) + (mean slope at k -+ A)(s - k),   value g(k).
+
+Beyond k it takes all the weight, and the head is constant there. The others keep their gauge, so A may be huge; the error
+is about 0.28 |g'(k)| / A. Steep as a gate is, its rounding multiplies |g(s) - g(k)|, which is small where it has weight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.heads.pieces import Term
+
+Arrays = tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"], Float[np.ndarray, "p m"]]
+
+_SHARE = 0.02  # the part of the error allowed that a gate may cost
+
+
+def sharpness(term: Term, at_low: bool, allowed: float) -> float:
+    """The smallest A with |g(k + d) - g(k)| exp(-A d) <= _SHARE * allowed for every d within the term."""
+    width = term.high - term.low
+    d = width * np.geomspace(1e-15, 1.0, 300)
+    place = term.low if at_low else term.high
+    s = place + d if at_low else place - d
+    inside = (s > term.low) & (s < term.high)
+    s, d = s[inside], np.abs(s[inside] - place)
+    rise = np.abs(term.g(s) - term.g(np.array([place]))).max(axis=1)
+    with np.errstate(divide="ignore"):
+        needed = np.log(rise / (_SHARE * allowed)) / d
+    return float(max(needed.max(), 10 / width))
+
+
+def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float) -> Arrays:
+    """The inner anchors (for g less some constant, which the gates find from them) with the term's gates."""
+    slopes, offsets, values = inner
+    out_slopes, out_offsets, out_values = list(slopes), list(offsets), list(values)
+    for at_low, wanted in ((True, term.left), (False, term.right)):
+        if not wanted:
+            continue
+        place = term.low if at_low else term.high
+        z = slopes * (place - origin) + offsets
+        top = z.max()
+        w = np.exp(z - top)
+        mean = float(w @ slopes / w.sum())
+        steep = min(sharpness(term, at_low, allowed), cap)
+        slope = mean - steep if at_low else mean + steep
+        out_slopes.append(slope)
+        out_offsets.append(top + float(np.log(w.sum())) - slope * (place - origin))
+        out_values.append(w @ values / w.sum())
+    return np.array(out_slopes), np.array(out_offsets), np.array(out_values)

@@ -1,0 +1,156 @@
+"""Sweeps over the size of the paper's constructions: the theorem's bound, the proven one, and the error that is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+
+from anchorhead.constructions.truncated_linear import truncated_linear
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network
+from anchorhead.plotting import Row, Sweep
+from anchorhead.proof.scalar_form import scalar_form
+from anchorhead.proof.search import worst_error
+from anchorhead.targets.ramp import TruncatedLinear
+
+ON = 10.0
+"""Inputs of a sweep lie between -ON and ON."""
+
+Progress = Callable[[int, int], None]
+"""Told how many networks are done, and of how many."""
+
+
+def single_head_sweep(
+    anchors: Sequence[int] | None = None,
+    tokens: int | Sequence[int] = 8,
+    features: int = 4,
+    low: float = -1.0,
+    high: float = 1.0,
+    seed: int = 0,
+    dtype: str = "float64",
+    c: float | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """The single-head theorem with so many anchors p each; without anchors, p = n for each number of tokens.
+
+    c: the sharpness for anchors one apart (beta = c / spacing^2); by default the best for each size.
+    """
+    if anchors is None:
+        sizes = [(p, p) for p in _listed(tokens)]
+    elif isinstance(tokens, int):
+        sizes = [(p, tokens) for p in _listed(anchors)]
+    else:
+        raise AnchorheadError(f"anchors={anchors} and tokens={tokens}: with anchors, give one number of tokens")
+    rows = []
+    for p, n in sizes:
+        w, t = sample_functions(n, features, low, high, seed)
+        beta = None if c is None or p < 2 else c / ((high - low) / (p - 1)) ** 2
+        network = truncated_linear(w, t, low, high, anchors=p, on=(-ON, ON), sharpness=beta, dtype=dtype)
+        rows.append(_row(network, size=p, heads=1, intervals=p - 1, seed=seed))
+        _tell(progress, len(rows), len(sizes))
+    varied = "anchors p" if anchors is not None else "tokens n, with as many anchors"
+    return _sweep("single-head", varied, rows, low, high, dtype)
+
+
+def multi_head_sweep(
+    heads: int | Sequence[int],
+    tokens: int | Sequence[int] = 8,
+    features: int = 4,
+    low: float = -1.0,
+    high: float = 1.0,
+    seed: int = 0,
+    dtype: str = "float64",
+    c: float | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """The multi-head theorem for each number of heads H with each number of tokens n.
+
+    c: the sharpness for cells one wide (beta = c / spacing^2), the same at every size; by default the best for the
+    largest. A c that changed with the size would show in the slope.
+    """
+    sizes = sorted(product(_listed(heads), _listed(tokens)), key=lambda size: (size[1] - 2) * size[0])
+    varied, size_of = _varied(_listed(heads), _listed(tokens))
+    rows: list[Row] = []
+    for h, n in reversed(sizes):
+        cells = (n - 2) * h
+        w, t = sample_functions(n, features, low, high, seed)
+        beta = None if c is None or cells < 1 else c / ((high - low) / cells) ** 2
+        network = truncated_linear(w, t, low, high, heads=h, on=(-ON, ON), sharpness=beta, dtype=dtype)
+        c = sharpness_of(network) if c is None else c
+        rows.append(_row(network, size=size_of(h, n), heads=h, intervals=cells, seed=seed))
+        _tell(progress, len(rows), len(sizes))
+    return _sweep("multi-head", varied, rows[::-1], low, high, dtype)
+
+
+def fitted_rate(rows: Sequence[Row]) -> float:
+    """The slope of log(measured error) against log(number of intervals), by least squares."""
+    if len({row.intervals for row in rows}) < 2:
+        raise AnchorheadError(f"a rate of {len(rows)} rows: give at least two sizes")
+    intervals, measured = (np.log([getattr(row, name) for row in rows]) for name in ("intervals", "measured"))
+    return float(np.polyfit(intervals, measured, 1)[0])
+
+
+def sharpness_of(network: Network) -> float:
+    """c, for anchors one apart in the scale of the query: slopes of neighbours differ by 2c."""
+    return float(np.diff(scalar_form(network).heads[0].slopes)[0] / 2)
+
+
+def sample_functions(
+    tokens: int, features: int, low: float, high: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """w (tokens, features) and t (tokens,), such that every token reaches the whole range and beyond both its ends."""
+    if features < 1 or tokens < 1:
+        raise AnchorheadError(f"{tokens} tokens of {features} features: at least 1 of each")
+    directions, shifts = np.random.default_rng(seed).spawn(2)
+    w = directions.normal(size=(tokens, features))
+    t = shifts.uniform(min(low, high), max(low, high), tokens)
+    needed = 1.5 * abs(high - low) / ON
+    size = np.abs(w).sum(axis=1, keepdims=True)
+    return w * np.maximum(1.0, needed / size), t
+
+
+def _row(network: Network, size: int, heads: int, intervals: int, seed: int) -> Row:
+    certificate, record = network.certificate, network.target
+    assert certificate is not None
+    assert record is not None
+    (theorem,) = certificate.reference.values()
+    worst = worst_error(network, TruncatedLinear.from_record(record), Box.of(certificate.on), seed)
+    return Row(
+        size=size,
+        tokens=network.embed.tokens or 0,
+        heads=heads,
+        intervals=intervals,
+        theorem=theorem,
+        proven=certificate.bound,
+        measured=worst.error,
+        c=sharpness_of(network),
+    )
+
+
+def _sweep(theorem, varied: str, rows: list[Row], low: float, high: float, dtype: str) -> Sweep:
+    rate = fitted_rate(rows) if len({row.intervals for row in rows}) > 1 else None
+    return Sweep(theorem, varied, tuple(rows), low, high, dtype, rate)
+
+
+def _varied(heads: list[int], tokens: list[int]) -> tuple[str, Callable[[int, int], int]]:
+    """What a multi-head sweep varies, in words, and as a number for each H and n."""
+    if len(tokens) == 1:
+        return f"heads H, n = {tokens[0]} tokens", lambda h, n: h
+    if len(heads) == 1:
+        return f"tokens n, H = {heads[0]}", lambda h, n: n
+    return "heads H and tokens n", lambda h, n: (n - 2) * h
+
+
+def _listed(sizes: int | Sequence[int]) -> list[int]:
+    listed = [sizes] if isinstance(sizes, int) else list(sizes)
+    if not listed:
+        raise AnchorheadError("a sweep over no sizes: give at least one")
+    return listed
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(done, total)

@@ -1,0 +1,58 @@
+"""From a thing to a file with its picture."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network
+from anchorhead.network.files import check_folder, write_atomically
+from anchorhead.plotting.heat_maps import HeatMaps, draw_heat_maps
+from anchorhead.plotting.network import draw_network
+from anchorhead.plotting.style import PARAMETERS
+from anchorhead.plotting.sweep import Sweep, draw_sweep
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def plot(thing: Any, path: str | Path) -> None:
+    """Draws a network, a sweep or heat maps, and writes the picture: .png, .svg or .pdf, as the path ends."""
+    check_picture_path(path)
+    write_atomically(path, _rendered(thing, Path(path).suffix.lower()))
+
+
+def check_picture_path(path: str | Path) -> None:
+    """Refuses a path that no picture can be written to, so that no work is done in vain."""
+    suffix = Path(path).suffix
+    if suffix.lower() not in SUFFIXES:
+        raise AnchorheadError(
+            f"{path} ends in {suffix or 'no suffix'}: a picture is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        )
+    check_folder(path)
+
+
+def _rendered(thing: Any, suffix: str) -> bytes:
+    from matplotlib import rc_context
+
+    # without a date, the same picture is the same file
+    undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    content = io.BytesIO()
+    with rc_context(PARAMETERS):
+        _drawn(thing).savefig(content, format=suffix[1:], metadata=undated[suffix])
+    return content.getvalue()
+
+
+def _drawn(thing: Any) -> Figure:
+    match thing:
+        case Network():
+            return draw_network(thing)
+        case Sweep():
+            return draw_sweep(thing)
+        case HeatMaps():
+            return draw_heat_maps(thing)
+    raise AnchorheadError(f"{type(thing).__name__} cannot be plotted: a Network, a sweep or heat maps can")

@@ -1,0 +1,73 @@
+"""One look for all pictures: colours that colour-blind readers tell apart, and sizes that survive halving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+GREY, PALE = "#6B6B6B", "#DADADA"
+DPI = 160
+
+PARAMETERS: dict[str, Any] = {
+    "font.size": 13,
+    "font.family": "sans-serif",
+    "axes.titlesize": 14,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 13,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "xtick.labelsize": 12,
+    "ytick.labelsize": 12,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": BLACK,
+    "ytick.labelcolor": BLACK,
+    "grid.color": PALE,
+    "grid.linewidth": 0.8,
+    "legend.fontsize": 12,
+    "legend.frameon": False,
+    "lines.linewidth": 2.2,
+    "lines.markersize": 7.5,
+    "lines.solid_capstyle": "round",
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "anchorhead",
+}
+
+
+def figure(width: float, height: float) -> Figure:
+    """A figure of its own, in inches, that lays itself out; pyplot is not involved."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(made)
+    return made
+
+
+def weights_map() -> Colormap:
+    """From white (no weight) through blue to almost black (all of it): lightness falls evenly."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("weights", ["#FFFFFF", "#BFE0F5", SKY, BLUE, "#00263F"])
+
+
+def title(axes: Axes, text: str, note: str = "") -> None:
+    """A heading, and below it in grey what a reader needs to know."""
+    axes.set_title(text, fontweight="bold", pad=26 if note else 8)
+    if note:
+        axes.annotate(
+            note, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points", color=GREY, fontsize=12
+        )

@@ -1,0 +1,101 @@
+"""Rates: how the error falls as a construction grows, beside the theorem's bound and the proven one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from anchorhead.plotting import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size of a sweep.
+
+    size       what the sweep varies: p, n, H or (n - 2) H
+    intervals  into how many the range is cut: p - 1, or (n - 2) H
+    theorem    the theorem's bound, without its softmax term
+    proven     the bound of the network's certificate
+    measured   the largest error that the search found
+    c          the sharpness, for anchors one apart
+    """
+
+    size: int
+    tokens: int
+    heads: int
+    intervals: int
+    theorem: float
+    proven: float
+    measured: float
+    c: float
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Networks of the same construction and range, one a row, and the slope of log(measured) on log(intervals)."""
+
+    theorem: Literal["single-head", "multi-head"]
+    varied: str
+    rows: tuple[Row, ...]
+    low: float
+    high: float
+    dtype: str
+    rate: float | None
+
+    @property
+    def intervals_formula(self) -> str:
+        return "p − 1" if self.theorem == "single-head" else "(n − 2) H"
+
+    @property
+    def theorem_formula(self) -> str:
+        return "(b − a) / p" if self.theorem == "single-head" else "(b − a) / ((n − 2) H)"
+
+
+def draw_sweep(sweep: Sweep) -> Figure:
+    """Error against the number of intervals, both on logarithmic scales."""
+    rows = sorted(sweep.rows, key=lambda row: row.intervals)
+    intervals = [row.intervals for row in rows]
+    figure = style.figure(8.4, 6.0)
+    axes = figure.add_subplot()
+    axes.loglog(
+        intervals,
+        [row.theorem for row in rows],
+        color=style.GREY,
+        linestyle=(0, (5, 2.5)),
+        label=f"the theorem's bound, {sweep.theorem_formula}",
+    )
+    axes.loglog(
+        intervals,
+        [row.proven for row in rows],
+        color=style.VERMILLION,
+        marker="D",
+        markerfacecolor="white",
+        markersize=11,
+        markeredgewidth=2,
+        label=f"our proven bound, {sweep.dtype} rounding included",
+    )
+    slope = "" if sweep.rate is None else f", slope {sweep.rate:.3f}".replace("-", "−")
+    axes.loglog(
+        intervals,
+        [row.measured for row in rows],
+        color=style.BLUE,
+        marker="o",
+        markersize=6,
+        label=f"largest error found{slope}",
+    )
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(intervals, [f"{count:,}" for count in intervals])
+    axes.minorticks_off()
+    axes.grid(True)
+    axes.set_xlabel(f"intervals that the range is cut into, {sweep.intervals_formula}")
+    axes.set_ylabel("sup error, in units of s = w·x + t")
+    style.title(
+        axes,
+        f"{sweep.theorem.capitalize()} theorem: error against size",
+        f"truncated linear functions on [a, b] = [{sweep.low:g}, {sweep.high:g}], varying the {sweep.varied}".replace("-", "−"),
+    )
+    axes.legend(loc="lower left")
+    return figure

@@ -1,0 +1,342 @@
+"""A saved network comes back bit for bit; a damaged or foreign file is an AnchorheadError, never anything else."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save as to_bytes
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax, TargetRecord
+from anchorhead.network.files import FORMAT, load
+
+from .networks import certificate, table
+
+X = np.random.default_rng(0).uniform(-1, 1, (2, 3, 2))
+TARGET = TargetRecord(
+    "expression",
+    {"tree": ["add", ["x", 1.5], {"deep": None}], "name": "Größe"},
+    {"w": np.arange(6.0).reshape(2, 3), "counts": np.array([1, 2, 3]), "scalar": np.array(0.1)},
+)
+
+
+def full(name="repeat, nested", dtype="float64"):
+    on = (np.full((3, 2), -1.0), np.linspace(1, 2, 6).reshape(3, 2))
+    return table(dtype)[name].with_(certificate=certificate(on, dtype=dtype), target=TARGET, outside="clip")
+
+
+def same(one, other):
+    """The same classes with the same values, arrays bit for bit."""
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        assert one.tobytes() == other.tobytes()
+    elif isinstance(one, Embed | Linear | Attention | Softmax | Repeat | TargetRecord):
+        for item in fields(one):
+            same(getattr(one, item.name), getattr(other, item.name))
+    elif isinstance(one, tuple):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            same(a, b)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            same(one[key], other[key])
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", table())
+def test_round_trip_is_exact(name, dtype, tmp_path):
+    network = full(name, dtype)
+    network.save(tmp_path / "net.safetensors")
+    again = load(str(tmp_path / "net.safetensors"))
+    same(network.layers, again.layers)
+    same(network.target, again.target)
+    assert again.certificate == network.certificate
+    assert (again.output, again.outside, again.dtype) == (network.output, network.outside, dtype)
+    assert np.array_equal(network(X), again(X))
+    again.save(tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "net.safetensors").read_bytes()
+
+
+def test_extreme_weights_survive(tmp_path):
+    weight = np.array([[5e-324, -0.0], [1.7976931348623157e308, 0.1]])
+    Network([Embed(weight, np.zeros(2))]).save(tmp_path / "f")
+    assert load(tmp_path / "f").embed.weight.tobytes() == weight.tobytes()
+
+
+def test_nested_as_deep_as_allowed(tmp_path):
+    layer = table()["attention, causal"].layers[1]
+    for _ in range(8):
+        layer = Repeat([layer], 1)
+    network = Network([table()["attention, causal"].embed, layer])
+    network.save(tmp_path / "f")
+    assert np.array_equal(load(tmp_path / "f")(X), network(X))
+
+
+def usable(path):
+    """Refused with an AnchorheadError, or a network that can be described and called."""
+    try:
+        network = load(path)
+    except AnchorheadError:
+        return False
+    with np.errstate(all="ignore"):
+        assert max(map(len, network.describe().splitlines())) <= 100
+    if network.parameters < 1000 and all(getattr(layer, "times", 1) < 100 for layer in network.layers):
+        tokens = network.embed.tokens or 1
+        if tokens < 1000:
+            network(np.zeros((tokens, network.embed.inputs)), outside="ignore")
+    return True
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path):
+    path = tmp_path / "f"
+    full().save(path)
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), 50), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(AnchorheadError):
+            load(path)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(AnchorheadError):
+        load(path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_flipped_bytes_give_an_error_or_a_network(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "f"
+    full(["repeat, nested", "attention, grid", "embed, own weights and source"][seed]).save(path)
+    whole = np.frombuffer(path.read_bytes(), np.uint8)
+    header = 8 + int(whole[:8].view("<u8")[0])
+    outcomes = set()
+    for n in range(700):
+        damaged = whole.copy()
+        places = rng.integers(0, header if n % 4 else len(whole), size=1 + n % 3)
+        damaged[places] = (
+            rng.integers(32, 127, len(places)) if n % 2 else damaged[places] ^ (1 << rng.integers(0, 8))
+        )
+        path.write_bytes(damaged.tobytes())
+        outcomes.add(usable(path))
+    assert outcomes == {True, False}
+
+
+def header_of(path):
+    with safe_open(path, framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return json.loads(file.metadata()["anchorhead"]), tensors
+
+
+def write(path, header, tensors):
+    text = header if isinstance(header, str) else json.dumps(header)
+    path.write_bytes(to_bytes(tensors, {"anchorhead": text}))
+
+
+JUNK = [None, True, 0, -1, 10**400, 0.5, "", "causal", [], {}, [[]], [None], ["a"], {"layer": "Linear"}]
+JUNK += [{"tensor": "layers.0.bias"}, {"tensor": 7}, {"tensor": []}, {"layer": []}]
+
+
+def places(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from places(item, (*path, key))
+
+
+def test_junk_in_any_place_of_the_description(tmp_path):
+    path = tmp_path / "f"
+    full("repeat").save(path)
+    header, tensors = header_of(path)
+    for place in places(header):
+        if place[:1] == ("certificate",) and len(place) > 1:
+            continue
+        for junk in JUNK:
+            copy = json.loads(json.dumps(header))
+            if place:
+                inner = copy
+                for key in place[:-1]:
+                    inner = inner[key]
+                inner[place[-1]] = junk
+            else:
+                copy = junk
+            write(path, copy, tensors)
+            usable(path)
+
+
+@pytest.mark.parametrize("levels", [50, 5000, 200_000])
+def test_nesting_bombs(levels, tmp_path):
+    path = tmp_path / "f"
+    Network([Embed(np.ones((1, 1)), np.zeros(1))]).save(path)
+    header, tensors = header_of(path)
+    text = json.dumps(header)
+    layer = '{"layer": "Repeat", "times": 1, "layers": [' * levels + "]}" * levels
+    write(path, text.replace('"layers": [', '"layers": [' + layer + ", ", 1), tensors)
+    with pytest.raises(AnchorheadError):
+        load(path)
+    write(path, "[" * levels + "]" * levels, tensors)
+    with pytest.raises(AnchorheadError):
+        load(path)
+    write(path, text.replace('"target": null', '"target": ' + "[" * levels + "]" * levels), tensors)
+    with pytest.raises(AnchorheadError):
+        load(path)
+
+
+def test_small_files_cannot_ask_for_endless_work(tmp_path):
+    path = tmp_path / "f"
+    base = Network([Embed(np.ones((1, 1)), np.zeros(1), tokens=3), Linear(np.eye(1))])
+    base.with_(certificate=certificate()).save(path)
+    header, tensors = header_of(path)
+    linear = header["network"]["layers"][1]
+    nested = linear
+    for _ in range(4):
+        nested = {"layer": "Repeat", "times": 1000, "layers": [nested]}
+    header["network"]["layers"][1] = nested
+    write(path, header, tensors)
+    with pytest.raises(AnchorheadError, match="at most 1,000,000"):
+        load(path)
+    header["network"]["layers"] = [header["network"]["layers"][0] | {"tokens": 10**15}, linear]
+    write(path, header, tensors)
+    assert "1000000000000000" in load(path).describe()
+    tensors["layers.0.weight"] = np.ones((2**40, 0))
+    write(path, header, tensors)
+    with pytest.raises(AnchorheadError, match="nothing in it"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": FORMAT + 1}, "install a newer one"),
+        ({"format": "1"}, "format"),
+        ({"format": None}, "format"),
+        ({"network": {}}, "not a valid network"),
+        ({"certificate": {}}, "not a valid network"),
+        ({"target": {"kind": "x", "data": {}, "arrays": ["missing"]}}, "not a valid network"),
+    ],
+)
+def test_descriptions_that_are_refused(change, said, tmp_path):
+    path = tmp_path / "net.safetensors"
+    full().save(path)
+    header, tensors = header_of(path)
+    write(path, header | change, tensors)
+    with pytest.raises(AnchorheadError, match=said) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path):
+    path = tmp_path / "f"
+    full().save(path)
+    header, tensors = header_of(path)
+    for name, array in tensors.items():
+        if array.dtype.kind == "f":
+            bad = np.array(array)
+            bad.flat[-1] = np.nan
+            write(path, header, tensors | {name: bad})
+            with pytest.raises(AnchorheadError, match="finite"):
+                load(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(to_bytes({"weight": np.ones(3)}))
+    with pytest.raises(AnchorheadError, match="not a network that anchorhead saved"):
+        load(path)
+    path.write_bytes(to_bytes({"weight": np.ones(3)}, {"format": "pt"}))
+    with pytest.raises(AnchorheadError, match="not a network that anchorhead saved"):
+        load(path)
+    for content in (b"", b"PK\x03\x04", b"\x80\x04N.", os.urandom(1000), b"\xff" * 100):
+        path.write_bytes(content)
+        with pytest.raises(AnchorheadError, match="not a safetensors file"):
+            load(path)
+    for wrong in (tmp_path, tmp_path / "missing", "", "\0"):
+        with pytest.raises(AnchorheadError, match="is not a file"):
+            load(wrong)
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F16", "I64", "F8_E4M3", "F8_E8M0", "C64", "F4", "BOOL", "U16"])
+def test_tensors_of_any_type_are_read_or_refused(kind, tmp_path):
+    path = tmp_path / "f"
+    Network([Embed(np.ones((2, 2)), np.zeros(2))]).save(path)
+    whole = path.read_bytes()
+    size = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + size])
+    entry = header["layers.0.weight"]
+    width = {"BF16": 2, "F16": 2, "U16": 2, "F8_E4M3": 1, "F8_E8M0": 1, "BOOL": 1, "F4": 0.5}.get(kind, 8)
+    entry["dtype"], entry["shape"] = kind, [2, int(16 / width)]
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
+    usable(path)
+
+
+class TestAFailedSave:
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "net.safetensors"
+        table()["linear"].save(path)
+        return path
+
+    def unchanged(self, path, before):
+        assert path.read_bytes() == before
+        assert os.listdir(path.parent) == [path.name]
+
+    @pytest.mark.parametrize("function", ["replace", "fsync", "chmod", "fdopen"])
+    def test_leaves_the_old_file(self, path, function, monkeypatch):
+        before = path.read_bytes()
+
+        def broken(*_args, **_more):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, function, broken)
+        with pytest.raises(AnchorheadError, match="No space left on device"):
+            full().save(path)
+        monkeypatch.undo()
+        self.unchanged(path, before)
+
+    def test_when_interrupted_too(self, path, monkeypatch):
+        before = path.read_bytes()
+
+        def interrupted(*_args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            full().save(path)
+        monkeypatch.undo()
+        self.unchanged(path, before)
+
+    @pytest.mark.parametrize(
+        "target",
+        [
+            TargetRecord("x", {"value": np.inf}),
+            TargetRecord("x", {"value": {1, 2}}),
+            TargetRecord("x", {}, {"a": np.array(["text"])}),
+            TargetRecord("x", {}, {"a": np.array([1j], dtype=np.clongdouble)}),
+        ],
+    )
+    def test_when_the_target_cannot_be_written(self, path, target):
+        before = path.read_bytes()
+        with pytest.raises(AnchorheadError, match="target"):
+            table()["linear"].with_(target=target).save(path)
+        self.unchanged(path, before)
+
+    def test_into_a_missing_folder_or_onto_a_folder(self, tmp_path):
+        with pytest.raises(AnchorheadError, match="there is no folder"):
+            table()["linear"].save(tmp_path / "missing" / "f")
+        with pytest.raises(AnchorheadError, match="is a folder"):
+            table()["linear"].save(tmp_path)
+        assert os.listdir(tmp_path) == []
+
+    def test_and_a_good_one_has_ordinary_permissions(self, path):
+        ordinary = path.parent / "ordinary"
+        ordinary.touch()
+        assert path.stat().st_mode == ordinary.stat().st_mode
