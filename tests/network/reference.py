@@ -1,6 +1,6 @@
 """The grammar once more, the slow way: loops over tokens, heads and keys, straight from the formulas.
 
-No liveness, no sharing, no blocks, no torch: what it has in common with the library are the layers' arrays alone.
+No liveness, no sharing, no blocks, no torch: all that it has in common with the library are the arrays.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _sees(layer, kinds, i, k):
 
 
 def _keys(layer, head, rows, kinds):
-    """The key of every token; over a grid the key of point (i, j, ...) is put together from those on the axes."""
+    """The key of every token; over a grid that of point (i, j, ...) is joined from those on the axes."""
     matrix = layer.key[head if len(layer.key) > 1 else 0].astype(np.float64)
     keys = [matrix @ row for row in rows]
     if layer.grid is None:

@@ -1,4 +1,4 @@
-"""A call refuses what is not numbers of the right shape, and does as it was told outside the certified box."""
+"""A call refuses what is not numbers of the right shape, and obeys `outside` beyond the certified box."""
 
 from __future__ import annotations
 

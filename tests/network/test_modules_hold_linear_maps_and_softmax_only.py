@@ -1,4 +1,4 @@
-"""The exported graph of every network: linear maps, softmax and shapes, nothing else; and it differentiates."""
+"""The exported graph of every network has linear maps, softmax and shapes only; and it differentiates."""
 
 from __future__ import annotations
 

@@ -85,6 +85,23 @@ def test_a_cell_is_bounded_whatever_its_pole(
         assert a - 1e-9 <= x <= b + 1e-9
 
 
+def chebyshev(z: acb, degree: int) -> acb:
+    before, here = acb(1), z
+    for _ in range(degree - 1):
+        before, here = here, 2 * z * here - before
+    return here
+
+
+@pytest.mark.parametrize("allowed", [1e-9, 1e-3, 0.1])
+@pytest.mark.parametrize("degree", DEGREES)
+def test_a_function_that_vanishes_at_every_node_is_not_taken_for_zero(degree: int, allowed: float) -> None:
+    """T_2n is 1 at the nodes of degree n, so f = (T_2n - 1)/2 is 0 there, and -1 between them."""
+    with ctx.workprec(300):
+        cell = bound_on_cell(lambda z: (chebyshev(z, 2 * degree) - 1) / 2, arb(-1), arb(1), allowed, 16)
+    assert cell is None or cell.bound >= 1
+    assert cell is not None or degree > 16
+
+
 @pytest.mark.parametrize("place", [acb(0, 0.3), acb(0.2, 0.05), acb(1.2, 0.2), acb(0, 1.3), acb(-0.4, 1.1)])
 def test_a_faint_pole_inside_is_not_overlooked(place: acb) -> None:
     """On the rim of the ellipse the function is below 1e-28; inside it is not bounded."""

@@ -7,6 +7,7 @@ from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import ScalarTarget, analyse, parse
+from anchorhead.targets.positive import surely_positive
 
 KINKS = [
     ("abs(sin(5*x))", (-2, 2), [k * math.pi / 5 for k in range(-3, 4)]),
@@ -47,6 +48,10 @@ KINKS = [
     ("log(x)", (1e-300, 1), []),
     ("1/(1 + exp(-x))", (-1000, 1000), []),
     ("3", (0, 1), []),
+    # positive by its form, where balls are too coarse to tell
+    ("abs(erfc(exp(2*x)**1.5))", (-2, 2), []),
+    ("exp(exp(x**5)**0.5)**-0.3", (-2, 2), []),
+    ("log(x**2 + exp(x))/(1 + abs(x))", (-100, 100), [0]),
 ]
 
 
@@ -130,3 +135,20 @@ def test_a_branch_that_is_not_taken_may_be_undefined() -> None:
 def test_two_variables_are_refused() -> None:
     with pytest.raises(AnchorheadError, match="depends on x, y"):
         analyse(parse("x*y", ("x", "y")), 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "positive"),
+    [
+        *((text, True) for text in (
+            "exp(x)", "1 + exp(x)", "x**2 + 1", "1 + abs(x)", "2*softplus(x)/3", "max(x, 0.1)", "sqrt(exp(x))",
+            "exp(x)**0.5", "erfc(x)**-3",
+        )),
+        *((text, False) for text in (
+            "x", "x**2", "abs(x)", "sqrt(x)", "x**0.5", "exp(x) - 1", "x + exp(x)", "tanh(x)", "min(exp(x), x)",
+            "exp(x)*x", "-exp(x)",
+        )),
+    ],
+)  # fmt: skip
+def test_positivity_read_off_the_tree(text: str, positive: bool) -> None:
+    assert surely_positive(parse(text)) is positive

@@ -13,6 +13,7 @@ from anchorhead.constructions import multi_head, single_head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network, Outside
+from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.ramp import Lattice, prove_ramp
 from anchorhead.targets.ramp import TruncatedLinear
@@ -20,7 +21,8 @@ from anchorhead.targets.ramp import TruncatedLinear
 MARGIN = 0.1
 """Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 MOST_ANCHORS = 1_000_000
-SHARPEST = 4096.0
+SOFTEST, SHARPEST = 2.0**-20, 2.0**20
+"""c = beta spacing^2 below which a head is flat, and above which it is a step."""
 
 
 def truncated_linear(
@@ -53,7 +55,7 @@ def truncated_linear(
     low, high = _range(low, high)
     box = Box.of(on)
     box.broadcast_to(w.shape)
-    count, margin_name = _count(w.shape[0], anchors, heads)
+    count, formula = _count(w.shape[0], anchors, heads)
     features = _output_features(outputs, count)
     margin = MARGIN if len(np.unique(features)) > 1 else 0.0
     theorem = multi_head if heads is not None else single_head
@@ -71,9 +73,9 @@ def truncated_linear(
     network = build(c)
     bound = prove_ramp(network, target, box, scale)
     if not np.isfinite(bound.total):
-        raise AnchorheadError(f"no finite bound can be proven in {kind} for {count} {margin_name}: use fewer, or float64")
+        raise AnchorheadError(f"no finite bound can be proven in {kind} for {count} anchors: use fewer, or float64")
     theirs = (high - low) / count
-    name = f"the {'multi' if heads is not None else 'single'}-head theorem's (b - a)/{margin_name}, without its softmax term"
+    name = f"the {'multi' if heads is not None else 'single'}-head theorem's (b - a)/{formula}, without its softmax term"
     radius = margin * scale.spacing
     certificate = Certificate(
         kind="proven",
@@ -98,7 +100,7 @@ def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, 
     def bound(c: float) -> float:
         return prove_ramp(build(c), target, box, scale, sample=True).total
 
-    ladder = np.geomspace(0.5, SHARPEST if scale.margin else 64.0, 14)
+    ladder = np.geomspace(0.5, 4096.0 if scale.margin else 64.0, 14)
     known = {float(c): bound(float(c)) for c in ladder}
     for _ in range(4):
         tried = sorted(known)
@@ -118,7 +120,13 @@ def _few_bits(c: float, bits: int = 8) -> float:
 def _given_sharpness(beta: float, scale: Lattice, kind: str) -> float:
     if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not np.isfinite(beta) or beta <= 0:
         raise AnchorheadError(f"sharpness={beta!r}: the paper's beta, a number above 0, or None to have it chosen")
-    return float(np.dtype(kind).type(float(beta) * scale.spacing**2))
+    c = float(np.dtype(kind).type(float(beta) * scale.spacing**2))
+    if not SOFTEST <= c <= SHARPEST:
+        raise AnchorheadError(
+            f"sharpness={beta!r} is c = {c:.3g} for anchors {scale.spacing:.3g} apart: from "
+            f"{SOFTEST / scale.spacing**2:.3g} to {SHARPEST / scale.spacing**2:.3g} is allowed"
+        )
+    return c
 
 
 def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, str]:
@@ -141,23 +149,6 @@ def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarra
     if len(w) != len(t) or not w.size:
         raise AnchorheadError(f"w has shape {w.shape} and t {t.shape}: needed are (tokens, inputs) and (tokens,)")
     return w, t, kind
-
-
-def dtype_name(dtype: Any, like: Any = None) -> str:
-    """ "float32" or "float64" from a text, a torch or a numpy type; by default that of `like`, else float64."""
-    if dtype is None:
-        given = str(getattr(like, "dtype", "float64")).removeprefix("torch.")
-        dtype = given if given in ("float32", "bfloat16", "float16", "half") else "float64"
-    name = str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype
-    if name in ("bfloat16", "float16", "half") or name in (np.float16,):
-        raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
-    try:
-        name = np.dtype(name).name
-    except TypeError as error:
-        raise AnchorheadError(f"dtype={dtype!r} is no dtype: float32 or float64") from error
-    if name not in ("float32", "float64"):
-        raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
-    return name
 
 
 def _range(low: float, high: float) -> tuple[float, float]:

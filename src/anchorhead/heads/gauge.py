@@ -16,6 +16,8 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.projection import Fit, Samples
 from anchorhead.heads.rounding_estimate import total_bound
 
+_TRIES = 50  # evaluations of the bound for every number that is free
+
 
 @dataclass(frozen=True)
 class Caps:
@@ -47,42 +49,45 @@ class Gauged:
 
 
 def gauged(
-    fit: Fit, samples: Samples, dtype: Dtype, frame: Frame, caps: Caps, still: Float[np.ndarray, "m"], tries: int = 60
+    fit: Fit, samples: Samples, dtype: Dtype, frame: Frame, caps: Caps, still: Float[np.ndarray, "m"]
 ) -> Gauged:
     """The best gauge found; `still` is the bias (in normalised units) that means no bias once stored."""
-    raw_slopes, raw_offsets = fit.keys.weights()
-    reach, m = raw_slopes[-1], fit.values.shape[1]
-    lift = max(1.0, float(np.abs(raw_offsets).max()))
-    dims = 2 + (m if m <= 3 else 0)
+    m = fit.values.shape[1]
+    t = samples.x + frame.shift + frame.origin
 
-    def build(x: np.ndarray, bias: np.ndarray) -> Gauged:
-        slope = x[0] * reach
-        if reach <= 2 * caps.slope:
-            slope = min(max(slope, -caps.slope), caps.slope - reach)
-        slopes = raw_slopes + slope
-        offsets = raw_offsets + x[1] * lift - slopes * frame.shift
+    def build(base: int, slope: float, offset: float, bias: np.ndarray) -> Gauged:
+        slopes, offsets = fit.keys.weights(base)
+        low, high = slopes[0] + caps.slope, slopes[-1] - caps.slope
+        slopes = slopes + (slope if not np.isfinite(caps.slope) else min(max(slope, -low), -high))
+        offsets = offsets + offset - slopes * frame.shift
         values = fit.values - bias
-        t = samples.x + frame.shift + frame.origin
         rho = total_bound([(slopes, offsets, values)], bias - still, t, dtype, frame.origin)
         total = float((np.abs(fit.residual) + rho).max())
         excess = max(float(np.abs(values).max()) / caps.value, float(np.abs(slopes).max()) / caps.slope)
         return Gauged(slopes, offsets, values, bias, frame, rho, total * max(1.0, excess) ** 8)
 
-    def of(x: np.ndarray) -> Gauged:
-        return build(x, x[2:] if dims > 2 else np.zeros(m))
-
-    start = np.zeros(dims)
-    start[0] = -0.5
-    plain = build(start[:2], still)
+    steps = fit.keys.steps
+    gaps = np.concatenate([[steps[0]], np.minimum(steps[1:], steps[:-1]), [steps[-1]]])
+    tried = [(base, slope) for base in range(len(gaps)) for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)]
+    base, slope = min(tried, key=lambda pair: build(*pair, 0.0, still).total)
+    plain = build(base, slope, 0.0, still)
     if plain.total < 1.01 * fit.error:
         return plain
-    simplex = np.tile(start, (dims + 1, 1))
-    simplex[1:] += np.diag([-0.2, 0.1, *([0.3] * (dims - 2))])
+
+    free = m if m <= 3 else 0
+    scale = np.array([gaps[base], 1.0, *([0.3] * free)])
+    start = np.array([slope / gaps[base], 0.0, *([0.0] * free)])
+
+    def of(x: np.ndarray) -> Gauged:
+        x = x * scale
+        return build(base, x[0], x[1], x[2:] if free else np.zeros(m))
+
+    simplex = np.concatenate([start[None], start + np.diag(np.full(len(start), 0.5))])
     found = minimize(
         lambda x: np.log(of(x).total),
         start,
         method="Nelder-Mead",
-        options={"maxfev": tries * dims, "initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-3},
+        options={"maxfev": _TRIES * len(start), "initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-3},
     )
     best = of(found.x)
     return best if best.total < 0.99 * plain.total else plain

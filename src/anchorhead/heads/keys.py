@@ -48,10 +48,10 @@ class Keys:
     def steps(self) -> Float[np.ndarray, "p-1"]:
         return np.exp(self.logs)
 
-    def weights(self) -> tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"]]:
-        """Slopes and offsets in the gauge in which the first key is (0, 0)."""
+    def weights(self, base: int = 0) -> tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"]]:
+        """Slopes and offsets in the gauge in which the key `base` is (0, 0), exact for its neighbours."""
         steps = self.steps
-        return _summed(steps), _summed(-steps * self.crossings)
+        return _summed(steps, base), _summed(-steps * self.crossings, base)
 
     def softmax(self, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n p"]:
         z = np.zeros((len(x), self.anchors))
@@ -70,5 +70,5 @@ class Keys:
         return np.concatenate([tails * lever[:, None, :], -tails * steps], axis=2)
 
 
-def _summed(steps: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0.0], np.cumsum(steps)])
+def _summed(steps: np.ndarray, base: int) -> np.ndarray:
+    return np.concatenate([-np.cumsum(steps[:base][::-1])[::-1], [0.0], np.cumsum(steps[base:])])

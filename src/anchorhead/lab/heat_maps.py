@@ -21,7 +21,7 @@ FARTHEST = 2.4
 
 
 def heat_maps(
-    widths: Sequence[float] = WIDTHS, tokens: int = 24, heads: int = 2, features: int = 4, seed: int = 0
+    widths: Sequence[float] = WIDTHS, tokens: int = 20, heads: int = 3, features: int = 4, seed: int = 0
 ) -> HeatMaps:
     """The attention weights over ranges [-width/2, width/2] of an input whose tokens are sorted by s.
 

@@ -135,14 +135,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                     f"{path} is a safetensors file, but not a network that anchorhead saved"
                 )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (
-        SafetensorError,
-        OSError,
-        TypeError,
-        AttributeError,
-    ) as error:  # AttributeError: no such numpy type
+    except (SafetensorError, OSError, TypeError, AttributeError) as error:
         raise AnchorheadError(
-            f"{path} cannot be read: not a safetensors file, or cut short ({error})"
+            f"{path} cannot be read: not a safetensors file, cut short, or of a type that numpy lacks ({error})"
         ) from error
     try:
         header = json.loads(metadata["anchorhead"])

@@ -30,6 +30,10 @@ def draw_network(network: Network) -> Figure:
         )
     target, bound = TruncatedLinear.from_record(network.target), network.certificate.bound
     s, computed, exact = _values(network, target)
+    left_out = np.zeros(len(s), bool)
+    for low, high in network.certificate.excluded:
+        left_out |= (s > low) & (s < high)
+    error = np.where(left_out[:, None], np.nan, computed - exact)
     figure = style.figure(8.4, 6.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     drawn = min(target.outputs, MOST_DRAWN)
@@ -37,8 +41,8 @@ def draw_network(network: Network) -> Figure:
         own = f" {g}" if target.outputs > 1 else ""
         upper.plot(s, exact[:, g], color=style.PALE, linewidth=8, label="target" if g == 0 else None)
         upper.plot(s, computed[:, g], color=style.SERIES[g], label=f"network, output{own}" if own else "network")
-        lower.plot(s, computed[:, g] - exact[:, g], color=style.SERIES[g], linewidth=1.4)
-    _shade_left_out(network, (upper, lower))
+        lower.plot(s, error[:, g], color=style.SERIES[g], linewidth=1.4)
+    _hatch_left_out(network, (upper, lower))
     lower.axhspan(-bound, bound, color=style.ORANGE, alpha=0.22, linewidth=0, label=f"proven: at most {bound:.3g}")
     for side in (-bound, bound):
         lower.axhline(side, color=style.ORANGE, linewidth=1.6)
@@ -70,10 +74,10 @@ def _values(network: Network, target: TruncatedLinear) -> tuple[np.ndarray, np.n
     return s, network(x, outside="ignore")[:, token].astype(float), target.values(x)[:, token].astype(float)
 
 
-def _shade_left_out(network: Network, panels: tuple[Axes, ...]) -> None:
-    """Hatches what the certificate says nothing about."""
+def _hatch_left_out(network: Network, panels: tuple[Axes, ...]) -> None:
+    """Marks what the certificate says nothing about."""
     excluded = network.certificate.excluded if network.certificate else ()
     for axes in panels:
         for number, (low, high) in enumerate(excluded):
             label = "left out of the certificate" if number == 0 and axes is panels[-1] else None
-            axes.axvspan(low, high, color=style.GREY, alpha=0.25, linewidth=0, label=label)
+            axes.axvspan(low, high, facecolor="white", edgecolor=style.GREY, hatch="/////", linewidth=0, label=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,8 +67,13 @@ def weights_map() -> Colormap:
 
 def title(axes: Axes, text: str, note: str = "") -> None:
     """A heading, and below it in grey what a reader needs to know."""
-    axes.set_title(text, fontweight="bold", pad=26 if note else 8)
+    axes.set_title(minus(text), fontweight="bold", pad=26 if note else 8)
     if note:
         axes.annotate(
-            note, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points", color=GREY, fontsize=12
+            minus(note), (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points", color=GREY, fontsize=12
         )
+
+
+def minus(text: str) -> str:
+    """The text with a true minus sign in front of its negative numbers."""
+    return re.sub(r"(?<!\w)-(?=[\d.])", "−", text)

@@ -70,24 +70,26 @@ def draw_sweep(sweep: Sweep) -> Figure:
     axes.loglog(
         intervals,
         [row.proven for row in rows],
-        color=style.VERMILLION,
+        color=style.ORANGE,
+        linewidth=6,
         marker="D",
-        markerfacecolor="white",
-        markersize=11,
-        markeredgewidth=2,
+        markersize=12,
+        alpha=0.75,
         label=f"our proven bound, {sweep.dtype} rounding included",
     )
-    slope = "" if sweep.rate is None else f", slope {sweep.rate:.3f}".replace("-", "−")
+    slope = "" if sweep.rate is None else f", slope {sweep.rate:.3f}"
     axes.loglog(
         intervals,
         [row.measured for row in rows],
         color=style.BLUE,
+        linewidth=1.8,
         marker="o",
         markersize=6,
-        label=f"largest error found{slope}",
+        label=style.minus(f"largest error found{slope}"),
     )
     axes.set_xscale("log", base=2)
-    axes.set_xticks(intervals, [f"{count:,}" for count in intervals])
+    ticks = _apart(intervals)
+    axes.set_xticks(ticks, [f"{count:,}" for count in ticks])
     axes.minorticks_off()
     axes.grid(True)
     axes.set_xlabel(f"intervals that the range is cut into, {sweep.intervals_formula}")
@@ -95,7 +97,16 @@ def draw_sweep(sweep: Sweep) -> Figure:
     style.title(
         axes,
         f"{sweep.theorem.capitalize()} theorem: error against size",
-        f"truncated linear functions on [a, b] = [{sweep.low:g}, {sweep.high:g}], varying the {sweep.varied}".replace("-", "−"),
+        f"truncated linear functions on [a, b] = [{sweep.low:g}, {sweep.high:g}], varying the {sweep.varied}",
     )
     axes.legend(loc="lower left")
     return figure
+
+
+def _apart(numbers: list[int], factor: float = 1.35) -> list[int]:
+    """Those of the ascending numbers that leave room for each other's labels on a logarithmic scale."""
+    kept = numbers[:1]
+    for number in numbers:
+        if number >= factor * kept[-1]:
+            kept.append(number)
+    return kept

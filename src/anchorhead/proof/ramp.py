@@ -78,8 +78,9 @@ def _query_rounding(
     reach = (np.abs(weight) * size).sum(axis=1)
     computed = lattice.spacing * affine_error(form.weight[:, None], form.bias[:, None], size, arithmetic)[:, 0]
     cast = arithmetic.unit * reach + arithmetic.tiny * np.abs(weight).sum(axis=1)
-    own_noise = 8 * FLOAT64.unit * (reach + np.abs(bias) + abs(lattice.middle) + np.abs(target.t))
-    return float((stored + computed + cast + own_noise).max() * (1 + 1e-9))
+    ends = abs(target.low) + abs(target.high)
+    own_noise = 8 * FLOAT64.unit * (reach + np.abs(bias) + ends + np.abs(target.t))
+    return float((stored + computed * (1 + 1e-6) + cast + own_noise).max() * (1 + 1e-9))
 
 
 def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> list[Piece]:

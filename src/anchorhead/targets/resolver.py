@@ -16,6 +16,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.targets.build import ONE, ZERO, add, integer_power, make, neg
 from anchorhead.targets.calculus import difference, plus, times
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.positive import surely_positive
 from anchorhead.targets.zeros import Budget, hull, sign, zeros
 
 _GENERIC = (0.2371832, 0.6180339, 0.8713271)
@@ -122,7 +123,7 @@ class Resolver:
         """The sign of u inside the segment (0: it vanishes throughout); raises Cut if it may vanish there."""
         if u in self.segment.signs:
             return self.segment.signs[u]
-        quick = sign(u.ball({self.name: self.segment.hull}))
+        quick = 1 if surely_positive(u) else sign(u.ball({self.name: self.segment.hull}))
         if quick is None:
             form = u.affine()
             quick = 0 if form is not None and not form[0] and form[1].is_zero() else self.search(u)
@@ -156,7 +157,7 @@ class Resolver:
         return zeros(u, self.name, low, high, self.budget)
 
     def need_clear(self, u: Expression, node: Expression, why: str) -> None:
-        if not sign(u.ball({self.name: self.segment.hull})):
+        if not surely_positive(u) and not sign(u.ball({self.name: self.segment.hull})):
             places = self.zeros(u) if u.variables else [self.segment.left]
             if places:
                 raise self.undefined(node, places[0], why)

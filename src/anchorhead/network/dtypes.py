@@ -1,0 +1,31 @@
+"""Which floating-point type a user means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from anchorhead.errors import AnchorheadError
+
+CERTIFIED = ("float32", "float64")
+
+
+def dtype_name(dtype: Any, like: Any = None) -> str:
+    """float32 or float64, by name, from a text, a torch or a numpy type; by default that of `like`, or float64."""
+    if dtype is None:
+        given = getattr(like, "dtype", None)
+        floating = isinstance(given, torch.dtype) and given.is_floating_point
+        floating = floating or (isinstance(given, np.dtype) and given.kind == "f")
+        dtype = given if floating else "float64"
+    name = str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype
+    if name == "bfloat16":
+        raise AnchorheadError("dtype bfloat16 is not certified: use float32 or float64")
+    try:
+        name = np.dtype(name).name
+    except TypeError as error:
+        raise AnchorheadError(f"dtype={dtype!r} is no floating-point type: use float32 or float64") from error
+    if name not in CERTIFIED:
+        raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
+    return name

@@ -1,0 +1,194 @@
+"""The two head theorems: bounds that hold, sizes as the theorems say, and bad input refused."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anchorhead as ah
+from anchorhead.network import Attention, Embed
+from anchorhead.targets.ramp import TruncatedLinear
+
+
+def functions(seed=0, tokens=6, inputs=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(tokens, inputs)), rng.normal(size=tokens)
+
+
+def largest_error(network, seed=0, count=3000):
+    """At random inputs of the box, and at inputs whose pre-activation is near an anchor, a border of cells or a kink."""
+    rng = np.random.default_rng(seed)
+    target = TruncatedLinear.from_record(network.target)
+    box = network.certificate.on.broadcast_to(target.w.shape)
+    x = [rng.uniform(box.low, box.high, (count, *target.w.shape))]
+    # along the gradient of s_i, solve for a pre-activation on a grid of half anchors, a little off
+    half_steps = np.linspace(target.low, target.high, 4 * 64 + 1)
+    wanted = np.concatenate([half_steps + off for off in (0, 1e-7, -1e-7, 1e-3, -1e-3)])
+    base = rng.uniform(box.low, box.high, (len(wanted), *target.w.shape))
+    s = target.pre_activations(base).astype(float)
+    norm = np.maximum((target.w**2).sum(axis=1), 1e-300)
+    x.append(np.clip(base + ((wanted[:, None] - s) / norm)[..., None] * target.w, box.low, box.high))
+    x = np.concatenate(x).astype(network.dtype)
+    s = target.pre_activations(x)
+    claimed = np.ones(s.shape, bool)
+    for low, high in network.certificate.excluded:
+        claimed &= (s <= low) | (s >= high)
+    return float((np.abs(network(x, outside="ignore") - target.values(x)).max(axis=-1) * claimed).max())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("anchors", [3, 4, 8, 33, 128, 512])
+def test_single_head_is_ten_times_under_the_theorem(anchors, dtype):
+    network = ah.truncated_linear(*functions(), -1, 1, anchors=anchors, on=(-3, 3), dtype=dtype)
+    assert network.certificate.kind == "proven"
+    assert network.certificate.bound <= 2 / anchors / 10
+    assert largest_error(network) <= network.certificate.bound
+
+
+def test_anchors_default_to_the_number_of_tokens():
+    network = ah.truncated_linear(*functions(tokens=20), -1, 1)
+    assert network.streams[0].tokens == 20
+    assert network.certificate.bound <= 2 / 20 / 10
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (5, 7), (-300, -299.5), (0, 1e-3), (-1e4, 1e4)])
+@pytest.mark.parametrize("heads", [1, 5])
+def test_multi_head_is_under_the_theorem_far_from_zero_too(heads, low, high, dtype):
+    w, t = functions(tokens=10)
+    scale = (high - low) / 2
+    network = ah.truncated_linear(w * scale, t * scale + (low + high) / 2, low, high, heads=heads, on=(-1, 1), dtype=dtype)
+    delta = (high - low) / (8 * heads)
+    if not (dtype == "float32" and low == -300):  # w·x + t itself rounds by 0.2 cells there
+        assert network.certificate.bound <= 0.3 * delta
+    assert network.certificate.bound <= delta
+    assert largest_error(network) <= network.certificate.bound
+
+
+def test_multi_head_stretches_nothing_and_mixes_no_tokens():
+    network = ah.truncated_linear(*functions(tokens=10), -1, 1, heads=4)
+    embed, attention = network.layers
+    assert isinstance(embed, Embed)
+    assert isinstance(attention, Attention)
+    assert network.streams[0].tokens == 10
+    assert embed.weight.shape[0] == 10
+    assert attention.heads == 4
+    assert len(attention.key) == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    tokens=st.integers(3, 9),
+    low=st.floats(-10, 10),
+    width=st.floats(0.01, 20),
+    count=st.integers(2, 40),
+    heads=st.booleans(),
+    dtype=st.sampled_from(["float32", "float64"]),
+    sharpness=st.none() | st.floats(0.05, 400),
+)
+def test_bounds_hold_whatever_is_built(seed, tokens, low, width, count, heads, dtype, sharpness):
+    size = {"heads": 1 + count // 8} if heads else {"anchors": count}
+    spacing = width / ((tokens - 2) * size["heads"] if heads else count - 1)
+    beta = None if sharpness is None else sharpness / spacing**2
+    w, t = functions(seed, tokens)
+    network = ah.truncated_linear(w, t, low, low + width, on=(-4, 4), dtype=dtype, sharpness=beta, **size)
+    assert largest_error(network, seed, 500) <= network.certificate.bound
+
+
+def test_a_flat_sharpness_of_the_users_own_is_told_the_truth():
+    network = ah.truncated_linear(*functions(), -1, 1, anchors=16, sharpness=0.1 / (2 / 15) ** 2)
+    assert network.certificate.bound > 2 / 16
+    assert largest_error(network) <= network.certificate.bound
+
+
+@pytest.mark.parametrize("size", [{"anchors": 12}, {"heads": 3}])
+def test_an_output_map_leaves_out_the_places_where_it_switches(size):
+    w, t = functions()
+    features = [0, 0, 0, 1, 1, 1, 0, 0, 2, 2, 2, 2]
+    network = ah.truncated_linear(w, t, -1, 1, outputs=features, on=(-3, 3), **size)
+    spacing = 2 / 11 if "anchors" in size else 2 / 12
+    assert len(network.certificate.excluded) == 3
+    for low, high in network.certificate.excluded:
+        assert high - low == pytest.approx(0.2 * spacing)
+    assert network(np.zeros((1, 6, 3))).shape == (1, 6, 3)
+    assert network.certificate.bound <= spacing * 0.55
+    assert largest_error(network) <= network.certificate.bound
+    # nothing can hold at the switch itself: there both outputs are about half of s
+    switch = np.mean(network.certificate.excluded[0])
+    target = TruncatedLinear.from_record(network.target)
+    x = (switch - target.t)[:, None] * target.w / (target.w**2).sum(axis=1, keepdims=True)
+    assert np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
+
+
+def test_an_output_map_may_be_a_function():
+    w, t = functions()
+    one = ah.truncated_linear(w, t, -1, 1, anchors=6, outputs=lambda k: k // 3)
+    two = ah.truncated_linear(w, t, -1, 1, anchors=6, outputs=[0, 0, 0, 1, 1, 1])
+    x = np.random.default_rng(0).normal(size=(5, 6, 3))
+    assert np.array_equal(one(x), two(x))
+
+
+def test_the_dtype_follows_w_unless_given():
+    w, t = functions()
+    assert ah.truncated_linear(w, t, -1, 1, anchors=8).dtype == "float64"
+    assert ah.truncated_linear(w.astype(np.float32), t, -1, 1, anchors=8).dtype == "float32"
+    assert ah.truncated_linear(torch.tensor(w).float(), torch.tensor(t), -1, 1, anchors=8).dtype == "float32"
+    assert ah.truncated_linear(w.tolist(), t.tolist(), -1, 1, anchors=8).dtype == "float64"
+    for dtype in ("float32", np.float32, torch.float32):
+        assert ah.truncated_linear(w, t, -1, 1, anchors=8, dtype=dtype).dtype == "float32"
+
+
+def test_a_constant_function_is_fine():
+    network = ah.truncated_linear(np.zeros((4, 2)), np.array([-5.0, 0.1, 0.7, 9.0]), 0, 1, anchors=16)
+    assert ah.check(network) is network.certificate
+    assert largest_error(network) <= network.certificate.bound
+
+
+def test_the_description_names_every_feature():
+    text = ah.truncated_linear(*functions(), -1, 1, heads=2).describe()
+    for word in ("query", "position", "2 heads", "parameters", "logits", "proven"):
+        assert word in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+W, T = functions()
+BAD = {
+    "low above high": ({"low": 1, "high": -1}, "low must be below high"),
+    "equal ends": ({"low": 1, "high": 1}, "low must be below high"),
+    "infinite range": ({"high": np.inf}, "high=inf"),
+    "one anchor": ({"anchors": 1}, "from 2 to"),
+    "half an anchor": ({"anchors": 7.5}, "from 2 to"),
+    "no heads": ({"heads": 0}, "at least 1"),
+    "both": ({"heads": 2, "anchors": 8}, "one of the two"),
+    "two tokens": ({"w": W[:2], "t": T[:2], "heads": 2}, "at least 3"),
+    "NaN in w": ({"w": np.full_like(W, np.nan)}, r"nan at \(0, 0\)"),
+    "infinity in t": ({"t": np.where(T > 0, np.inf, T)}, "inf at"),
+    "w a vector": ({"w": T}, r"\(tokens, inputs\)"),
+    "lengths differ": ({"t": T[:-1]}, r"w has shape \(6, 3\)"),
+    "text": ({"w": "weights"}, "array of numbers"),
+    "bfloat16": ({"dtype": torch.bfloat16}, "bfloat16 is not certified"),
+    "bfloat16 weights": ({"w": torch.tensor(W).bfloat16()}, "bfloat16 is not certified"),
+    "float16": ({"dtype": "float16"}, "float16 is not certified"),
+    "no dtype": ({"dtype": "quux"}, "float32 or float64"),
+    "sharpness 0": ({"sharpness": 0}, "above 0"),
+    "sharpness beyond use": ({"sharpness": 1e300}, "allowed"),
+    "empty box": ({"on": (1, -1)}, "lower end above"),
+    "infinite box": ({"on": (-np.inf, 1)}, "bounded box"),
+    "no box": ({"on": 3}, "not a box"),
+    "box of another shape": ({"on": (np.zeros(7), np.ones(7))}, r"shape \(7,\)"),
+    "outputs too short": ({"anchors": 8, "outputs": [0, 1]}, "each of the 8 anchors"),
+    "negative outputs": ({"anchors": 2, "outputs": [0, -1]}, "0 or more"),
+    "huge outputs": ({"anchors": 2, "outputs": [0, 10**9]}, "at most 2 features"),
+    "outside": ({"outside": "explode"}, "'warn', 'raise', 'clip', 'ignore'"),
+    "finer than the dtype": ({"low": 1e8, "high": 1e8 + 16, "anchors": 64, "dtype": "float32"}, "tell apart"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_with_what_is_allowed(name):
+    changes, message = BAD[name]
+    arguments = {"w": W, "t": T, "low": -1.0, "high": 1.0, **changes}
+    with pytest.raises(ah.AnchorheadError, match=message):
+        ah.truncated_linear(**arguments)
