@@ -1,0 +1,1 @@
+"""Speed and memory beside named alternatives, as ratios in one run: `make bench`."""
