@@ -238,6 +238,11 @@ def test_progress_ends_at_one() -> None:
     assert seen[-1] == pytest.approx(1.0)
 
 
+def test_a_jump_is_added_to_the_bound() -> None:
+    case = CASES["relu, A = 1e3"]
+    assert prove(case, jump=1e-3).bound == pytest.approx(prove(case).bound + 1e-3, rel=1e-12)
+
+
 def test_a_single_point_is_an_interval() -> None:
     part = softmax([-1, 1], [0, 0], [0, 1])
     proof = prove_sup([part], 0.0, 0.0, [(arb(-1), arb(1), lambda z: z)], 0.5, 0.5)

@@ -10,6 +10,8 @@ is about 0.28 |g'(k)| / A. Steep as a gate is, its rounding multiplies |g(s) - g
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 
@@ -20,18 +22,22 @@ Arrays = tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"], Float[np.ndarray,
 _SHARE = 0.02  # the part of the error allowed that a gate may cost
 
 
-def sharpness(term: Term, at_low: bool, allowed: float) -> float:
-    """The smallest A with |g(k + d) - g(k)| exp(-A d) <= _SHARE * allowed for every d within the term."""
-    width = term.high - term.low
+def steepness(rise: Callable[[np.ndarray], np.ndarray], width: float, allowed: float) -> float:
+    """The smallest A with rise(d) exp(-A d) <= allowed for every distance d up to the width."""
     d = width * np.geomspace(1e-15, 1.0, 300)
-    place = term.low if at_low else term.high
-    s = place + d if at_low else place - d
-    inside = (s > term.low) & (s < term.high)
-    s, d = s[inside], np.abs(s[inside] - place)
-    rise = np.abs(term.g(s) - term.g(np.array([place]))).max(axis=1)
     with np.errstate(divide="ignore"):
-        needed = np.log(rise / (_SHARE * allowed)) / d
+        needed = np.log(rise(d) / allowed) / d
     return float(max(needed.max(), 10 / width))
+
+
+def sharpness(term: Term, at_low: bool, allowed: float) -> float:
+    """How steep the gate at an end of the term has to be."""
+    place, side = (term.low, 1.0) if at_low else (term.high, -1.0)
+
+    def rise(d: np.ndarray) -> np.ndarray:
+        return np.abs(term.g(place + side * d) - term.g(np.array([place]))).max(axis=1)
+
+    return steepness(rise, term.high - term.low, _SHARE * allowed)
 
 
 def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float) -> Arrays:

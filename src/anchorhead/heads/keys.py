@@ -53,6 +53,10 @@ class Keys:
         steps = self.steps
         return _summed(steps, base), _summed(-steps * self.crossings, base)
 
+    def mirrored(self) -> Keys:
+        """The keys of r(-x)."""
+        return Keys(self.logs[::-1], -self.crossings[::-1])
+
     def softmax(self, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n p"]:
         z = np.zeros((len(x), self.anchors))
         np.cumsum(self.steps * (x[:, None] - self.crossings), axis=1, out=z[:, 1:])

@@ -15,7 +15,10 @@ from anchorhead.heads.atom import Atom
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.rounding_estimate import rounding
 
-_PEAKS, _ZOOMS = 24, 3
+_PEAKS = 24  # how many are refined
+_CHUNK = 1 << 19  # weights held at once
+_SPARSE = np.linspace(-6, 6, 13)
+_DENSE = np.concatenate([-np.geomspace(60, 9, 9), np.linspace(-8, 8, 65), np.geomspace(9, 60, 9)])
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,12 @@ class Estimate:
     at: float
 
 
-def estimate(atom: Atom, problem: Problem, count: int = 600) -> Estimate:
+def estimate(atom: Atom, problem: Problem, count: int = 600, zooms: int = 3) -> Estimate:
     """The largest error that a search finds; never proven, usually within a per cent."""
     s = _points(atom, problem, count)
     exact, bound = _errors(atom, problem, s)
     total = exact + bound
-    for _ in range(_ZOOMS):
+    for _ in range(zooms):
         inner = np.flatnonzero((total >= np.roll(total, 1)) & (total >= np.roll(total, -1)))
         top = inner[np.argsort(total[inner])[::-1][:_PEAKS]]
         left, right = s[np.maximum(top - 1, 0)], s[np.minimum(top + 1, len(s) - 1)]
@@ -47,14 +50,15 @@ def estimate(atom: Atom, problem: Problem, count: int = 600) -> Estimate:
 
 
 def _errors(atom: Atom, problem: Problem, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    gap = np.abs(problem.at(s) - atom.exact(s)).astype(np.float64)
-    return gap.max(axis=1), rounding(atom, s).max(axis=1)
+    gap = np.abs(problem.at(s) - atom.exact(s)).astype(np.float64).max(axis=1)
+    rows = max(1, _CHUNK // max(len(part) for part in atom.parts))
+    bounds = [rounding(atom, s[start : start + rows]).max(axis=1) for start in range(0, len(s), rows)]
+    return gap, np.concatenate(bounds)
 
 
 def _points(atom: Atom, problem: Problem, count: int) -> Float[np.ndarray, "n"]:
     s = [problem.points(count)]
-    grid = np.concatenate([np.linspace(0, 8, 33), np.geomspace(9, 60, 9)])
-    grid = np.concatenate([-grid[:0:-1], grid])
+    grid = _DENSE if atom.anchors <= 64 else _SPARSE
     for part in atom.parts:
         slopes, offsets, _ = part.astype(np.float64)
         steps = np.diff(slopes)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -47,9 +48,31 @@ class Split:
     constant: Float[np.ndarray, "m"]
     terms: tuple[Term, ...]
 
+    def same_as(self, other: Split) -> bool:
+        """Whether both have the same terms, as far as their ends, gates and slopes tell."""
 
-def split(problem: Problem) -> Split:
-    """The cheapest sum of terms for a target with kinks."""
+        def shape(term: Term) -> tuple:
+            return term.low, term.high, term.left, term.right, None if term.slope is None else tuple(term.slope)
+
+        return [shape(term) for term in self.terms] == [shape(term) for term in other.terms]
+
+
+def whole_pieces(problem: Problem) -> tuple[Term, ...]:
+    """The target itself between one kink and the next."""
+    ends = [problem.low, *problem.kinks, problem.high]
+    small = 1e-12 * problem.scale / problem.half
+
+    def piece(low: float, high: float) -> Term:
+        slope = _slope(problem, low, high)
+        if slope is not None and np.abs(slope).max() <= small:
+            slope = np.zeros_like(slope)
+        return Term(problem.at, low, high, False, False, slope)
+
+    return tuple(piece(low, high) for low, high in pairwise(ends))
+
+
+def split(problem: Problem, extend: bool = True) -> Split:
+    """The cheapest sum of terms for a target with kinks; without `extend` every term stays within its piece."""
     ends = np.array([problem.low, *problem.kinks, problem.high])
     count = len(ends) - 1
     at_ends = problem.at(ends)
@@ -69,7 +92,9 @@ def split(problem: Problem) -> Split:
             return [(_CURVED + (1 if last else 2), "ramp", source)]
         if np.abs(own - slope_of(source)).max() <= small:
             return [(0, "skip", source)]
-        return [(3, "extend", j)] if last else [(3, "extend", j), (4, "ramp", source)]
+        if last:
+            return [(3, "extend", j)]
+        return [(3, "extend", j), (4, "ramp", source)] if extend else [(4, "ramp", source)]
 
     @cache
     def outward(j: int, source: int, step: int) -> tuple[int, tuple[str, ...]]:
@@ -83,7 +108,7 @@ def split(problem: Problem) -> Split:
 
     bases: list[tuple[int, int, int, int]] = []  # cost, source, first piece to the right, first piece to the left
     for j in range(count):
-        if slopes[j] is not None:
+        if slopes[j] is not None and (extend or np.abs(slope_of(j)).max() <= small):
             cost = 0 if np.abs(slope_of(j)).max() <= small else 2
             bases.append((cost + outward(j + 1, j, 1)[0] + outward(j - 1, j, -1)[0], j, j + 1, j - 1))
     for j in range(1, count):

@@ -77,13 +77,13 @@ class Problem:
     def normal(self, s: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
         return (s - self.mid) / self.half
 
-    def points(self, count: int) -> Float[np.ndarray, "n"]:
+    def points(self, count: int, decades: int = _DECADES) -> Float[np.ndarray, "n"]:
         """Chebyshev and even points of [low, high], and geometric ones towards every kink, 5 a decade."""
         x = np.concatenate(
             [[-1.0, 1.0], -np.cos(np.pi * (np.arange(count) + 0.5) / count), np.linspace(-1, 1, count // 2)]
         )
         s = [self.mid + self.half * x]
-        steps = self.half * np.geomspace(1.0, 10.0**-_DECADES, 5 * _DECADES)
+        steps = self.half * np.geomspace(1.0, 10.0**-decades, 5 * decades)
         for kink in self.kinks:
             s += [kink + steps, kink - steps, np.array([kink])]
         joined = np.concatenate(s)
@@ -91,7 +91,7 @@ class Problem:
 
     def samples(self, count: int) -> Samples:
         """The normalised target at `points`, and wherever it bends between them, until it is resolved."""
-        s = self.points(count)
+        s = self.points(count, _DECADES if len(self.kinks) <= 3 else max(3, 3 * _DECADES // len(self.kinks)))
         for _ in range(40):
             y = self.at(s)
             gap = np.diff(s)

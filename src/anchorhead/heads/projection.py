@@ -123,7 +123,10 @@ def _accepted(
         move = solve(now.goal, damping)
         curvature = 2 / _PROBE * ((at(_PROBE * move).goal - now.goal) / _PROBE + jac @ move)
         bend = solve(curvature, damping)
-        if 2 * np.linalg.norm(bend) < 0.75 * np.linalg.norm(move):
+        size = np.abs(move).max()
+        if not np.isfinite(size):
+            return None, damping
+        if 2 * np.linalg.norm(bend / size) < 0.75 * np.linalg.norm(move / size):
             move = move + bend / 2
         move = move / max(1.0, np.abs(move).max())
         found = at(move)

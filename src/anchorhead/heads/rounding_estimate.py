@@ -94,13 +94,22 @@ def bound_of_arrays(
         delta += np.where(inexact, u * np.abs(t), 0.0)[:, None] * spread
     lam = delta + u * (gap + delta + delta.max(axis=1, keepdims=True)) + 2 * kappa * u / (1 - 2 * kappa * u)
 
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        bound = _of_factors(w, logw, lam, values, r, u)
+    bound = np.where(np.isnan(bound), np.inf, bound)
+    return bound + 4 * p * TINY[dtype] * np.abs(values).max(axis=0), r
+
+
+def _of_factors(
+    w: np.ndarray, logw: np.ndarray, lam: np.ndarray, values: np.ndarray, r: np.ndarray, u: float
+) -> Float[np.ndarray, "n m"]:
+    """P + (gamma_{p+1} Wt + gamma_{p-1} (|r| + P)) / (1 - gamma_{p-1})."""
+    rows, j, p = np.arange(len(w)), np.argmax(w, axis=1), w.shape[1]
     away = np.abs(values[None] - r[:, None, :])
     grown = _grown(w, logw, lam)
     left = 1 - grown.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a = np.where((left > 0)[:, None], np.einsum("nk,nkm->nm", grown, away) / left[:, None], np.inf)
+    a = np.where((left > 0)[:, None], np.einsum("nk,nkm->nm", grown, away) / left[:, None], np.inf)
 
-    rows, j = np.arange(len(s)), np.argmax(w, axis=1)
     om = _grown(w, logw, lam + lam[rows, j][:, None])
     om[rows, j] = 0.0
     base = np.maximum(w[rows, j], 1 - om.sum(axis=1))[:, None]
@@ -109,12 +118,11 @@ def bound_of_arrays(
     mean = w @ size
     weight = mean + np.einsum("nk,nkm->nm", om, np.abs(size[None] - mean[:, None, :])) / base
 
-    change = np.minimum(a, b)
+    change = np.fmin(a, b)
     few, many = gamma(max(p - 1, 0), u), gamma(p + 1, u)
-    bound = change + (many * weight + few * (np.abs(r) + change)) / (1 - few)
-    return bound + 4 * p * TINY[dtype] * size.max(axis=0), r
+    return change + (many * weight + few * (np.abs(r) + change)) / (1 - few)
 
 
 def _grown(w: np.ndarray, logw: np.ndarray, lam: np.ndarray) -> np.ndarray:
     """w (e^lam - 1), from log w where e^lam may overflow."""
-    return np.where(lam > 1, np.exp(np.minimum(logw + lam, 700.0)) - w, w * np.expm1(np.minimum(lam, 1.0)))
+    return np.where(lam > 1, np.exp(logw + lam) - w, w * np.expm1(np.minimum(lam, 1.0)))

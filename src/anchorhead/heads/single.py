@@ -49,6 +49,7 @@ class Ladder:
     caps: Caps
     more: Callable[[int], Iterable[Keys]] = lambda p: ()
     origin: float | None = None
+    alike: Ladder | None = None
     _fits: dict[int, list[Fit]] = field(default_factory=dict)
     _solutions: dict[int, Solution] = field(default_factory=dict)
 
@@ -63,18 +64,42 @@ class Ladder:
                 self._solutions[p] = min(found, key=lambda solution: solution.total)
         return self._solutions[p]
 
+    @property
+    def fewest(self) -> int:
+        return 1
+
+    def glimpse(self, anchors: int) -> float:
+        """The error of the best least-squares fit, before the sup norm and the gauge."""
+        if anchors == 1 or self.problem.scale == 0:
+            return self.problem.scale
+        return min(fit.error for fit in self.fits(anchors)) * self.problem.scale
+
     def fits(self, p: int) -> list[Fit]:
         """The best least-squares fits with p anchors."""
-        if p not in self._fits:
+        if p not in self._fits and self.alike is not None:
+            samples = self.problem.samples(6 * p + 20)
+            mirrored = self.alike.is_like(self.problem) < 0
+            found = [fit.keys.mirrored() if mirrored else fit.keys for fit in self.alike.fits(p)]
+            self._fits[p] = [fitted(keys, samples, self.dtype) for keys in found]
+        elif p not in self._fits:
             samples = self.problem.samples(6 * p + 20)
             keys = [*self.more(p), *starts(samples, p)]
             ridge = self._ridge
             if p > 2:
                 parents = self.fits(p - 1)
-                keys += [key for fit in parents for key in splits(fit.keys)]
+                keys += [key for fit in parents[:2] for key in splits(fit.keys)]
                 ridge = max(ridge, _HOLD * parents[0].error)
             self._fits[p] = self._halved(samples, keys, ridge)
         return self._fits[p]
+
+    def is_like(self, problem: Problem) -> int:
+        """1 if the normalised targets agree up to sign, -1 if they do in the mirror, 0 if not."""
+        x = np.linspace(-1, 1, 33)
+        ours, theirs = ((p.at(p.mid + p.half * x) - p.centre) / p.scale for p in (self.problem, problem))
+        for mirror in (1, -1):
+            if min(np.abs(ours - sign * theirs[::mirror]).max() for sign in (1, -1)) < 1e-9:
+                return mirror
+        return 0
 
     @property
     def _ridge(self) -> float:

@@ -25,8 +25,8 @@ def heat_maps(
 ) -> HeatMaps:
     """The attention weights over ranges [-width/2, width/2] of an input whose tokens are sorted by s.
 
-    The sharpness beta is the best one for the third range and the same for all, as in the paper, so that the weights
-    spread over several anchors where the range is narrow (anchors close together) and gather on one where it is wide.
+    The sharpness beta, the best one for the middle of the ranges, is the same for all: the weights spread over
+    several anchors where the range is narrow and its anchors are close, and gather on one where it is wide.
     """
     w, _ = sample_functions(tokens, features, -FARTHEST, FARTHEST, seed)
     s = np.linspace(-FARTHEST, FARTHEST, tokens)
@@ -47,7 +47,9 @@ def _row(
 
 
 def _network(w: np.ndarray, width: float, options: dict[str, Any], beta: float | None) -> Network:
-    return truncated_linear(w, np.zeros(len(w)), -width / 2, width / 2, on=(-ON, ON), sharpness=beta, **options)
+    return truncated_linear(
+        w, np.zeros(len(w)), -width / 2, width / 2, on=(-ON, ON), sharpness=beta, **options
+    )
 
 
 def _heat_map(network: Network, s: np.ndarray, width: float) -> HeatMap:

@@ -1,4 +1,4 @@
-"""Sweeps over the size of the paper's constructions: the theorem's bound, the proven one, and the error that is found."""
+"""Sweeps over the size of the paper's constructions: the theorem's bound, the proven one, the error found."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def single_head_sweep(
     elif isinstance(tokens, int):
         sizes = [(p, tokens) for p in _listed(anchors)]
     else:
-        raise AnchorheadError(f"anchors={anchors} and tokens={tokens}: with anchors, give one number of tokens")
+        raise AnchorheadError(
+            f"anchors={anchors} and tokens={tokens}: with anchors, give one number of tokens"
+        )
     rows = []
     for p, n in sizes:
         w, t = sample_functions(n, features, low, high, seed)
@@ -68,10 +70,12 @@ def multi_head_sweep(
 ) -> Sweep:
     """The multi-head theorem for each number of heads H with each number of tokens n.
 
-    c: the sharpness for cells one wide (beta = c / spacing^2), the same at every size; by default the best for the
-    largest. A c that changed with the size would show in the slope.
+    c: the sharpness for cells one wide (beta = c / spacing^2), the same at every size, for a c that changed
+    with the size would show in the slope; by default the best for the largest.
     """
-    sizes = sorted(product(_listed(heads), _listed(tokens)), key=lambda size: (size[1] - 2) * size[0])
+    sizes = sorted(
+        product(_listed(heads), _listed(tokens)), key=lambda size: ((size[1] - 2) * size[0], size[1])
+    )
     varied, size_of = _varied(_listed(heads), _listed(tokens))
     rows: list[Row] = []
     for h, n in reversed(sizes):
@@ -101,7 +105,7 @@ def sharpness_of(network: Network) -> float:
 def sample_functions(
     tokens: int, features: int, low: float, high: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """w (tokens, features) and t (tokens,), such that every token reaches the whole range and beyond both its ends."""
+    """w (tokens, features) and t (tokens,), such that every token reaches beyond both ends of the range."""
     if features < 1 or tokens < 1:
         raise AnchorheadError(f"{tokens} tokens of {features} features: at least 1 of each")
     directions, shifts = np.random.default_rng(seed).spawn(2)

@@ -137,7 +137,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, AttributeError) as error:
         raise AnchorheadError(
-            f"{path} cannot be read: not a safetensors file, cut short, or of a type that numpy lacks ({error})"
+            f"{path} cannot be read: not a safetensors file, cut short, or of an unknown type ({error})"
         ) from error
     try:
         header = json.loads(metadata["anchorhead"])

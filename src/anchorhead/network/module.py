@@ -280,8 +280,12 @@ class AttentionModule(nn.Module):
                 weights = self._on_all_seen({kind: own, "register": weights[..., 1:]}, keys)
         else:
             visible = self._visible(kind)
-            logits = [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
-            weights = torch.softmax(torch.cat(_alike(logits), -1), -1)
+            weights = torch.softmax(
+                _beside(
+                    [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
+                ),
+                -1,
+            )
             split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
             parts: Tokens = dict(zip(visible, split, strict=True))
             read = reduce(torch.add, (_product(parts[seen], values[seen]) for seen in visible))
@@ -309,10 +313,9 @@ class AttentionModule(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The weights of (the token itself, the registers), and what is read."""
         own_key, own_value = keys[kind][..., ask, :], values[kind][..., ask, :]
-        logits = [torch.matmul(queries.unsqueeze(-2), own_key.unsqueeze(-1)).squeeze(-1)]
-        if "register" in keys:
-            logits.append(_product(queries, keys["register"].mT))
-        weights = torch.softmax(torch.cat(_alike(logits), -1), -1)
+        own = torch.matmul(queries.unsqueeze(-2), own_key.unsqueeze(-1)).squeeze(-1)
+        shared = [_product(queries, keys["register"].mT)] if "register" in keys else []
+        weights = torch.softmax(_beside([own, *shared]), -1)
         read = torch.matmul(weights[..., :1].unsqueeze(-1), own_value.unsqueeze(-2)).squeeze(-2)
         if "register" in keys:
             read = read + _product(weights[..., 1:], values["register"])
@@ -363,6 +366,11 @@ def _alike(parts: list[Tensor]) -> list[Tensor]:
     if not batched or len(batched) == len(parts):
         return parts
     return [part if part.dim() == 4 else part.expand(batched[0].shape[0], *part.shape) for part in parts]
+
+
+def _beside(parts: list[Tensor]) -> Tensor:
+    """The logits of several kinds of token, side by side."""
+    return parts[0] if len(parts) == 1 else torch.cat(_alike(parts), -1)
 
 
 def _joined(tokens: Tokens) -> Tensor:

@@ -63,8 +63,8 @@ def draw_heat_maps(maps: HeatMaps) -> Figure:
         ha="left",
     )
     figure.supxlabel(
-        "One sharpness β in each row. Heads stand side by side: a head rests on the end of its slice where s lies "
-        "beyond it, and adds 0 there unless that is a or b.",
+        "One sharpness β in each row. Heads stand side by side: a head rests on the end of its slice "
+        "where s lies beyond it, and adds 0 there unless that is a or b.",
         fontsize=12,
         color=style.GREY,
         x=0.008,
@@ -77,13 +77,19 @@ def _panel(axes: Axes, s: np.ndarray, heat_map: HeatMap, top: bool) -> Any:
     heads, tokens, anchors = heat_map.weights.shape
     side_by_side = np.concatenate(list(heat_map.weights), axis=1)
     image = axes.imshow(
-        side_by_side, cmap=style.weights_map(), vmin=0, vmax=1, aspect="auto", interpolation="nearest", origin="lower"
+        side_by_side,
+        cmap=style.weights_map(),
+        vmin=0,
+        vmax=1,
+        aspect="auto",
+        interpolation="nearest",
+        origin="lower",
     )
     for head in range(1, heads):
         axes.axvline(head * anchors - 0.5, color=style.ORANGE, linewidth=1.6)
     rows = np.linspace(0, tokens - 1, 5)
     axes.set_yticks(rows, [style.minus(f"{value:.2g}") for value in np.interp(rows, np.arange(tokens), s)])
-    ends = [0, (heads * anchors - 1) / 2, heads * anchors - 1]
+    ends = [-0.5, (heads * anchors - 1) / 2, heads * anchors - 0.5]
     middle = (heat_map.low + heat_map.high) / 2
     axes.set_xticks(ends, [style.minus(f"{value:g}") for value in (heat_map.low, middle, heat_map.high)])
     for label, side in zip(axes.get_xticklabels(), ("left", "center", "right"), strict=True):

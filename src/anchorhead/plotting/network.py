@@ -1,4 +1,4 @@
-"""A network that computes truncated linear functions: beside its target, and its error inside the proven band."""
+"""A network of truncated linear functions: beside its target, and its error inside the proven band."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import style
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-POINTS = 4001
+POINTS = 4000
 MOST_DRAWN = 6
 """Of more output features than these, the first are drawn."""
 
@@ -26,24 +27,35 @@ def draw_network(network: Network) -> Figure:
     if network.target is None or network.target.kind != KIND or network.certificate is None:
         known = "none" if network.target is None else repr(network.target.kind)
         raise AnchorheadError(
-            f"a network with the target {known} cannot be plotted: one with a truncated linear target and a certificate can"
+            f"a network with the target {known} cannot be plotted: "
+            "one with a truncated linear target and a certificate can"
         )
-    target, bound = TruncatedLinear.from_record(network.target), network.certificate.bound
-    s, computed, exact = _values(network, target)
+    target, certificate = TruncatedLinear.from_record(network.target), network.certificate
+    bound = certificate.bound
+    s, computed, exact = _values(network, target, certificate.on)
     left_out = np.zeros(len(s), bool)
-    for low, high in network.certificate.excluded:
+    for low, high in certificate.excluded:
         left_out |= (s > low) & (s < high)
-    error = np.where(left_out[:, None], np.nan, computed - exact)
+    exact[left_out] = np.nan
     figure = style.figure(8.4, 6.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     drawn = min(target.outputs, MOST_DRAWN)
     for g in range(drawn):
-        own = f" {g}" if target.outputs > 1 else ""
-        upper.plot(s, exact[:, g], color=style.PALE, linewidth=8, label="target" if g == 0 else None)
-        upper.plot(s, computed[:, g], color=style.SERIES[g], label=f"network, output{own}" if own else "network")
-        lower.plot(s, error[:, g], color=style.SERIES[g], linewidth=1.4)
-    _hatch_left_out(network, (upper, lower))
-    lower.axhspan(-bound, bound, color=style.ORANGE, alpha=0.22, linewidth=0, label=f"proven: at most {bound:.3g}")
+        upper.plot(s, exact[:, g], color=style.PALE, linewidth=9, label="target" if g == 0 else None)
+    for g in range(drawn):
+        # where several outputs are 0, the earlier show around the later
+        width, name = 2.2 + 1.8 * (drawn - 1 - g), f"network, output {g}" if target.outputs > 1 else "network"
+        upper.plot(s, computed[:, g], color=style.SERIES[g], linewidth=width, label=name)
+        lower.plot(s, computed[:, g] - exact[:, g], color=style.SERIES[g], linewidth=1.4)
+    _hatch(certificate.excluded, (upper, lower))
+    lower.axhspan(
+        -bound,
+        bound,
+        color=style.ORANGE,
+        alpha=0.22,
+        linewidth=0,
+        label=f"{certificate.kind}: at most {bound:.3g}",
+    )
     for side in (-bound, bound):
         lower.axhline(side, color=style.ORANGE, linewidth=1.6)
     lower.set_ylim(-1.6 * bound, 1.6 * bound)
@@ -61,23 +73,31 @@ def draw_network(network: Network) -> Figure:
     return figure
 
 
-def _values(network: Network, target: TruncatedLinear) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """s, and what network and target make of it, for the token that reaches farthest."""
-    assert network.certificate is not None
-    segments = Segments.of(target, network.certificate.on)
+def _values(network: Network, target: TruncatedLinear, on: Box) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """s, and what network and target make of it; all tokens that reach so far take turns."""
+    segments = Segments.of(target, on)
     least, most = segments.reach
-    token = int((most - least).argmax())
     margin = 0.2 * (target.high - target.low)
-    low, high = max(target.low - margin, least[token]), min(target.high + margin, most[token])
-    s = np.linspace(low, high, POINTS)
-    x = segments.inputs(np.repeat(s[:, None], len(target.t), axis=1))
-    return s, network(x, outside="ignore")[:, token].astype(float), target.values(x)[:, token].astype(float)
+    lows, highs = np.maximum(target.low - margin, least), np.minimum(target.high + margin, most)
+    token = int((highs - lows).argmax())
+    low, high = (lows[token], highs[token]) if lows[token] < highs[token] else (least[token], most[token])
+    if not low < high:
+        raise AnchorheadError("the network cannot be plotted: no input of its box changes s = w·x + t")
+    tokens = np.flatnonzero((least <= low) & (most >= high))
+    s = np.linspace(low, high, len(tokens) * -(-POINTS // len(tokens)))
+    wanted = np.zeros((len(s) // len(tokens), len(least)))
+    wanted[:, tokens] = s.reshape(-1, len(tokens))
+    x = segments.inputs(wanted)
+    computed, exact = network(x, outside="ignore"), target.values(x)
+    computed, exact = (y[:, tokens].astype(float).reshape(len(s), -1) for y in (computed, exact))
+    return s, computed, exact
 
 
-def _hatch_left_out(network: Network, panels: tuple[Axes, ...]) -> None:
-    """Marks what the certificate says nothing about."""
-    excluded = network.certificate.excluded if network.certificate else ()
+def _hatch(excluded: tuple[tuple[float, float], ...], panels: tuple[Axes, ...]) -> None:
+    """Marks the intervals of s about which the certificate says nothing."""
     for axes in panels:
         for number, (low, high) in enumerate(excluded):
             label = "left out of the certificate" if number == 0 and axes is panels[-1] else None
-            axes.axvspan(low, high, facecolor="white", edgecolor=style.GREY, hatch="/////", linewidth=0, label=label)
+            axes.axvspan(
+                low, high, facecolor="white", edgecolor=style.GREY, hatch="/////", linewidth=0, label=label
+            )

@@ -31,7 +31,7 @@ def check_picture_path(path: str | Path) -> None:
     suffix = Path(path).suffix
     if suffix.lower() not in SUFFIXES:
         raise AnchorheadError(
-            f"{path} ends in {suffix or 'no suffix'}: a picture is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            f"{path} ends in {suffix or 'no suffix'}: a picture is written as .png, .svg or .pdf"
         )
     check_folder(path)
 

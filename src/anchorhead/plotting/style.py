@@ -17,7 +17,7 @@ SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 GREY, PALE = "#6B6B6B", "#DADADA"
 DPI = 160
 
-PARAMETERS: dict[str, Any] = {
+PARAMETERS: dict[Any, Any] = {
     "font.size": 13,
     "font.family": "sans-serif",
     "axes.titlesize": 14,
@@ -38,7 +38,8 @@ PARAMETERS: dict[str, Any] = {
     "grid.color": PALE,
     "grid.linewidth": 0.8,
     "legend.fontsize": 12,
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "white",
     "lines.linewidth": 2.2,
     "lines.markersize": 7.5,
     "lines.solid_capstyle": "round",
@@ -70,7 +71,13 @@ def title(axes: Axes, text: str, note: str = "") -> None:
     axes.set_title(minus(text), fontweight="bold", pad=26 if note else 8)
     if note:
         axes.annotate(
-            minus(note), (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points", color=GREY, fontsize=12
+            minus(note),
+            (0, 1),
+            (0, 8),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            color=GREY,
+            fontsize=12,
         )
 
 

@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Networks of the same construction and range, one a row, and the slope of log(measured) on log(intervals)."""
+    """Networks of one construction and range, one a row; `rate`: the slope of log(measured) on log(intervals)."""
 
     theorem: Literal["single-head", "multi-head"]
     varied: str
@@ -74,7 +74,6 @@ def draw_sweep(sweep: Sweep) -> Figure:
         linewidth=6,
         marker="D",
         markersize=12,
-        alpha=0.75,
         label=f"our proven bound, {sweep.dtype} rounding included",
     )
     slope = "" if sweep.rate is None else f", slope {sweep.rate:.3f}"

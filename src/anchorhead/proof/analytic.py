@@ -4,7 +4,7 @@ The difference target - head is bounded, not the two apart: see `supremum.py`, a
 theorem.
 
 A kink is a ball, such as that of sqrt(2). Each piece is proven on the whole of the balls at its ends. Within
-such a ball both neighbours are then proven, and the target is one of the two.
+such a ball both neighbours are then proven, and the target is one of the two (or within `jump` of them).
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def prove_sup(
     floor: float = 0.0,
     limit_s: float = 60.0,
     progress: Callable[[float], None] | None = None,
+    jump: float = 0.0,
 ) -> Proof:
     """Prove |target(s) - head(s)| <= bound for all real s in [low, high], for every output, exactly.
 
@@ -76,12 +77,15 @@ def prove_sup(
 
     The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
     values (an exact head). After `limit_s` seconds the bound is what has been shown by then, and not `tight`.
-    `progress` is told the fraction done.
+    `progress` is told the fraction done. Where a kink's ball hides more than two neighbours, give `jump`:
+    within such a ball the target differs from either neighbour by at most that. It is added to the bound.
     """
     start = time.perf_counter()
     check_interval(low, high)
-    if not (rtol > 0 and floor >= 0):
-        raise AnchorheadError(f"rtol={rtol!r}, floor={floor!r}: give rtol > 0 and floor >= 0")
+    if not (rtol > 0 and floor >= 0 and jump >= 0):
+        raise AnchorheadError(
+            f"rtol={rtol!r}, floor={floor!r}, jump={jump!r}: give rtol > 0, and 0 or more for the others"
+        )
     heads = ball_heads(parts, origin, bias)
     several = _lists(pieces)
     if len(several) != len(heads):
@@ -92,7 +96,8 @@ def prove_sup(
     for head, own in zip(heads, several, strict=True):
         spans = _spans(own, head, low, high)
         sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))
-    return Proof(sup.bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells, time.perf_counter() - start)
+    bound = upper(arb(sup.bound) + jump) if jump else sup.bound
+    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells, time.perf_counter() - start)
 
 
 def lipschitz_bound(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.rounding import softmax_read_error
@@ -18,23 +18,32 @@ BLOCK = 2**20
 class Cells:
     """Cells of the pieces of a target, cut at the nodes: on each the target is level + slope q in one output feature."""
 
-    def __init__(self, pieces: Sequence[Piece], nodes: Float[np.ndarray, " nodes"]) -> None:
+    def __init__(self, left: np.ndarray, right: np.ndarray, level: np.ndarray, slope: np.ndarray, group: np.ndarray) -> None:
+        self.left, self.right, self.level, self.slope, self.group = left, right, level, slope, group
+        self.centre, self.half = (left + right) / 2, (right - left) / 2
+        count = len(left)
+        self.value, self.derivative, self.curvature = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.slack, self.foreign, self.head_rounding = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.magnitude, self.speakers = np.zeros(count), np.zeros(count, int)
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], nodes: Float[np.ndarray, " nodes"]) -> Cells:
+        """The cells of all pieces, between consecutive nodes."""
         cuts = []
         for piece in pieces:
             inside = nodes[np.searchsorted(nodes, piece.low, "right") : np.searchsorted(nodes, piece.high, "left")]
             low, high = ([end] if np.isfinite(end) else [] for end in (piece.low, piece.high))
             cuts.append(np.concatenate([low, inside, high]))
         counts = [max(len(cut) - 1, 0) for cut in cuts]
-        self.left = np.concatenate([cut[:-1] for cut in cuts])
-        self.right = np.concatenate([cut[1:] for cut in cuts])
-        self.level, self.slope, self.group = (
-            np.repeat([getattr(piece, name) for piece in pieces], counts) for name in ("level", "slope", "group")
-        )
-        self.centre, self.half = (self.left + self.right) / 2, (self.right - self.left) / 2
-        count = len(self.centre)
-        self.value, self.derivative, self.curvature = np.zeros(count), np.zeros(count), np.zeros(count)
-        self.slack, self.foreign, self.head_rounding = np.zeros(count), np.zeros(count), np.zeros(count)
-        self.magnitude, self.speakers = np.zeros(count), np.zeros(count, int)
+        ends = (np.concatenate([cut[part] for cut in cuts]) for part in (slice(None, -1), slice(1, None)))
+        targets = (np.repeat([getattr(piece, n) for piece in pieces], counts) for n in ("level", "slope", "group"))
+        return cls(*ends, *targets)
+
+    def halved(self, which: Bool[np.ndarray, " cells"]) -> Cells:
+        """Some of the cells, cut in two, with nothing added yet."""
+        left, right, centre = self.left[which], self.right[which], self.centre[which]
+        targets = (np.tile(a[which], 2) for a in (self.level, self.slope, self.group))
+        return Cells(np.concatenate([left, centre]), np.concatenate([centre, right]), *targets)
 
     def add(self, head: ScalarHead, arithmetic: Arithmetic) -> None:
         """Adds a head: settled on an end anchor far from its crossings, a window of anchors near them."""
@@ -49,26 +58,28 @@ class Cells:
         for start in range(0, len(awake), rows):
             self._add_awake(head, awake[start : start + rows], reach, unseen, arithmetic)
 
-    def exact(self, readout: Readout) -> float:
-        """The largest |sum of heads - target| on any cell, in any output feature."""
-        if not len(self.centre):
-            return 0.0
-        difference = self.value + readout.bias - self.level - self.slope * self.centre
-        tilt = self.derivative - self.slope
-        ends = np.abs(difference) + np.abs(tilt) * self.half
-        own = ends + self.curvature * self.half**2 / 2 + self.slack
-        own += 16 * FLOAT64.unit * (np.abs(self.value) + abs(readout.bias) + np.abs(self.level))
-        return float(max(own.max(), self.foreign.max()))
+    def found(self, readout: Readout) -> float:
+        """The largest |sum of heads - target| at the centre of a cell."""
+        return float(np.abs(self._difference(readout)).max(initial=0.0))
 
-    def rounding(self, readout: Readout, arithmetic: Arithmetic, queries: tuple[float, float]) -> float:
-        """The largest |computed - exact sum of heads| on the cells that queries of the box can meet."""
+    def exact(self, readout: Readout) -> Float[np.ndarray, " cells"]:
+        """A bound on |sum of heads - target| on each cell, in any output feature."""
+        tilt = np.abs(self.derivative - self.slope)
+        own = np.abs(self._difference(readout)) + tilt * self.half + self.curvature * self.half**2 / 2 + self.slack
+        own += 16 * FLOAT64.unit * (np.abs(self.value) + abs(readout.bias) + np.abs(self.level))
+        return np.maximum(own, self.foreign)
+
+    def rounding(
+        self, readout: Readout, arithmetic: Arithmetic, queries: tuple[float, float]
+    ) -> Float[np.ndarray, " cells"]:
+        """A bound on |computed - exact sum of heads| on each cell that queries of the box can meet, 0 on others."""
         met = (self.right >= queries[0]) & (self.left <= queries[1])
-        if not met.any():
-            return 0.0
-        size = self.magnitude[met]
-        summed = arithmetic.gamma(np.maximum(self.speakers[met] - 1, 0) + readout.roundings) * size
-        biased = 0.0 if readout.bias == 0 else arithmetic.unit * (size + summed + abs(readout.bias))
-        return float((self.head_rounding[met] + summed + biased).max() * (1 + 1e-9))
+        summed = arithmetic.gamma(np.maximum(self.speakers - 1, 0) + readout.roundings) * self.magnitude
+        biased = 0.0 if readout.bias == 0 else arithmetic.unit * (self.magnitude + summed + abs(readout.bias))
+        return np.where(met, (self.head_rounding + summed + biased) * (1 + 1e-9), 0.0)
+
+    def _difference(self, readout: Readout) -> Float[np.ndarray, " cells"]:
+        return self.value + readout.bias - self.level - self.slope * self.centre
 
     def _add_settled(self, head: ScalarHead, cells: Int[np.ndarray, " some"], end: int, arithmetic: Arithmetic) -> None:
         """A head whose weight is on one end anchor, up to exp(-60) each; the dtype's logits may bring that closer."""
@@ -146,9 +157,9 @@ class Cells:
         gaps = gap + np.abs(slope - slope[:, middle]) * half
         shared = (upper, np.where(inside, gaps, 0.0), np.where(inside, logit_error, 0.0))
         value_error = np.where(inside, head.value_error[index], 0.0)
-        read = softmax_read_error(*shared, deviation, size, value_error, arithmetic, head.copies)
+        read = softmax_read_error(*shared, np.where(inside, deviation, 0.0), size, value_error, arithmetic, head.copies)
         if (foreign > 0).any():
-            other = softmax_read_error(*shared, foreign + foreign_read, size, value_error, arithmetic, head.copies)
+            other = softmax_read_error(*shared, np.where(inside, foreign + foreign_read, 0.0), size, value_error, arithmetic, head.copies)
             read = np.maximum(read, other)
         far = np.exp(np.minimum(2 * self._largest_logit_error(head, cells, arithmetic) + 1.0, 700.0))
         self.head_rounding[cells] += read + 3 * unseen * far * np.abs(head.values).max()

@@ -74,17 +74,32 @@ def softmax_read_error(
     gamma_(p-1); each weight adds a division (or reciprocal and product: 3 roundings at most) and its place in a dot
     product of p terms. Exponentials below the smallest normal number are off by less than it.
 
+    A factor that all exponentials share changes nothing, so the argument holds as well with lambda_k - lambda_j, where j
+    is the heaviest anchor: its error is then 0 and the others' Lambda_k + Lambda_j. The smaller of the two is taken.
+
     Anchors that are left out, because their weights add up to at most eps, cost no more than 3 eps max |v|: adding x to
     a sum rounds by at most |x|, so a term that is small moves no other term by more than itself.
     """
     u, p = arithmetic.unit, weights.shape[-1] * copies
     largest = logit_error.max(axis=-1, keepdims=True)
     log_error = logit_error + u * (gaps + logit_error + largest) + arithmetic.exp_error
-    shift = np.expm1(np.minimum(log_error, 700.0))
-    denominator = np.exp(-np.minimum((weights * log_error).sum(axis=-1), 700.0))
-    moved = (weights * shift * deviation).sum(axis=-1) / denominator
-    size = (weights * (1 + shift) * (values + value_error)).sum(axis=-1) / denominator
+    heaviest = weights == weights.max(axis=-1, keepdims=True)
+    relative = np.where(heaviest, 0.0, log_error + (log_error * heaviest).max(axis=-1, keepdims=True))
+    # two anchors of the same weight: only one of them can be the reference
+    relative = np.where(heaviest.sum(axis=-1, keepdims=True) > 1, log_error, relative)
+    bounds = [_moved(weights, error, deviation, values + value_error, value_error) for error in (log_error, relative)]
+    moved, size, wrong_values = (np.minimum(one, two) for one, two in zip(*bounds, strict=True))
     summed = (arithmetic.gamma(p + 3) + arithmetic.gamma(p - 1)) * size / (1 - arithmetic.gamma(p))
-    wrong_values = (weights * (1 + shift) * value_error).sum(axis=-1) / denominator
     underflow = 4 * p * arithmetic.tiny * (values + value_error + 1).max(axis=-1)
     return moved + summed + wrong_values + underflow
+
+
+def _moved(
+    weights: Float[np.ndarray, "... p"], log_error: Float[np.ndarray, "... p"], *terms: Float[np.ndarray, "... p"]
+) -> tuple[Float[np.ndarray, "..."], ...]:
+    """sum w (exp Lambda - 1) a for the first of the terms, sum w exp(Lambda) a for the others, over exp(-sum w Lambda)."""
+    weights = np.maximum(weights, 1e-300)  # what underflows here may not do so once multiplied
+    grown = np.exp(np.minimum(np.log(weights) + log_error, 700.0))
+    change = np.where(log_error < 1, weights * np.expm1(np.minimum(log_error, 1.0)), grown)
+    denominator = np.exp(-np.minimum((weights * log_error).sum(axis=-1), 700.0))
+    return tuple((factor * term).sum(axis=-1) / denominator for factor, term in zip((change, grown, grown), terms, strict=True))

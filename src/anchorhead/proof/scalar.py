@@ -14,7 +14,8 @@ centre c. On a cell of width h whose target is linear, with g = sum of heads - t
     |g| <= max |g(c) ± g'(c) h/2| + sup |r''| h^2 / 8.
 
 Cells end at every crossing of neighbouring anchors and at every corner of the target, and are spaced by the logit
-distance to the nearest crossing, so that they are narrow where a head moves and wide where it is flat.
+distance to the nearest crossing, so that they are narrow where a head moves and wide where it is flat. Cells whose
+bound is not yet close to the largest error found are halved.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.cells import Cells
 from anchorhead.proof.scalar_head import NEGLIGIBLE, Piece, Readout, ScalarHead
+
+ROUNDS, LOOSE = 12, 0.004
+"""How often cells are halved, and how far a bound may be above the largest error found."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,21 @@ def sup_error(
     for head in heads:
         if (np.diff(head.slopes) <= 0).any() or (np.diff(head.crossings) < 0).any():
             raise AnchorheadError("a head's anchors are not in order: slopes and crossings must both ascend")
-    cells = Cells(pieces, _nodes(heads, queries))
-    for head in heads:
-        cells.add(head, arithmetic)
-    beyond = [_at_infinity(heads, piece, readout) for piece in pieces]
-    return SupError(max(cells.exact(readout), *beyond), cells.rounding(readout, arithmetic, queries))
+    exact = found = max(_at_infinity(heads, piece, readout) for piece in pieces)
+    rounding = 0.0
+    cells = Cells.of(pieces, _nodes(heads, queries))
+    for last in (*(False,) * ROUNDS, True):
+        for head in heads:
+            cells.add(head, arithmetic)
+        bound = cells.exact(readout)
+        found = max(found, cells.found(readout))
+        good = (bound <= (1 + LOOSE) * found) | last
+        exact = max(exact, bound[good].max(initial=0.0))
+        rounding = max(rounding, cells.rounding(readout, arithmetic, queries)[good].max(initial=0.0))
+        cells = cells.halved(~good)
+        if not len(cells.left):
+            break
+    return SupError(float(exact), float(rounding))
 
 
 def _at_infinity(heads: Sequence[ScalarHead], piece: Piece, readout: Readout) -> float:
@@ -73,11 +87,11 @@ def _at_infinity(heads: Sequence[ScalarHead], piece: Piece, readout: Readout) ->
 
 
 def _nodes(heads: Sequence[ScalarHead], queries: tuple[float, float]) -> Float[np.ndarray, " n"]:
-    """Cell ends, at logit distances 0, 1/8, ... from each crossing, ever wider, up to the middle between crossings;
+    """Cell ends, at logit distances 0, 1/4, ... from each crossing, ever wider, up to the middle between crossings;
     beyond the outermost crossings, doubling distances up to the ends of the box."""
     ladder = [0.0]
     while ladder[-1] < NEGLIGIBLE:
-        ladder.append(ladder[-1] + 0.125 * float(np.exp(ladder[-1] / 4)))
+        ladder.append(ladder[-1] + 0.25 * float(np.exp(ladder[-1] / 4)))
     nodes = [np.array(queries)]
     for head in heads:
         x, step = head.crossings, np.diff(head.slopes)

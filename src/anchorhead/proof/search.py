@@ -1,10 +1,11 @@
 """The hunt: the largest error of a network that a search finds, to hold against the bound that a proof gives.
 
-The output of token i depends on s_i = w_i . x_i + t_i alone, so all tokens are driven at once, each along the segment of
-the box from the corner with its smallest s to the corner with its largest. Errors of a head live on narrow places: the
-points are dealt geometrically towards every crossing of neighbouring anchors, every anchor, the kinks of the target,
-the ends of what a certificate leaves out and the hand-overs between heads. Random inputs come on top, then a
-golden-section search around the largest errors, then other inputs with the same s, which round otherwise.
+The output of token i depends on s_i = w_i . x_i + t_i alone, so all tokens are driven at once, each along the
+segment of the box from the corner with its smallest s to the corner with its largest. Errors of a head live on
+narrow places: the points are dealt geometrically towards every crossing of neighbouring anchors, every anchor,
+the kinks of the target, the ends of what a certificate leaves out and the hand-overs between heads. Random inputs
+come on top, then a golden-section search around the largest errors, then other inputs with the same s, which
+round otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ RANDOM_ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Worst:
-    """The largest error found: at which token, at which s = w . x + t and input, among so many values of the network."""
+    """The largest error found, its token, its s = w . x + t, its input, and how many values were compared."""
 
     error: float
     token: int
@@ -42,7 +43,7 @@ class Worst:
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """For each token the corners of the box with its smallest and its largest s, and inputs with any s between."""
+    """For each token the corners of the box with its smallest and largest s, and inputs with any s between."""
 
     target: TruncatedLinear
     box: Box
@@ -84,7 +85,7 @@ class Segments:
 
 
 def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 0) -> Worst:
-    """The largest |network(x) - target(x)| found over the box, outside what the network's certificate leaves out."""
+    """The largest |network(x) - target(x)| found over the box, without what the certificate leaves out."""
     rng = np.random.default_rng(seed)
     hunt = _Hunt(network, target, Segments.of(target, on))
     least, most = hunt.segments.reach
@@ -126,13 +127,21 @@ class _Hunt:
         row = error.argmax(axis=0)
         found = error[row, np.arange(error.shape[1])]
         for token in np.flatnonzero(found > self.error):
-            self.error[token], self.s[token], self.x[token] = found[token], s[row[token], token], x[row[token]]
+            self.error[token], self.s[token], self.x[token] = (
+                found[token],
+                s[row[token], token],
+                x[row[token]],
+            )
         return error
 
     def worst(self) -> Worst:
         token = int(self.error.argmax())
         return Worst(
-            max(float(self.error[token]), 0.0), token, float(self.s[token]), self.x[token].copy(), self.evaluations
+            max(float(self.error[token]), 0.0),
+            token,
+            float(self.s[token]),
+            self.x[token].copy(),
+            self.evaluations,
         )
 
 
@@ -140,7 +149,10 @@ def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np
     """The values of s to look at, ascending."""
     least, most = hunt.segments.reach
     token = int((most - least).argmax())
-    asked = [form.weight[token] @ corner[token] + form.bias[token] for corner in (hunt.segments.start, hunt.segments.end)]
+    asked = [
+        form.weight[token] @ corner[token] + form.bias[token]
+        for corner in (hunt.segments.start, hunt.segments.end)
+    ]
     if asked[0] == asked[1]:
         return np.zeros(0)
     spacing = (most[token] - least[token]) / (asked[1] - asked[0])
@@ -151,7 +163,9 @@ def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np
     crossings = np.unique(np.concatenate([head.crossings for head in form.heads]))
     steepest = max(float(np.diff(head.slopes).max()) for head in form.heads)
     gap = float(np.median(np.diff(crossings))) if len(crossings) > 1 else 1.0
-    places = np.concatenate([crossings, crossings[:-1] + np.diff(crossings) / 2, crossings[[0, -1]] + [-gap / 2, gap / 2]])
+    places = np.concatenate(
+        [crossings, crossings[:-1] + np.diff(crossings) / 2, crossings[[0, -1]] + [-gap / 2, gap / 2]]
+    )
     rungs = int(np.clip(np.ceil(np.log2(gap * steepest)) + 1, 3, 16))
     points = [to_s(_ladder(_thinned(places, rng), gap / 2, rungs))]
 
@@ -182,7 +196,7 @@ def _ladder(places: np.ndarray, gap: float, rungs: int) -> np.ndarray:
 
 
 def _dealt(points: np.ndarray, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
-    """The error at each point, which one of the tokens that reach it looks at: in turn, so that all share the work."""
+    """The error at each point, seen by one of the tokens that reach it, in turn, so that all share the work."""
     least, most = hunt.segments.reach
     can = (points[:, None] >= least) & (points[:, None] <= most)
     # between the reaches of two tokens nobody can look

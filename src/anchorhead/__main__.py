@@ -1,0 +1,5 @@
+"""`python -m anchorhead` is the command line."""
+
+from anchorhead.cli import main
+
+main()

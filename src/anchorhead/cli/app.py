@@ -1,0 +1,97 @@
+"""The commands. What a command needs is imported when it runs, so that help comes at once."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from anchorhead.cli.citation import bibtex
+from anchorhead.cli.paper import paper
+from anchorhead.errors import AnchorheadError
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A network that was saved with net.save.")]
+
+
+class ExplainedErrors(TyperGroup):
+    """What the library refuses becomes a message and exit code 1, never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AnchorheadError as error:
+            typer.secho(f"Error: {_plain(str(error))}", fg="red", err=True)
+            raise typer.Exit(1) from error
+
+
+def _plain(text: str) -> str:
+    """One paragraph; what a terminal would obey rather than print is replaced: files may hold anything."""
+    joined = " ".join(text.split())
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in joined)
+
+
+app = typer.Typer(
+    cls=ExplainedErrors,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(paper, name="paper")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"anchorhead {version('anchorhead')}")
+        raise typer.Exit
+
+
+@app.callback()
+def anchorhead(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Continuous functions as attention-only networks, with the weights written down and the error proven."""
+
+
+@app.command()
+def info(file: File) -> None:
+    """Say what a saved network is: layers, sizes, features, certificate.
+
+    Example: [bold]anchorhead info ramp.safetensors[/bold]
+    """
+    from anchorhead.network.files import load
+
+    typer.echo(load(file).describe())
+
+
+@app.command()
+def check(file: File) -> None:
+    """Establish a saved network's certificate again, from weights and target; exit code 1 if it fails.
+
+    Example: [bold]anchorhead check ramp.safetensors[/bold]
+    """
+    from anchorhead.proof.check import check as establish
+
+    certificate = establish(file)
+    typer.secho(f"{file}: the certificate holds.", fg="green")
+    typer.echo(f"Proven: error at most {certificate.bound:.3g} on {certificate.on}, in {certificate.dtype}.")
+
+
+@app.command()
+def cite() -> None:
+    """Print BibTeX entries of the software and of the paper.
+
+    Example: [bold]anchorhead cite >> references.bib[/bold]
+    """
+    typer.echo(bibtex(version("anchorhead")))
+
+
+def main() -> None:
+    """The entry point of the program."""
+    app()

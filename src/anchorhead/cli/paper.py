@@ -1,0 +1,150 @@
+"""`anchorhead paper`: the paper's claims, on the weights that its proofs construct."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anchorhead.cli.report import print_sweep, progress_bar, write_csv
+from anchorhead.cli.sizes import Sizes
+
+if TYPE_CHECKING:
+    from anchorhead.plotting import Sweep
+
+paper = typer.Typer(
+    no_args_is_help=True, help="See the paper's claims on the weights that its proofs construct."
+)
+
+
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+
+
+def _sizes(what: str) -> Any:
+    return typer.Option(
+        parser=Sizes.parse, metavar="SIZES", help=f"{what}: 64, a list 8,20,50 or a doubling range 8:512."
+    )
+
+
+Features = Annotated[int, typer.Option(min=1, help="How many features an input token has.")]
+Low = Annotated[float, typer.Option(help="The lower end a of the range.")]
+High = Annotated[float, typer.Option(help="The upper end b of the range.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the random linear functions and of the search.")]
+Kind = Annotated[Dtype, typer.Option(help="The floating-point type in which the networks run.")]
+Picture = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw the rates: .png, .svg or .pdf.")
+]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table with all digits.")]
+
+
+@paper.command()
+def single_head(
+    anchors: Annotated[Sizes | None, _sizes("Anchors p")] = None,
+    tokens: Annotated[Sizes | None, _sizes("Tokens n; a range without --anchors has p = n")] = None,
+    features: Features = 4,
+    low: Low = -1.0,
+    high: High = 1.0,
+    seed: Seed = 0,
+    dtype: Kind = Dtype.float64,
+    plot: Picture = None,
+    csv: Csv = None,
+) -> None:
+    """One head, p anchors: the error falls as 1/p.
+
+    Without sizes: 8 tokens and 8:512 anchors.
+
+    Example: [bold]anchorhead paper single-head --anchors 8:512 --plot rates.png[/bold]
+    """
+    _check_files(plot, csv)
+    from anchorhead.lab import single_head_sweep
+
+    if anchors is None and tokens is None:
+        anchors = Sizes.parse("8:512")
+    if anchors is not None and tokens is not None and len(tokens.numbers) > 1:
+        raise typer.BadParameter("with --anchors, --tokens is one number; leave out --anchors to have p = n")
+    n = tokens.numbers if tokens else (8,)
+    with progress_bar("networks") as progress:
+        sweep = single_head_sweep(
+            anchors.numbers if anchors else None,
+            min(n) if anchors else n,
+            features,
+            low,
+            high,
+            seed,
+            dtype.value,
+            progress=progress,
+        )
+    _finish(sweep, plot, csv)
+
+
+@paper.command()
+def multi_head(
+    heads: Annotated[Sizes | None, _sizes("Heads H")] = None,
+    tokens: Annotated[Sizes | None, _sizes("Tokens n, whose positions are the anchors")] = None,
+    features: Features = 4,
+    low: Low = -1.0,
+    high: High = 1.0,
+    seed: Seed = 0,
+    dtype: Kind = Dtype.float64,
+    plot: Picture = None,
+    csv: Csv = None,
+) -> None:
+    """H heads on n tokens that are their own anchors: the error falls as 1/(nH).
+
+    Without sizes: 8 tokens and 1:32 heads; a range of tokens alone has 4 heads.
+
+    Example: [bold]anchorhead paper multi-head --heads 1:32 --plot rates.png[/bold]
+    """
+    _check_files(plot, csv)
+    from anchorhead.lab import multi_head_sweep
+
+    n = tokens.numbers if tokens else (8,)
+    default = Sizes.parse("1:32") if len(n) == 1 else Sizes.parse("4")
+    h = (heads or default).numbers
+    with progress_bar("networks") as progress:
+        sweep = multi_head_sweep(h, n, features, low, high, seed, dtype.value, progress=progress)
+    _finish(sweep, plot, csv)
+
+
+@paper.command()
+def heatmap(
+    plot: Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where to draw: .png, .svg or .pdf.")],
+    seed: Seed = 0,
+) -> None:
+    """Draw the attention weights of both constructions for several ranges.
+
+    Example: [bold]anchorhead paper heatmap --plot heat.png[/bold]
+    """
+    _check_files(plot, None)
+    from anchorhead.lab import heat_maps
+    from anchorhead.plotting import plot as draw
+
+    draw(heat_maps(seed=seed), plot)
+    typer.echo(f"Heat maps: {plot}")
+
+
+def _check_files(plot: Path | None, csv: Path | None) -> None:
+    """Refuses what cannot be written before any work is done."""
+    from anchorhead.network.files import check_folder
+    from anchorhead.plotting import check_picture_path
+
+    if plot is not None:
+        check_picture_path(plot)
+    if csv is not None:
+        check_folder(csv)
+
+
+def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
+    from anchorhead.plotting import plot as draw
+
+    print_sweep(sweep)
+    if plot is not None:
+        draw(sweep, plot)
+        typer.echo(f"Plot: {plot}")
+    if csv is not None:
+        write_csv(sweep, csv)
+        typer.echo(f"Table: {csv}")

@@ -1,0 +1,97 @@
+"""What a sweep prints and writes: a table, the fitted rate, a CSV file; and a bar for the patient."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from anchorhead.plotting import Row, Sweep
+
+WIDTH = 100
+PATIENCE = 1.0
+"""Seconds before a progress bar appears."""
+
+
+def print_sweep(sweep: Sweep) -> None:
+    """A line a size, then the rate."""
+    typer.echo(
+        f"The {sweep.theorem} theorem on [{sweep.low:g}, {sweep.high:g}] in {sweep.dtype}, "
+        f"varying the {sweep.varied}"
+    )
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    columns = _columns(sweep)
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in sweep.rows:
+        table.add_row(*(cell(row) for cell in columns.values()))
+    Console(width=WIDTH, highlight=False).print(table)
+    if sweep.rate is None:
+        typer.echo("One size has no rate: give a range such as 8:512.")
+    else:
+        typer.echo(
+            f"Fitted rate: the error found goes as ({sweep.intervals_formula})^{sweep.rate:.3f}; "
+            "the theorem's is -1."
+        )
+
+
+def write_csv(sweep: Sweep, path: Path) -> None:
+    """The rows with all their digits."""
+    from anchorhead.network.files import write_atomically
+
+    text = io.StringIO()
+    rows = [asdict(row) for row in sweep.rows]
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to tell how much is done; once that takes long a bar on stderr shows it, until all is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task(title, total=None)
+    began = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total)
+        if time.monotonic() - began > PATIENCE and not bar.live.is_started:
+            bar.start()
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
+
+
+def _columns(sweep: Sweep) -> dict[str, Callable[[Row], str]]:
+    """What each column is called and holds."""
+    single = sweep.theorem == "single-head"
+    sizes: dict[str, Callable[[Row], str]] = {"tokens\nn": lambda row: f"{row.tokens:,}"}
+    if single:
+        sizes["anchors\np"] = lambda row: f"{row.size:,}"
+    else:
+        sizes["heads\nH"] = lambda row: f"{row.heads:,}"
+    return sizes | {
+        f"intervals\n{sweep.intervals_formula}": lambda row: f"{row.intervals:,}",
+        f"theorem's bound\n{sweep.theorem_formula}": lambda row: f"{row.theorem:#.3g}",
+        "our bound,\nproven": lambda row: f"{row.proven:#.3g}",
+        "largest\nerror found": lambda row: f"{row.measured:#.3g}",
+        "theorem's\n/ ours": lambda row: f"{row.theorem / row.proven:#.3g}",
+        "sharpness\nc": lambda row: f"{row.c:#.3g}",
+    }

@@ -1,0 +1,112 @@
+"""All the ways to build a head for one target, side by side: pieces glued, pieces summed, one free softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from anchorhead.heads.atom import Dtype
+from anchorhead.heads.gauge import Caps
+from anchorhead.heads.glued import Glue
+from anchorhead.heads.inner import Inners
+from anchorhead.heads.pieces import split, whole_pieces
+from anchorhead.heads.problem import Problem
+from anchorhead.heads.single import Ladder, Solution, origins_of
+from anchorhead.heads.summed import Sums
+
+Progress = Callable[[int, float], None]
+
+_ROOM = 0.5  # going from least squares to the sup norm gains no more than this factor
+_PATIENCE, _GAIN = 4, 0.05  # after so many rungs that gain less than this, a way is given up
+_FREE = {0: 10**6, 1: 10, 2: 10, 3: 10, 4: 7, 5: 7, 6: 7}  # by kinks: up to how many anchors one free softmax is tried
+
+
+class Way(Protocol):
+    """A family of heads, by their number of anchors."""
+
+    @property
+    def fewest(self) -> int: ...
+
+    def solution(self, anchors: int) -> Solution: ...
+
+    def glimpse(self, anchors: int) -> float:
+        """The error in exact arithmetic before the solution is finished, as far as it is cheap to know."""
+        ...
+
+
+@dataclass(eq=False)
+class Search:
+    """The ways to build a head for one problem, and how far each of them goes."""
+
+    problem: Problem
+    dtype: Dtype
+    max_value: float = np.inf
+    max_slope: float = np.inf
+    progress: Progress = lambda anchors, error: None
+    _pool: list[Ladder] = field(default_factory=list)
+
+    @cached_property
+    def ways(self) -> list[Way]:
+        """Those that follow the kinks first: they are quick."""
+        problem, ways = self.problem, []
+        if problem.kinks and problem.scale > 0:
+            for origin in origins_of(problem):
+                ways.append(Glue(problem, self._inners(whole_pieces(problem), origin)))
+                wide, narrow = split(problem, extend=True), split(problem, extend=False)
+                ways.append(Sums(problem, wide, self._inners(wide.terms, origin)))
+                if not narrow.same_as(wide):
+                    ways.append(Sums(problem, narrow, self._inners(narrow.terms, origin)))
+        return [*ways, *([self.ladder] if self.free else [])]
+
+    @cached_property
+    def ladder(self) -> Ladder:
+        scale = self.problem.scale or 1.0
+        return Ladder(self.problem, self.dtype, Caps(self._value / scale, self._slope * self.problem.half))
+
+    @property
+    def free(self) -> int:
+        """Up to how many anchors one free softmax is tried."""
+        return _FREE.get(len(self.problem.kinks), 0)
+
+    def climb(self, way: Way, top: int, aim: float | None = None) -> Iterator[Solution]:
+        """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is reached.
+
+        A rung is not finished if its glimpse cannot reach the aim or, without an aim, beat the rungs below. What comes
+        out up to some number of anchors does not depend on `top`.
+        """
+        best, least, since = np.inf, np.inf, 0
+        for anchors in range(way.fewest, min(top, self.free if way is self.ladder else top) + 1):
+            error = way.glimpse(anchors)
+            if _ROOM * error < (best if aim is None else aim):
+                solution = way.solution(anchors)
+                if self.allowed(solution):
+                    error = solution.total
+                    if error < best:
+                        best = error
+                        yield solution
+            since = 0 if error < (1 - _GAIN) * least else since + 1
+            least = min(least, error)
+            self.progress(anchors, least)
+            if since > _PATIENCE or (aim is not None and best <= aim):
+                return
+
+    def allowed(self, solution: Solution) -> bool:
+        """Whether the stored weights keep to the caps."""
+        atom = solution.atom
+        return atom.max_value <= self.max_value and atom.max_slope <= self.max_slope and np.isfinite(solution.total)
+
+    # a little below the caps, so that rounding to the dtype does not exceed them
+    @property
+    def _value(self) -> float:
+        return self.max_value * (1 - 1e-6)
+
+    @property
+    def _slope(self) -> float:
+        return self.max_slope * (1 - 1e-6)
+
+    def _inners(self, terms: tuple, origin: float) -> Inners:
+        return Inners(terms, self.dtype, self._value, self._slope, origin, self._pool)

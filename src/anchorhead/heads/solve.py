@@ -1,0 +1,121 @@
+"""The two questions that a user asks: the best head with so many anchors, and the fewest anchors for an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype
+from anchorhead.heads.problem import Function, Problem
+from anchorhead.heads.search import Progress, Search
+from anchorhead.heads.single import Solution
+
+SAFETY = 0.95  # of the error asked for: what a proof may add to an estimate
+_SHARP = 3e-4  # below this part of the target's range, fewer anchors than its straight pieces need cannot make its kinks
+
+
+def solve(
+    f: Function,
+    kinks: Sequence[float],
+    low: float,
+    high: float,
+    anchors: int,
+    dtype: Dtype = "float64",
+    max_value: float | None = None,
+    max_slope: float | None = None,
+    progress: Progress | None = None,
+) -> Solution:
+    """The best head found with at most so many anchors, rounding included.
+
+    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called on the way.
+    More anchors never give a worse head.
+    """
+    if anchors < 1:
+        raise AnchorheadError(f"anchors={anchors!r}: a head has at least 1 anchor")
+    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
+    found = [solution for way in search.ways for solution in search.climb(way, anchors)]
+    if not found:
+        raise AnchorheadError(f"no head with {anchors} anchors keeps to the caps; {_help(search, None)}")
+    return min(found, key=lambda solution: (solution.total, solution.atom.anchors))
+
+
+def smallest(
+    f: Function,
+    kinks: Sequence[float],
+    low: float,
+    high: float,
+    within: float,
+    dtype: Dtype = "float64",
+    max_value: float | None = None,
+    max_slope: float | None = None,
+    max_anchors: int = 128,
+    progress: Progress | None = None,
+) -> Solution:
+    """The head with the fewest anchors whose estimated error, rounding included, is at most SAFETY * within."""
+    if not within > 0:
+        raise AnchorheadError(f"within={within!r}: the error asked for has to be above 0")
+    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
+    aim, top = SAFETY * within, max_anchors
+    reached: Solution | None = None
+    missed: Solution | None = None
+    for way in search.ways:
+        if reached is not None and way is search.ladder and within < _SHARP * search.problem.scale:
+            continue
+        for solution in search.climb(way, top, aim):
+            if solution.total <= aim:
+                reached, top = solution, solution.atom.anchors - 1
+            elif missed is None or solution.total < missed.total:
+                missed = solution
+    if reached is None:
+        raise AnchorheadError(_out_of_reach(search, within, missed, max_anchors))
+    return reached
+
+
+def _search(
+    f: Function,
+    kinks: Sequence[float],
+    low: float,
+    high: float,
+    dtype: Dtype,
+    max_value: float | None,
+    max_slope: float | None,
+    progress: Progress | None,
+) -> Search:
+    for name, cap in (("max_value", max_value), ("max_slope", max_slope)):
+        if cap is not None and not cap > 0:
+            raise AnchorheadError(f"{name}={cap!r}: a cap is a number above 0, or None for no cap")
+    return Search(
+        Problem.of(f, kinks, low, high),
+        dtype,
+        np.inf if max_value is None else max_value,
+        np.inf if max_slope is None else max_slope,
+        progress or (lambda anchors, error: None),
+    )
+
+
+def _out_of_reach(search: Search, within: float, best: Solution | None, max_anchors: int) -> str:
+    """What was asked, what can be had, and what would help."""
+    problem = search.problem
+    where = f"on [{problem.low:g}, {problem.high:g}] in {search.dtype}"
+    if best is None:
+        return f"within={within:g} {where}: no head with at most {max_anchors} anchors; {_help(search, None)}"
+    found = best.estimate
+    return (
+        f"within={within:g} is out of reach {where}: the best head found errs by {found.total:.3g} "
+        f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) with {best.atom.anchors} anchors; "
+        f"{_help(search, best)}"
+    )
+
+
+def _help(search: Search, best: Solution | None) -> str:
+    capped = [name for name in ("max_value", "max_slope") if np.isfinite(getattr(search, name))]
+    ways = [f"a higher {name} than {getattr(search, name):g}" for name in capped]
+    if best is None:
+        ways.append("more anchors")
+    elif best.estimate.rounding > 0.3 * best.total:
+        ways += ['dtype="float64"'] if search.dtype == "float32" else ["a larger error: float64 itself is the limit"]
+    else:
+        ways.append("more anchors (max_anchors)")
+    return f"what would help: {', '.join([*ways, 'a smaller domain'])}"

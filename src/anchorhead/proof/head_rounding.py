@@ -1,0 +1,131 @@
+"""How far a dtype's evaluation of a head on a scalar may be from exact arithmetic, over a whole interval.
+
+The head is a sum of softmaxes, r(s) = bias + sum over parts of sum_k v_k softmax_k(a_k t + g_k), t = s - origin, with
+weights that the dtype stores exactly. On a cell around c of half width h, with A = sum w a at c,
+
+    w_k <= w_k(c) exp(|a_k - A| h)          (log w_k is concave)
+    |r - r(c)| <= h sum w_k |v_k - r(c)| (|a_k - A| + h sum w (a - A)^2)
+
+so that the bound of proof.rounding at a point becomes one for the cell. Cells are halved until the largest bound of a
+cell is close to the largest bound at a point. A rounding of s - origin moves all logits by a_k t u; what they share
+changes no softmax, so |a_k - A| t u remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.rounding import softmax_read_error
+
+ROUNDS, LOOSE, MOST_CELLS = 60, 0.02, 40_000
+
+
+class SoftmaxPart(Protocol):
+    """One softmax: slopes (p,), offsets (p,), values (p, m)."""
+
+    @property
+    def slopes(self) -> np.ndarray: ...
+    @property
+    def offsets(self) -> np.ndarray: ...
+    @property
+    def values(self) -> np.ndarray: ...
+
+
+def head_rounding(
+    parts: Sequence[SoftmaxPart],
+    origin: float,
+    bias: Float[np.ndarray, " m"],
+    low: float,
+    high: float,
+    arithmetic: Arithmetic,
+) -> float:
+    """A bound on |computed r(s) - r(s)| for every s of the dtype in [low, high], in every output."""
+    left, right = _first_cells(parts, origin, low, high)
+    sup = floor = 0.0
+    for _ in range(ROUNDS):
+        bound = _cell_bound(parts, origin, bias, left, right, arithmetic)
+        centre = (left + right) / 2
+        floor = max(floor, float(_cell_bound(parts, origin, bias, centre, centre, arithmetic).max()))
+        loose = (bound > (1 + LOOSE) * floor) & (centre > left) & (centre < right)
+        sup = max(sup, float(bound[~loose].max(initial=0.0)))
+        if not loose.any() or loose.sum() > MOST_CELLS:
+            return max(sup, float(bound.max()))
+        left, right = (np.concatenate(ends) for ends in ((left[loose], centre[loose]), (centre[loose], right[loose])))
+    return max(sup, float(_cell_bound(parts, origin, bias, left, right, arithmetic).max()))
+
+
+def _first_cells(
+    parts: Sequence[SoftmaxPart], origin: float, low: float, high: float
+) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
+    """Cells that narrow geometrically towards the crossings of neighbouring anchors."""
+    nodes = [np.linspace(low, high, 33), np.array([origin])]
+    for part in parts:
+        slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
+        steps = np.diff(slopes)
+        crossings = origin - np.diff(offsets)[steps > 0] / steps[steps > 0]
+        reach = np.concatenate([[0.0], np.geomspace(0.1 / max(np.ptp(slopes), 1e-300), high - low, 24)])
+        nodes += [(crossings[:, None] + sign * reach).ravel() for sign in (-1, 1)]
+    cuts = np.unique(np.clip(np.concatenate(nodes), low, high))
+    return cuts[:-1], cuts[1:]
+
+
+def _cell_bound(
+    parts: Sequence[SoftmaxPart],
+    origin: float,
+    bias: Float[np.ndarray, " m"],
+    left: Float[np.ndarray, " cells"],
+    right: Float[np.ndarray, " cells"],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, " cells"]:
+    """The bound on each cell, for the worst output."""
+    worst = np.zeros(len(left))
+    for output, shift in enumerate(bias.astype(np.float64)):
+        total, size = np.zeros(len(left)), np.full(len(left), abs(shift))
+        for part in parts:
+            error, reach = _part_bound(part, output, origin, left, right, arithmetic)
+            total, size = total + error, size + reach
+        additions = len(parts) - 1 + int(shift != 0)
+        worst = np.maximum(worst, total + arithmetic.gamma(additions) * (size + total))
+    return worst * (1 + 1e-9)
+
+
+def _part_bound(
+    part: SoftmaxPart,
+    output: int,
+    origin: float,
+    left: Float[np.ndarray, " cells"],
+    right: Float[np.ndarray, " cells"],
+    arithmetic: Arithmetic,
+) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
+    """The rounding of one softmax on each cell, and a bound on |its output|."""
+    slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output]))
+    centre, half = ((left + right) / 2 - origin)[:, None], ((right - left) / 2)[:, None] * (1 + 1e-9)
+    logits = slopes * centre + offsets
+    gap = logits.max(axis=1, keepdims=True) - logits
+    log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
+    weights = np.exp(log_weights)
+    noise = 1e-13 + 16 * FLOAT64.unit * (np.abs(slopes * centre) + np.abs(offsets)).max(axis=1, keepdims=True)
+
+    mean, mean_slope = (weights @ a for a in (values, slopes))
+    tilt, off = np.abs(slopes - mean_slope[:, None]), np.abs(values - mean[:, None])
+    tilt = tilt + 4 * noise * (weights * tilt).sum(axis=1, keepdims=True)
+    off = off + 4 * noise * (weights * (off + np.abs(values))).sum(axis=1, keepdims=True)
+    upper = np.exp(np.minimum(log_weights + tilt * half, 0.0)) * (1 + 4 * noise)
+    leaning = tilt + half * (upper * tilt**2).sum(axis=1, keepdims=True)
+    deviation = off + half * (upper * off * leaning).sum(axis=1, keepdims=True)
+
+    u, query = arithmetic.unit, np.abs(centre) + half
+    logit_error = u * np.abs(slopes) * query + u * (np.abs(logits) + np.abs(slopes) * half)
+    logit_error = logit_error * (1 + 1e-6) + 2 * arithmetic.tiny
+    if origin != 0:
+        logit_error = logit_error + u * query * leaning * (1 + 1e-6)
+    gaps = gap + np.ptp(slopes) * half
+    nothing = np.zeros_like(upper)
+    size = np.broadcast_to(np.abs(values), upper.shape)
+    error = softmax_read_error(upper, gaps, logit_error, deviation, size, nothing, arithmetic)
+    return error, (upper * size).sum(axis=1)
