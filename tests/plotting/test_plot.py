@@ -43,7 +43,7 @@ def test_a_picture_of_everything_that_can_be_plotted_is_not_blank(name, tmp_path
     pixels = mpl.image.imread(tmp_path / "picture.png")
     assert min(pixels.shape[:2]) > 500
     assert pixels[..., :3].std() > 0.05
-    assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 50
+    assert len(np.unique(pixels[::4, ::4].reshape(-1, pixels.shape[-1]), axis=0)) > 20
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def write_csv(sweep: Sweep, path: Path) -> None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to tell how much is done; once that takes long a bar on stderr shows it, until all is done."""
+    """A function to tell how much is done; where that takes long, a bar on stderr shows it meanwhile."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -42,6 +42,14 @@ class Glue:
     def _least(self) -> list[int]:
         return [1 if _flat(piece) else 2 for piece in self.inners.terms]
 
+    @property
+    def most(self) -> int:
+        return self.fewest + (8 if len(self.problem.kinks) <= 6 else 1)
+
+    @property
+    def patience(self) -> int:
+        return 4
+
     def glimpse(self, anchors: int) -> float:
         return 0.0
 

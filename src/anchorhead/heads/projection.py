@@ -124,7 +124,7 @@ def _accepted(
         curvature = 2 / _PROBE * ((at(_PROBE * move).goal - now.goal) / _PROBE + jac @ move)
         bend = solve(curvature, damping)
         size = np.abs(move).max()
-        if not np.isfinite(size):
+        if not 0 < size < np.inf:
             return None, damping
         if 2 * np.linalg.norm(bend / size) < 0.75 * np.linalg.norm(move / size):
             move = move + bend / 2

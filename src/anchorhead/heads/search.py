@@ -21,8 +21,7 @@ from anchorhead.heads.summed import Sums
 Progress = Callable[[int, float], None]
 
 _ROOM = 0.5  # going from least squares to the sup norm gains no more than this factor
-_PATIENCE, _GAIN = 4, 0.05  # after so many rungs that gain less than this, a way is given up
-_FREE = {0: 10**6, 1: 10, 2: 10, 3: 10, 4: 7, 5: 7, 6: 7}  # by kinks: up to how many anchors one free softmax is tried
+_GAIN = 0.05  # what a rung has to gain, or patience runs out
 
 
 class Way(Protocol):
@@ -30,6 +29,14 @@ class Way(Protocol):
 
     @property
     def fewest(self) -> int: ...
+
+    @property
+    def most(self) -> int: ...
+
+    @property
+    def patience(self) -> int:
+        """After how many rungs that gain next to nothing the way is given up."""
+        ...
 
     def solution(self, anchors: int) -> Solution: ...
 
@@ -51,26 +58,20 @@ class Search:
 
     @cached_property
     def ways(self) -> list[Way]:
-        """Those that follow the kinks first: they are quick."""
-        problem, ways = self.problem, []
-        if problem.kinks and problem.scale > 0:
-            for origin in origins_of(problem):
-                ways.append(Glue(problem, self._inners(whole_pieces(problem), origin)))
-                wide, narrow = split(problem, extend=True), split(problem, extend=False)
-                ways.append(Sums(problem, wide, self._inners(wide.terms, origin)))
-                if not narrow.same_as(wide):
-                    ways.append(Sums(problem, narrow, self._inners(narrow.terms, origin)))
-        return [*ways, *([self.ladder] if self.free else [])]
+        """The quick ones first: those that follow the kinks."""
+        problem, origins = self.problem, origins_of(self.problem)
+        if not problem.kinks or problem.scale == 0:
+            return [self.ladder]
+        wide, narrow = split(problem, extend=True), split(problem, extend=False)
+        splits = [wide] if narrow.same_as(wide) else [wide, narrow]
+        sums = [Sums(problem, terms, self._inners(terms.terms, origin)) for origin in origins for terms in splits]
+        glued = [Glue(problem, self._inners(whole_pieces(problem), origin)) for origin in origins]
+        return [*sums, *glued, self.ladder]
 
     @cached_property
     def ladder(self) -> Ladder:
         scale = self.problem.scale or 1.0
         return Ladder(self.problem, self.dtype, Caps(self._value / scale, self._slope * self.problem.half))
-
-    @property
-    def free(self) -> int:
-        """Up to how many anchors one free softmax is tried."""
-        return _FREE.get(len(self.problem.kinks), 0)
 
     def climb(self, way: Way, top: int, aim: float | None = None) -> Iterator[Solution]:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is reached.
@@ -78,8 +79,8 @@ class Search:
         A rung is not finished if its glimpse cannot reach the aim or, without an aim, beat the rungs below. What comes
         out up to some number of anchors does not depend on `top`.
         """
-        best, least, since = np.inf, np.inf, 0
-        for anchors in range(way.fewest, min(top, self.free if way is self.ladder else top) + 1):
+        best, last, since = np.inf, np.inf, 0
+        for anchors in range(way.fewest, min(top, way.most) + 1):
             error = way.glimpse(anchors)
             if _ROOM * error < (best if aim is None else aim):
                 solution = way.solution(anchors)
@@ -88,10 +89,10 @@ class Search:
                     if error < best:
                         best = error
                         yield solution
-            since = 0 if error < (1 - _GAIN) * least else since + 1
-            least = min(least, error)
-            self.progress(anchors, least)
-            if since > _PATIENCE or (aim is not None and best <= aim):
+            since = 0 if error < (1 - _GAIN) * last else since + 1
+            last = error if since == 0 else last
+            self.progress(anchors, min(last, best))
+            if since > way.patience or (aim is not None and best <= aim):
                 return
 
     def allowed(self, solution: Solution) -> bool:

@@ -68,6 +68,15 @@ class Ladder:
     def fewest(self) -> int:
         return 1
 
+    @property
+    def most(self) -> int:
+        """Kinks ask for many samples and steep slopes: a free search pays for few of them only."""
+        return 64 if not self.problem.kinks else max(0, 11 - len(self.problem.kinks))
+
+    @property
+    def patience(self) -> int:
+        return 4
+
     def glimpse(self, anchors: int) -> float:
         """The error of the best least-squares fit, before the sup norm and the gauge."""
         if anchors == 1 or self.problem.scale == 0:
@@ -124,7 +133,7 @@ class Ladder:
 
     def _finished(self, fit: Fit, fine: Samples) -> Solution:
         q = np.full(len(fine), 1 / len(fine))
-        fit = gauss_newton(fit, fine, q, self._ridge, 20, self._steepest)
+        fit = gauss_newton(fit, fine, q, self._ridge, 60, self._steepest)
         fit = lawson(fit, fine, self._ridge, 8, 5, self._steepest)
         return finish(self.problem, fine, fit, self.dtype, self.caps, self.origin)
 

@@ -28,6 +28,14 @@ class Sums:
         """Two anchors a term, and its gates."""
         return sum(2 + term.gates for term in self.split.terms)
 
+    @property
+    def most(self) -> int:
+        return self.fewest + 12 * len(self.split.terms)
+
+    @property
+    def patience(self) -> int:
+        return 4 + len(self.split.terms)
+
     def glimpse(self, anchors: int) -> float:
         return 0.0
 

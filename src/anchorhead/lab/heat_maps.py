@@ -25,7 +25,7 @@ def heat_maps(
 ) -> HeatMaps:
     """The attention weights over ranges [-width/2, width/2] of an input whose tokens are sorted by s.
 
-    The sharpness beta, the best one for the middle of the ranges, is the same for all: the weights spread over
+    The sharpness beta, the best one for the middle of the ranges, is the same for all: weights spread over
     several anchors where the range is narrow and its anchors are close, and gather on one where it is wide.
     """
     w, _ = sample_functions(tokens, features, -FARTHEST, FARTHEST, seed)

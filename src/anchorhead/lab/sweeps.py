@@ -8,10 +8,9 @@ from itertools import product
 import numpy as np
 
 from anchorhead.constructions.truncated_linear import truncated_linear
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.plotting import Row, Sweep
+from anchorhead.plotting import Row, Sweep, Theorem
 from anchorhead.proof.scalar_form import scalar_form
 from anchorhead.proof.search import worst_error
 from anchorhead.targets.ramp import TruncatedLinear
@@ -121,7 +120,7 @@ def _row(network: Network, size: int, heads: int, intervals: int, seed: int) -> 
     assert certificate is not None
     assert record is not None
     (theorem,) = certificate.reference.values()
-    worst = worst_error(network, TruncatedLinear.from_record(record), Box.of(certificate.on), seed)
+    worst = worst_error(network, TruncatedLinear.from_record(record), certificate.on, seed)
     return Row(
         size=size,
         tokens=network.embed.tokens or 0,
@@ -134,7 +133,7 @@ def _row(network: Network, size: int, heads: int, intervals: int, seed: int) -> 
     )
 
 
-def _sweep(theorem, varied: str, rows: list[Row], low: float, high: float, dtype: str) -> Sweep:
+def _sweep(theorem: Theorem, varied: str, rows: list[Row], low: float, high: float, dtype: str) -> Sweep:
     rate = fitted_rate(rows) if len({row.intervals for row in rows}) > 1 else None
     return Sweep(theorem, varied, tuple(rows), low, high, dtype, rate)
 

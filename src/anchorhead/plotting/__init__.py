@@ -2,6 +2,6 @@
 
 from anchorhead.plotting.heat_maps import HeatMap, HeatMaps
 from anchorhead.plotting.picture import check_picture_path, plot
-from anchorhead.plotting.sweep import Row, Sweep
+from anchorhead.plotting.sweep import Row, Sweep, Theorem
 
-__all__ = ["HeatMap", "HeatMaps", "Row", "Sweep", "check_picture_path", "plot"]
+__all__ = ["HeatMap", "HeatMaps", "Row", "Sweep", "Theorem", "check_picture_path", "plot"]

@@ -44,7 +44,7 @@ def draw_network(network: Network) -> Figure:
         upper.plot(s, exact[:, g], color=style.PALE, linewidth=9, label="target" if g == 0 else None)
     for g in range(drawn):
         # where several outputs are 0, the earlier show around the later
-        width, name = 2.2 + 1.8 * (drawn - 1 - g), f"network, output {g}" if target.outputs > 1 else "network"
+        width, name = 2.2 + (drawn - 1 - g), f"network, output {g}" if target.outputs > 1 else "network"
         upper.plot(s, computed[:, g], color=style.SERIES[g], linewidth=width, label=name)
         lower.plot(s, computed[:, g] - exact[:, g], color=style.SERIES[g], linewidth=1.4)
     _hatch(certificate.excluded, (upper, lower))

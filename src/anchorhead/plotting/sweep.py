@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+Theorem = Literal["single-head", "multi-head"]
+
+
 @dataclass(frozen=True)
 class Row:
     """One size of a sweep.
@@ -35,9 +38,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Networks of one construction and range, one a row; `rate`: the slope of log(measured) on log(intervals)."""
+    """Networks of one construction, one a row; `rate` is the slope of log(measured) on log(intervals)."""
 
-    theorem: Literal["single-head", "multi-head"]
+    theorem: Theorem
     varied: str
     rows: tuple[Row, ...]
     low: float

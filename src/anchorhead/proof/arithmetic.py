@@ -2,8 +2,7 @@
 
 A network in dtype float32 or float64 is assumed to be computed with
   - sums and dot products in any order, with or without fused multiply-add, each operation rounded to nearest;
-  - exp within `EXP_ULPS` units in the last place, softmax as exp(z - max z) over its sum;
-  - division or multiplication by a rounded reciprocal;
+  - exp within `EXP_ULPS` units in the last place, softmax as exp(z - max z) divided by its sum;
   - gradual underflow or flush to zero;
   - no reduced-precision products (no TF32, no bfloat16 passes).
 """

@@ -272,7 +272,7 @@ class _Checker:
             log_error = delta + self.model.unit * (gaps + 2 * delta) + self.model.exp_error
             region.log_error = max(region.log_error, log_error * UP)
         growth = exp(min(2 * region.log_error, 700.0))
-        gammas = float(self.model.gamma(terms + 3) + self.model.gamma(max(terms - 1, 0)))
+        gammas = float(self.model.gamma(terms + 1) + self.model.gamma(max(terms - 1, 0)))
         region.extra += growth * (gammas / (1 - gammas) * (loud + stored) + stored)
         region.extra += 4 * terms * self.model.tiny * (spread + 1)
         return int(loud > 0), growth * (loud + stored)

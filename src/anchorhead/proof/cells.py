@@ -157,9 +157,10 @@ class Cells:
         gaps = gap + np.abs(slope - slope[:, middle]) * half
         shared = (upper, np.where(inside, gaps, 0.0), np.where(inside, logit_error, 0.0))
         value_error = np.where(inside, head.value_error[index], 0.0)
-        read = softmax_read_error(*shared, np.where(inside, deviation, 0.0), size, value_error, arithmetic, head.copies)
+        result = (np.abs(mean) + half * fastest + slack)[:, 0]
+        read = softmax_read_error(*shared, np.where(inside, deviation, 0.0), result, size, value_error, arithmetic, head.copies)
         if (foreign > 0).any():
-            other = softmax_read_error(*shared, np.where(inside, foreign + foreign_read, 0.0), size, value_error, arithmetic, head.copies)
+            other = softmax_read_error(*shared, np.where(inside, foreign + foreign_read, 0.0), foreign_read[:, 0], size, value_error, arithmetic, head.copies)
             read = np.maximum(read, other)
         far = np.exp(np.minimum(2 * self._largest_logit_error(head, cells, arithmetic) + 1.0, 700.0))
         self.head_rounding[cells] += read + 3 * unseen * far * np.abs(head.values).max()

@@ -109,23 +109,27 @@ def _part_bound(
     gap = logits.max(axis=1, keepdims=True) - logits
     log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
     weights = np.exp(log_weights)
-    noise = 1e-13 + 16 * FLOAT64.unit * (np.abs(slopes * centre) + np.abs(offsets)).max(axis=1, keepdims=True)
+    # how far the weights computed here, in float64, may be off, relatively
+    noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slopes * centre) + np.abs(offsets))
+    noise = 2 * (noise + (weights * noise).sum(axis=1, keepdims=True))
 
     mean, mean_slope = (weights @ a for a in (values, slopes))
     tilt, off = np.abs(slopes - mean_slope[:, None]), np.abs(values - mean[:, None])
-    tilt = tilt + 4 * noise * (weights * tilt).sum(axis=1, keepdims=True)
-    off = off + 4 * noise * (weights * (off + np.abs(values))).sum(axis=1, keepdims=True)
-    upper = np.exp(np.minimum(log_weights + tilt * half, 0.0)) * (1 + 4 * noise)
+    tilt = tilt + (weights * (noise * tilt + 1e-14 * np.abs(slopes))).sum(axis=1, keepdims=True)
+    off = off + (weights * (noise * off + 1e-14 * np.abs(values))).sum(axis=1, keepdims=True)
+    upper = np.exp(np.minimum(log_weights + tilt * half, 0.0)) * (1 + noise)
     leaning = tilt + half * (upper * tilt**2).sum(axis=1, keepdims=True)
-    deviation = off + half * (upper * off * leaning).sum(axis=1, keepdims=True)
+    moved = half * (upper * off * leaning).sum(axis=1, keepdims=True)
+    deviation, result = off + moved, np.abs(mean) + moved[:, 0] + (weights * noise * off).sum(axis=1)
 
     u, query = arithmetic.unit, np.abs(centre) + half
     logit_error = u * np.abs(slopes) * query + u * (np.abs(logits) + np.abs(slopes) * half)
     logit_error = logit_error * (1 + 1e-6) + 2 * arithmetic.tiny
     if origin != 0:
         logit_error = logit_error + u * query * leaning * (1 + 1e-6)
-    gaps = gap + np.ptp(slopes) * half
+    step = np.abs(slopes - slopes[gap.argmin(axis=1)][:, None]) * half
+    gaps = gap + step + np.maximum(step - gap, 0.0).max(axis=1, keepdims=True)
     nothing = np.zeros_like(upper)
     size = np.broadcast_to(np.abs(values), upper.shape)
-    error = softmax_read_error(upper, gaps, logit_error, deviation, size, nothing, arithmetic)
+    error = softmax_read_error(upper, gaps, logit_error, deviation, result, size, nothing, arithmetic)
     return error, (upper * size).sum(axis=1)

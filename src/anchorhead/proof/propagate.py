@@ -146,7 +146,7 @@ def _softmax_group(z: Range, arithmetic: Arithmetic) -> Range:
     least_weight, most_weight = 1 / (1 + least.sum(axis=2)), 1 / (1 + most.sum(axis=2))
     moved = np.tanh(_log_error(z.error.max(axis=1, keepdims=True), np.ptp(np.concatenate([z.low, z.high], 1), axis=1)[:, None], arithmetic) / 2)
     terms = z.low.shape[1]
-    error = moved + (arithmetic.gamma(terms + 3) + arithmetic.gamma(terms)) * (most_weight + moved) + 4 * terms * arithmetic.tiny
+    error = moved + (arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) * (most_weight + moved) + 4 * terms * arithmetic.tiny
     return Range(least_weight * (1 - WIDEN), np.minimum(most_weight * (1 + WIDEN), 1.0), error * (1 + WIDEN))
 
 
@@ -176,7 +176,7 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
         moved = np.tanh(_log_error(np.array(logit_error), np.array(2 * product), arithmetic) / 2)
         low, high = value.low.min(axis=0), value.high.max(axis=0)
         size, wrong = value.size.max(axis=0), value.error.max(axis=0)
-        sums = float(arithmetic.gamma(terms + 3) + arithmetic.gamma(terms)) / (1 - float(arithmetic.gamma(terms)))
+        sums = float(arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) / (1 - float(arithmetic.gamma(terms)))
         error = (high - low) * moved + wrong + sums * (size + wrong) + 4 * terms * arithmetic.tiny * (size + wrong + 1)
         read = Range(low[None], high[None], error[None])
         total = _added(total, _affine(layer.output[h].astype(np.float64), None, read, arithmetic), arithmetic)

@@ -55,6 +55,7 @@ def softmax_read_error(
     gaps: Float[np.ndarray, "... p"],
     logit_error: Float[np.ndarray, "... p"],
     deviation: Float[np.ndarray, "... p"],
+    result: Float[np.ndarray, "..."],
     values: Float[np.ndarray, "... p"],
     value_error: Float[np.ndarray, "... p"],
     arithmetic: Arithmetic,
@@ -65,14 +66,15 @@ def softmax_read_error(
     weights      upper bounds on w_k                         gaps         upper bounds on max z - z_k
     logit_error  bounds Delta_k on |computed z_k - z_k|      deviation    bounds on |v_k - r|
     values       |v_k|                                       value_error  bounds on |computed v_k - v_k|
+    result       a bound on |r|
 
     Proof. Subtracting the largest logit rounds once, so the exponents err by
     Delta_k + u (gap_k + Delta_k + max Delta), and exp adds its own error: e_k = C w_k exp(lambda_k) with
     |lambda_k| <= Lambda_k and one C for all k. Exact division of these e_k by their sum would give r~ with
     r~ - r = sum w_k (exp lambda_k - 1)(v_k - r) / sum w_k exp lambda_k, because sum w_k (v_k - r) = 0; by Jensen the
     denominator is at least exp(-sum w_k Lambda_k). The sum of the e_k is common to all weights and errs relatively by
-    gamma_(p-1); each weight adds a division (or reciprocal and product: 3 roundings at most) and its place in a dot
-    product of p terms. Exponentials below the smallest normal number are off by less than it.
+    gamma_(p-1), which moves r~ by gamma_(p-1) |r~|; each weight adds a division and its place in a dot product of p terms,
+    gamma_(p+1) in all. Exponentials below the smallest normal number are off by less than it.
 
     A factor that all exponentials share changes nothing, so the argument holds as well with lambda_k - lambda_j, where j
     is the heaviest anchor: its error is then 0 and the others' Lambda_k + Lambda_j. The smaller of the two is taken.
@@ -89,7 +91,8 @@ def softmax_read_error(
     relative = np.where(heaviest.sum(axis=-1, keepdims=True) > 1, log_error, relative)
     bounds = [_moved(weights, error, deviation, values + value_error, value_error) for error in (log_error, relative)]
     moved, size, wrong_values = (np.minimum(one, two) for one, two in zip(*bounds, strict=True))
-    summed = (arithmetic.gamma(p + 3) + arithmetic.gamma(p - 1)) * size / (1 - arithmetic.gamma(p))
+    summed = arithmetic.gamma(p + 1) * size + arithmetic.gamma(p - 1) * (result + moved + wrong_values)
+    summed = summed / (1 - arithmetic.gamma(p))
     underflow = 4 * p * arithmetic.tiny * (values + value_error + 1).max(axis=-1)
     return moved + summed + wrong_values + underflow
 

@@ -1,9 +1,9 @@
 """The hunt: the largest error of a network that a search finds, to hold against the bound that a proof gives.
 
 The output of token i depends on s_i = w_i . x_i + t_i alone, so all tokens are driven at once, each along the
-segment of the box from the corner with its smallest s to the corner with its largest. Errors of a head live on
-narrow places: the points are dealt geometrically towards every crossing of neighbouring anchors, every anchor,
-the kinks of the target, the ends of what a certificate leaves out and the hand-overs between heads. Random inputs
+segment of the box from the corner with its smallest s to the corner with its largest. Errors live in narrow
+places: the points are dealt geometrically towards every crossing of neighbouring anchors, every anchor, the
+kinks of the target, the ends of what a certificate leaves out and the hand-overs between heads. Random inputs
 come on top, then a golden-section search around the largest errors, then other inputs with the same s, which
 round otherwise.
 """
@@ -43,7 +43,7 @@ class Worst:
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """For each token the corners of the box with its smallest and largest s, and inputs with any s between."""
+    """The corners of the box with each token's smallest and largest s, and inputs with any s between."""
 
     target: TruncatedLinear
     box: Box
@@ -196,7 +196,7 @@ def _ladder(places: np.ndarray, gap: float, rungs: int) -> np.ndarray:
 
 
 def _dealt(points: np.ndarray, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
-    """The error at each point, seen by one of the tokens that reach it, in turn, so that all share the work."""
+    """The error at each point, seen by one of the tokens that reach it; they take turns."""
     least, most = hunt.segments.reach
     can = (points[:, None] >= least) & (points[:, None] <= most)
     # between the reaches of two tokens nobody can look
