@@ -1,12 +1,18 @@
 """Anchorhead: continuous functions as attention-only networks, with the weights written down and the error proven."""
 
-from anchorhead.certificate import Certificate
-from anchorhead.constructions.truncated_linear import truncated_linear
-from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
-from anchorhead.network import Network
-from anchorhead.network.files import load
-from anchorhead.proof.check import check
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anchorhead.certificate import Certificate
+    from anchorhead.constructions.head import Head, head
+    from anchorhead.constructions.truncated_linear import truncated_linear
+    from anchorhead.domain import Box
+    from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
+    from anchorhead.network import Network
+    from anchorhead.network.files import load
+    from anchorhead.plotting import plot
+    from anchorhead.proof.check import check
 
 __version__ = "0.1.0"
 
@@ -15,9 +21,40 @@ __all__ = [
     "Box",
     "Certificate",
     "CertificateError",
+    "Head",
     "Network",
     "OutsideWarning",
     "check",
+    "head",
     "load",
+    "plot",
     "truncated_linear",
 ]
+
+_HOMES = {
+    "AnchorheadError": "errors",
+    "Box": "domain",
+    "Certificate": "certificate",
+    "CertificateError": "errors",
+    "Head": "constructions.head",
+    "Network": "network",
+    "OutsideWarning": "errors",
+    "check": "proof.check",
+    "head": "constructions.head",
+    "load": "network.files",
+    "plot": "plotting",
+    "truncated_linear": "constructions.truncated_linear",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded when they are first used: the command line's help does not wait for torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,6 +1,6 @@
 """The atom of the library: softmaxes on a scalar, with the weights that a dtype stores.
 
-    r(s) = bias + sum over parts of  sum_k values_k softmax_k(slopes_k (s - origin) + offsets_k)
+r(s) = bias + sum over parts of  sum_k values_k softmax_k(slopes_k (s - origin) + offsets_k)
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CHUNK = 1 << 20  # weights held at once while evaluating
 class Part:
     """One softmax: p anchors with slopes in ascending order, and a value of m entries each."""
 
-    slopes: Float[np.ndarray, "p"]
-    offsets: Float[np.ndarray, "p"]
+    slopes: Float[np.ndarray, " p"]
+    offsets: Float[np.ndarray, " p"]
     values: Float[np.ndarray, "p m"]
 
     @classmethod
@@ -55,14 +55,16 @@ class Atom:
 
     parts: tuple[Part, ...]
     origin: float
-    bias: Float[np.ndarray, "m"]
+    bias: Float[np.ndarray, " m"]
     dtype: Dtype
 
     @classmethod
     def of(cls, parts: Sequence[Part], origin: float, bias: Any, dtype: Dtype) -> Atom:
         """An atom with origin and bias rounded once to the dtype."""
         kind = np.dtype(dtype).type
-        return cls(tuple(parts), float(kind(origin)), _frozen(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype)
+        return cls(
+            tuple(parts), float(kind(origin)), _frozen(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype
+        )
 
     @property
     def anchors(self) -> int:

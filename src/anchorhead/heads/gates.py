@@ -1,11 +1,13 @@
 """Softmaxes that are confined to an interval by gates.
 
-A gate at k is one more anchor with a slope A steeper than the others and as heavy as all of them together at k:
+A gate at k is one more anchor with a slope A steeper than the others and as heavy as all of them together
+at k:
 
     logit_gate(s) = log sum_j exp z_j(k) + (mean slope at k -+ A)(s - k),   value g(k).
 
-Beyond k it takes all the weight, and the head is constant there. The others keep their gauge, so A may be huge; the error
-is about 0.28 |g'(k)| / A. Steep as a gate is, its rounding multiplies |g(s) - g(k)|, which is small where it has weight.
+Beyond k it takes all the weight, and the head is constant there. The others keep their gauge, so A may be
+huge; the error is about 0.28 |g'(k)| / A. Steep as a gate is, its rounding multiplies |g(s) - g(k)|, which
+is small where it has weight.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from jaxtyping import Float
 
 from anchorhead.heads.pieces import Term
 
-Arrays = tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"], Float[np.ndarray, "p m"]]
+Arrays = tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, "p m"]]
 
+_BLUR = 0.1  # the most that rounding may move the logit of a gate at its own place
 _SHARE = 0.02  # the part of the error allowed that a gate may cost
 
 
@@ -40,8 +43,12 @@ def sharpness(term: Term, at_low: bool, allowed: float) -> float:
     return steepness(rise, term.high - term.low, _SHARE * allowed)
 
 
-def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float) -> Arrays:
-    """The inner anchors (for g less some constant, which the gates find from them) with the term's gates."""
+def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float, u: float) -> Arrays:
+    """The inner anchors (for g less some constant, which the gates find from them) with the term's gates.
+
+    The rounding of a gate's own logit, 2 u A |k - origin|, has to stay well below 1: where gate and anchors
+    balance, a bound that knows each anchor alone multiplies it by their values.
+    """
     slopes, offsets, values = inner
     out_slopes, out_offsets, out_values = list(slopes), list(offsets), list(values)
     for at_low, wanted in ((True, term.left), (False, term.right)):
@@ -52,7 +59,8 @@ def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float) 
         top = z.max()
         w = np.exp(z - top)
         mean = float(w @ slopes / w.sum())
-        steep = min(sharpness(term, at_low, allowed), cap)
+        finest = _BLUR / (u * max(abs(place - origin), 1e-300))
+        steep = min(sharpness(term, at_low, allowed), cap, finest)
         slope = mean - steep if at_low else mean + steep
         out_slopes.append(slope)
         out_offsets.append(top + float(np.log(w.sum())) - slope * (place - origin))

@@ -1,7 +1,7 @@
 """The gauge: weights that change no result in exact arithmetic and decide the rounding.
 
-One number is added to all slopes, one to all offsets, and an output bias is split off the values. The best of each is
-found by a simplex search on max_i |error_i| + rho_i, the rounding bound rho in the gauge tried.
+One number is added to all slopes, one to all offsets, and an output bias is split off the values. The best
+of each is found by a simplex search on max_i |error_i| + rho_i, the rounding bound rho in the gauge tried.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class Frame:
 class Gauged:
     """A fit in its gauge: weights on t = x + shift, with the bias split off."""
 
-    slopes: Float[np.ndarray, "p"]
-    offsets: Float[np.ndarray, "p"]
+    slopes: Float[np.ndarray, " p"]
+    offsets: Float[np.ndarray, " p"]
     values: Float[np.ndarray, "p m"]
-    bias: Float[np.ndarray, "m"]
+    bias: Float[np.ndarray, " m"]
     frame: Frame
     rho: Float[np.ndarray, "n m"]
     total: float
 
 
 def gauged(
-    fit: Fit, samples: Samples, dtype: Dtype, frame: Frame, caps: Caps, still: Float[np.ndarray, "m"]
+    fit: Fit, samples: Samples, dtype: Dtype, frame: Frame, caps: Caps, still: Float[np.ndarray, " m"]
 ) -> Gauged:
     """The best gauge found; `still` is the bias (in normalised units) that means no bias once stored."""
     m = fit.values.shape[1]
@@ -68,7 +68,9 @@ def gauged(
 
     steps = fit.keys.steps
     gaps = np.concatenate([[steps[0]], np.minimum(steps[1:], steps[:-1]), [steps[-1]]])
-    tried = [(base, slope) for base in range(len(gaps)) for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)]
+    tried = [
+        (base, slope) for base in range(len(gaps)) for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)
+    ]
     base, slope = min(tried, key=lambda pair: build(*pair, 0.0, still).total)
     plain = build(base, slope, 0.0, still)
     if plain.total < 1.01 * fit.error:

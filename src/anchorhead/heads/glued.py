@@ -1,8 +1,10 @@
-"""A target with kinks as one softmax: the anchors of its pieces side by side, with a step of A in slope at every kink.
+"""A target with kinks as one softmax: the anchors of its pieces side by side, with a step of A in slope at
+every kink.
 
-At a kink k the log-sum-exp of both groups agrees, so beyond it the next group takes over within 1/A. No gates are needed
-(abs is 2 + 2 anchors, hardtanh 1 + 2 + 1), but only one group, the base, can have small logits, and the others pay for
-it: rounding grows like u A |v|. So A and the slope steps h of straight pieces are searched for together.
+At a kink k the log-sum-exp of both groups agrees, so beyond it the next group takes over within 1/A. No
+gates are needed (abs is 2 + 2 anchors, hardtanh 1 + 2 + 1), but only one group, the base, can have small
+logits, and the others pay for it: rounding grows like u A |v|. So A and the slope steps h of straight
+pieces are searched for together.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from anchorhead.heads.problem import Problem
 from anchorhead.heads.rounding_estimate import rounding
 from anchorhead.heads.single import Solution
 
-_SIDES = np.array([0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0])  # where the error of a kink is looked for, in units of 1/A
+_SIDES = np.array(
+    [0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0]
+)  # where the error of a kink is looked for, in units of 1/A
 
 
 @dataclass(eq=False)
@@ -44,7 +48,7 @@ class Glue:
 
     @property
     def most(self) -> int:
-        return self.fewest + (8 if len(self.problem.kinks) <= 6 else 1)
+        return self.fewest + (4 * len(self.inners.terms) if len(self.problem.kinks) <= 6 else 1)
 
     @property
     def patience(self) -> int:
@@ -68,7 +72,9 @@ class Glue:
 
         def total(x: np.ndarray, base: int) -> float:
             found, s = atom(x, base), self._places(float(np.clip(x[0], -33, 0)))
-            excess = max(1.0, found.max_value / self.inners.max_value, found.max_slope / self.inners.max_slope)
+            excess = max(
+                1.0, found.max_value / self.inners.max_value, found.max_slope / self.inners.max_slope
+            )
             gap = np.abs(self.problem.at(s) - found.exact(s)).astype(np.float64)
             return float(np.log((gap + rounding(found, s)).max() * excess**8))
 
@@ -80,13 +86,13 @@ class Glue:
         return Solution(found, estimate(found, self.problem))
 
     @cached_property
-    def _even(self) -> Float[np.ndarray, "n"]:
+    def _even(self) -> Float[np.ndarray, " n"]:
         nodes = -np.cos(np.linspace(0, np.pi, 17))
         return np.concatenate(
             [(piece.low + piece.high + (piece.high - piece.low) * nodes) / 2 for piece in self.inners.terms]
         )
 
-    def _places(self, log_allowed: float) -> Float[np.ndarray, "n"]:
+    def _places(self, log_allowed: float) -> Float[np.ndarray, " n"]:
         """Nodes on every piece, and both sides of every kink on the scale of its A."""
         s = [self._even]
         for kink in self.problem.kinks:
@@ -98,11 +104,17 @@ class Glue:
         placed: dict[int, Arrays] = {base: _absolute(groups[base])}
         for k in range(base + 1, len(groups)):
             kink = self.problem.kinks[k - 1]
-            placed[k] = self._beside(placed[k - 1], _absolute(groups[k]), kink, self._steep(kink, log_allowed))
+            placed[k] = self._beside(
+                placed[k - 1], _absolute(groups[k]), kink, self._steep(kink, log_allowed)
+            )
         for k in range(base - 1, -1, -1):
             kink = self.problem.kinks[k]
-            placed[k] = self._beside(placed[k + 1], _absolute(groups[k]), kink, -self._steep(kink, log_allowed))
-        slopes, offsets, values = (np.concatenate([placed[k][i] for k in range(len(groups))]) for i in range(3))
+            placed[k] = self._beside(
+                placed[k + 1], _absolute(groups[k]), kink, -self._steep(kink, log_allowed)
+            )
+        slopes, offsets, values = (
+            np.concatenate([placed[k][i] for k in range(len(groups))]) for i in range(3)
+        )
         bias = (values.max(axis=0) + values.min(axis=0)) / 2
         part = Part.of(slopes, offsets, values - bias, self.inners.dtype)
         return Atom.of((part,), self.inners.origin, bias, self.inners.dtype)

@@ -15,7 +15,7 @@ from anchorhead.heads.problem import Problem
 from anchorhead.heads.single import Ladder
 from anchorhead.heads.straight import best_straight, straight
 
-Arrays = tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"], Float[np.ndarray, "p m"]]
+Arrays = tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, "p m"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Inner:
     """Weights for g(s) - bias as float64 arrays on t = s - origin, and the estimated error."""
 
     arrays: Arrays
-    bias: Float[np.ndarray, "m"]
+    bias: Float[np.ndarray, " m"]
     error: float
 
 
@@ -43,7 +43,9 @@ class Inners:
     )
 
     def sizes(self, anchors: int, fewest: Sequence[int]) -> list[int]:
-        """So many anchors shared out: the fewest to all, then one by one to the term with the largest error."""
+        """So many anchors shared out: the fewest to all, then one by one to the term with the largest
+        error.
+        """
         sizes = list(fewest)
         for _ in range(anchors - sum(sizes)):
             sizes[int(np.argmax([self.of(k, q).error for k, q in enumerate(sizes)]))] += 1
@@ -55,7 +57,9 @@ class Inners:
         if term.slope is None:
             return self._curve(k, q)
         if not term.slope.any():
-            return Inner((np.zeros(1), np.zeros(1), term.g(np.array([term.low]))), np.zeros(len(term.slope)), 0.0)
+            return Inner(
+                (np.zeros(1), np.zeros(1), term.g(np.array([term.low]))), np.zeros(len(term.slope)), 0.0
+            )
         return self._line(term, term.slope, q)
 
     def line(self, k: int, q: int, h: float) -> Inner:

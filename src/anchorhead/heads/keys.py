@@ -18,26 +18,26 @@ from jaxtyping import Float
 class Keys:
     """p - 1 log steps and p - 1 crossings."""
 
-    logs: Float[np.ndarray, "p-1"]
-    crossings: Float[np.ndarray, "p-1"]
+    logs: Float[np.ndarray, " p-1"]
+    crossings: Float[np.ndarray, " p-1"]
 
     @classmethod
-    def of_vector(cls, theta: Float[np.ndarray, "2p-2"]) -> Keys:
+    def of_vector(cls, theta: Float[np.ndarray, " 2p-2"]) -> Keys:
         half = len(theta) // 2
         return cls(theta[:half], theta[half:])
 
     @classmethod
-    def of_weights(cls, slopes: Float[np.ndarray, "p"], offsets: Float[np.ndarray, "p"]) -> Keys:
+    def of_weights(cls, slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"]) -> Keys:
         steps = np.diff(slopes)
         return cls(np.log(steps), -np.diff(offsets) / steps)
 
     @classmethod
-    def of_anchors(cls, anchors: Float[np.ndarray, "p"], c: float) -> Keys:
+    def of_anchors(cls, anchors: Float[np.ndarray, " p"], c: float) -> Keys:
         """Neighbours cross at their midpoint, with the slope step 2c / distance."""
         return cls(np.log(2 * c / np.diff(anchors)), (anchors[1:] + anchors[:-1]) / 2)
 
     @property
-    def vector(self) -> Float[np.ndarray, "2p-2"]:
+    def vector(self) -> Float[np.ndarray, " 2p-2"]:
         return np.concatenate([self.logs, self.crossings])
 
     @property
@@ -45,10 +45,10 @@ class Keys:
         return len(self.logs) + 1
 
     @property
-    def steps(self) -> Float[np.ndarray, "p-1"]:
+    def steps(self) -> Float[np.ndarray, " p-1"]:
         return np.exp(self.logs)
 
-    def weights(self, base: int = 0) -> tuple[Float[np.ndarray, "p"], Float[np.ndarray, "p"]]:
+    def weights(self, base: int = 0) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
         """Slopes and offsets in the gauge in which the key `base` is (0, 0), exact for its neighbours."""
         steps = self.steps
         return _summed(steps, base), _summed(-steps * self.crossings, base)
@@ -57,14 +57,14 @@ class Keys:
         """The keys of r(-x)."""
         return Keys(self.logs[::-1], -self.crossings[::-1])
 
-    def softmax(self, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n p"]:
+    def softmax(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
         z = np.zeros((len(x), self.anchors))
         np.cumsum(self.steps * (x[:, None] - self.crossings), axis=1, out=z[:, 1:])
         w = np.exp(z - z.max(axis=1, keepdims=True))
         return w / w.sum(axis=1, keepdims=True)
 
     def jacobian(
-        self, x: Float[np.ndarray, "n"], w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"]
+        self, x: Float[np.ndarray, " n"], w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"]
     ) -> Float[np.ndarray, "n m 2p-2"]:
         """dr / d(logs, crossings) with the values held."""
         pull = w[:, :, None] * (values[None] - (w @ values)[:, None, :])

@@ -1,7 +1,8 @@
 """The error of an atom as found by a search: exact arithmetic's, and the rounding bound on top.
 
-Sampling is even, Chebyshev, geometric towards kinks, and dense on the scale 1/step at every crossing of neighbouring
-keys; the highest peaks are then refined. The error near a kink lives on a width of 1/slope: an even grid would miss it.
+Sampling is even, Chebyshev, geometric towards kinks, and dense on the scale 1/step at every crossing of
+neighbouring keys; the highest peaks are then refined. The error near a kink lives on a width of 1/slope: an
+even grid would miss it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _DENSE = np.concatenate([-np.geomspace(60, 9, 9), np.linspace(-8, 8, 65), np.geo
 
 @dataclass(frozen=True)
 class Estimate:
-    """Sup over the interval: of |target - head| in exact arithmetic, of the rounding bound, and of their sum."""
+    """Sup over the interval: of |target - head| in exact arithmetic, of the rounding bound, and of their
+    sum.
+    """
 
     total: float
     exact: float
@@ -56,7 +59,7 @@ def _errors(atom: Atom, problem: Problem, s: np.ndarray) -> tuple[np.ndarray, np
     return gap, np.concatenate(bounds)
 
 
-def _points(atom: Atom, problem: Problem, count: int) -> Float[np.ndarray, "n"]:
+def _points(atom: Atom, problem: Problem, count: int) -> Float[np.ndarray, " n"]:
     s = [problem.points(count)]
     grid = _DENSE if atom.anchors <= 64 else _SPARSE
     for part in atom.parts:

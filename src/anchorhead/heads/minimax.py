@@ -4,8 +4,8 @@ The objective is max_i |f(x_i) - r(x_i)| + rho_i, with the rounding bounds rho_i
 
     [ J - Q Q^T J | Q ],   W = Q R,   J = (dW/dtheta) v
 
-a move of the keys is already compensated by the values, so the trust region holds the keys alone. Without the first
-block, one programme gives the best values for stored keys.
+a move of the keys is already compensated by the values, so the trust region holds the keys alone. Without
+the first block, one programme gives the best values for stored keys.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from anchorhead.heads.keys import Keys
 from anchorhead.heads.projection import Fit, Samples
 
 
-def sharpen(fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int, radius: float = 0.01) -> Fit:
+def sharpen(
+    fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int, radius: float = 0.01
+) -> Fit:
     """Programmes until the trust region closes or the gain stalls."""
     best, stalled = _size(fit, rho), 0
     for _ in range(steps):
@@ -46,7 +48,10 @@ def step(fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], radius: floa
 
 
 def best_values(
-    w: Float[np.ndarray, "n p"], f: Float[np.ndarray, "n m"], values: Float[np.ndarray, "p m"], rho: np.ndarray
+    w: Float[np.ndarray, "n p"],
+    f: Float[np.ndarray, "n m"],
+    values: Float[np.ndarray, "p m"],
+    rho: np.ndarray,
 ) -> Float[np.ndarray, "p m"]:
     """The values for given softmax weights, near the given ones, with the smallest max_i |f - W v| + rho."""
     for _ in range(2):

@@ -1,13 +1,15 @@
 """A target with kinks as a sum of terms, each of them smooth between gates.
 
-Outwards from a base, the sum of the terms so far continues beyond a kink k with some slope a. The piece beyond it adds
+Outwards from a base, the sum of the terms so far continues beyond a kink k with some slope a. The piece
+beyond it adds
 
     g(s) = f(s) - f(k) - a (s - k)   on the piece,   0 on the near side of k.
 
-A straight piece may *extend* g to the end of the domain (a gate at k alone; the slope is then the piece's own), any piece
-may hold g at its last value beyond its far end (*ramp*: two gates; the slope stays a), and a piece that g leaves at 0 costs
-nothing. The base is a straight piece, continued both ways, or a kink with slope 0. The cheapest choice is found by
-recursion: relu is one gated line, hardtanh one ramp, abs a line and one gated line.
+A straight piece may *extend* g to the end of the domain (a gate at k alone; the slope is then the piece's
+own), any piece may hold g at its last value beyond its far end (*ramp*: two gates; the slope stays a), and
+a piece that g leaves at 0 costs nothing. The base is a straight piece, continued both ways, or a kink with
+slope 0. The cheapest choice is found by recursion: relu is one gated line, hardtanh one ramp, abs a line
+and one gated line.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Term:
     high: float
     left: bool
     right: bool
-    slope: Float[np.ndarray, "m"] | None
+    slope: Float[np.ndarray, " m"] | None
 
     @property
     def gates(self) -> int:
@@ -45,14 +47,20 @@ class Term:
 class Split:
     """f = constant + sum of terms."""
 
-    constant: Float[np.ndarray, "m"]
+    constant: Float[np.ndarray, " m"]
     terms: tuple[Term, ...]
 
     def same_as(self, other: Split) -> bool:
         """Whether both have the same terms, as far as their ends, gates and slopes tell."""
 
         def shape(term: Term) -> tuple:
-            return term.low, term.high, term.left, term.right, None if term.slope is None else tuple(term.slope)
+            return (
+                term.low,
+                term.high,
+                term.left,
+                term.right,
+                None if term.slope is None else tuple(term.slope),
+            )
 
         return [shape(term) for term in self.terms] == [shape(term) for term in other.terms]
 
@@ -72,7 +80,9 @@ def whole_pieces(problem: Problem) -> tuple[Term, ...]:
 
 
 def split(problem: Problem, extend: bool = True) -> Split:
-    """The cheapest sum of terms for a target with kinks; without `extend` every term stays within its piece."""
+    """The cheapest sum of terms for a target with kinks; without `extend` every term stays within its
+    piece.
+    """
     ends = np.array([problem.low, *problem.kinks, problem.high])
     count = len(ends) - 1
     at_ends = problem.at(ends)
@@ -106,7 +116,9 @@ def split(problem: Problem, extend: bool = True) -> Split:
             found.append((cost + rest, (what, *plan)))
         return min(found, key=lambda option: option[0])
 
-    bases: list[tuple[int, int, int, int]] = []  # cost, source, first piece to the right, first piece to the left
+    bases: list[
+        tuple[int, int, int, int]
+    ] = []  # cost, source, first piece to the right, first piece to the left
     for j in range(count):
         if slopes[j] is not None and (extend or np.abs(slope_of(j)).max() <= small):
             cost = 0 if np.abs(slope_of(j)).max() <= small else 2
@@ -150,7 +162,11 @@ def _walk(
         elif what == "ramp":
             low, high = float(ends[j]), float(ends[j + 1])
             inner = float(ends[far]) != edge
-            g = _line(ends[near], more) if more is not None else _beyond(problem, ends[near], at_ends[near], slope)
+            g = (
+                _line(ends[near], more)
+                if more is not None
+                else _beyond(problem, ends[near], at_ends[near], slope)
+            )
             terms.append(Term(g, low, high, step > 0 or inner, step < 0 or inner, more))
     return terms
 

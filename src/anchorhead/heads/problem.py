@@ -22,7 +22,9 @@ _DECADES = 14  # how far samples close in on a kink
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A vectorised float64 function f: (n,) -> (n,) or (n, m), its kinks inside the interval, and the interval."""
+    """A vectorised float64 function f: (n,) -> (n,) or (n, m), its kinks inside the interval, and the
+    interval.
+    """
 
     f: Function
     kinks: tuple[float, ...]
@@ -46,7 +48,7 @@ class Problem:
     def half(self) -> float:
         return (self.high - self.low) / 2
 
-    def at(self, s: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n m"]:
+    def at(self, s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
         """f(s) with one column an output; a value that is not finite is refused with its place."""
         y = np.asarray(self.f(np.asarray(s, dtype=np.float64)), dtype=np.float64)
         y = y[:, None] if y.ndim == 1 else y
@@ -66,7 +68,7 @@ class Problem:
         return (top + bottom) / 2, scale if scale > smallest else 0.0
 
     @property
-    def centre(self) -> Float[np.ndarray, "m"]:
+    def centre(self) -> Float[np.ndarray, " m"]:
         return self._range[0]
 
     @property
@@ -74,10 +76,16 @@ class Problem:
         """Half the largest range of an output, 0 for a constant."""
         return self._range[1]
 
-    def normal(self, s: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    @cached_property
+    def turns(self) -> int:
+        """How often the target turns round by more than a quarter of its range, the most of any output."""
+        y = self.at(self.points(2000))
+        return max(_turns(column, self.scale / 2) for column in y.T)
+
+    def normal(self, s: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         return (s - self.mid) / self.half
 
-    def points(self, count: int, decades: int = _DECADES) -> Float[np.ndarray, "n"]:
+    def points(self, count: int, decades: int = _DECADES) -> Float[np.ndarray, " n"]:
         """Chebyshev and even points of [low, high], and geometric ones towards every kink, 5 a decade."""
         x = np.concatenate(
             [[-1.0, 1.0], -np.cos(np.pi * (np.arange(count) + 0.5) / count), np.linspace(-1, 1, count // 2)]
@@ -105,3 +113,15 @@ class Problem:
                 break
             s = np.unique(np.concatenate([s, middle[wide]]))
         return Samples(self.normal(s), (self.at(s) - self.centre) / max(self.scale, 1e-300))
+
+
+def _turns(y: Float[np.ndarray, " n"], least: float) -> int:
+    """Changes of direction, ignoring those smaller than `least`."""
+    count, direction, low, high = 0, 0, y[0], y[0]
+    for value in y:
+        low, high = min(low, value), max(high, value)
+        if direction >= 0 and value < high - least:
+            count, direction, low, high = count + (direction > 0), -1, value, value
+        elif direction <= 0 and value > low + least:
+            count, direction, low, high = count + (direction < 0), 1, value, value
+    return count

@@ -4,10 +4,11 @@ For weights q_i >= 0 with sum 1 and a ridge mu that stands for round-off,
 
     min over theta, v of   sum_i q_i |f(x_i) - W(theta)_i v|^2 + mu^2 |v|^2.
 
-Given theta, v solves a linear least-squares problem; its residual moves, to first order, by the part of (dW/dtheta) v
-that is orthogonal to the columns of W. The valleys of this loss are long and curved: every Levenberg-Marquardt step is
-bent by half its geodesic acceleration (Transtrum and Sethna), a second derivative along the step, which takes ten times
-fewer steps. Lawson's iteration multiplies q_i by |error_i| and drives the fit towards the sup norm.
+Given theta, v solves a linear least-squares problem; its residual moves, to first order, by the part of
+(dW/dtheta) v that is orthogonal to the columns of W. The valleys of this loss are long and curved: every
+Levenberg-Marquardt step is bent by half its geodesic acceleration (Transtrum and Sethna), a second
+derivative along the step, which takes ten times fewer steps. Lawson's iteration multiplies q_i by |error_i|
+and drives the fit towards the sup norm.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PROBE = 0.1  # the part of a step at which its curvature is measured
 class Samples:
     """The normalised target at points of [-1, 1]."""
 
-    x: Float[np.ndarray, "n"]
+    x: Float[np.ndarray, " n"]
     f: Float[np.ndarray, "n m"]
 
     def __len__(self) -> int:
@@ -38,7 +39,9 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Keys with their values, the residual f - W v at the samples, and the damping that the search had come to."""
+    """Keys with their values, the residual f - W v at the samples, and the damping that the search had come
+    to.
+    """
 
     keys: Keys
     values: Float[np.ndarray, "p m"]
@@ -63,7 +66,7 @@ class _Projected:
     loss: float
 
 
-def project(keys: Keys, samples: Samples, q: Float[np.ndarray, "n"], ridge: float) -> _Projected:
+def project(keys: Keys, samples: Samples, q: Float[np.ndarray, " n"], ridge: float) -> _Projected:
     """The best values for these keys; the ridge pulls them to the mean of the target."""
     w = keys.softmax(samples.x)
     root, eye = np.sqrt(q)[:, None], np.eye(keys.anchors)
@@ -79,7 +82,7 @@ def project(keys: Keys, samples: Samples, q: Float[np.ndarray, "n"], ridge: floa
 def gauss_newton(
     start: Keys | Fit,
     samples: Samples,
-    q: Float[np.ndarray, "n"],
+    q: Float[np.ndarray, " n"],
     ridge: float,
     steps: int,
     steepest: float = STEEPEST,

@@ -1,18 +1,19 @@
 """How far a dtype's evaluation of an atom may lie from exact arithmetic, point by point.
 
-For one softmax with logits z = alpha t + gamma, t = s - origin, and unit round-off u (any order of summation, FMA
-or not, exp within kappa ulp, underflow gradual or flushed):
+For one softmax with logits z = alpha t + gamma, t = s - origin, and unit round-off u (any order of
+summation, FMA or not, exp within kappa ulp, underflow gradual or flushed):
 
     D = max z - z,   w = softmax z,   r = sum_k w_k v_k
     Delta_k  = u |alpha_k t| + u (1+u) |z_k|                             the logit
-    Lambda_k = Delta_k + u (D_k + Delta_k + max Delta) + 2 kappa u / (1 - 2 kappa u)     its exponential, as a factor
-    A = sum w_k (e^Lambda_k - 1) |v_k - r| / (1 - sum w_k (e^Lambda_k - 1))
-    B = sum_{k!=j} om_k |v_k - r| / max(w_j, 1 - sum_{k!=j} om_k),  j = argmax w,  om_k = w_k (e^(Lambda_k + Lambda_j) - 1)
-    P = min(A, B),  Wt = sum w|v| + sum_{k!=j} om_k ||v_k| - sum w|v|| / (B's denominator)
-    error <= P + (gamma_{p+1} Wt + gamma_{p-1} (|r| + P)) / (1 - gamma_{p-1}) + 4 p tiny max|v|
+    Lambda_k = Delta_k + u (D_k + Delta_k + max Delta) + 2 kappa u / (1 - 2 kappa u)     its exponential, as
+    a factor A = sum w_k (e^Lambda_k - 1) |v_k - r| / (1 - sum w_k (e^Lambda_k - 1)) B = sum_{k!=j} om_k
+    |v_k - r| / max(w_j, 1 - sum_{k!=j} om_k),  j = argmax w,  om_k = w_k (e^(Lambda_k + Lambda_j) - 1) P =
+    min(A, B),  Wt = sum w|v| + sum_{k!=j} om_k ||v_k| - sum w|v|| / (B's denominator) error <= P +
+    (gamma_{p+1} Wt + gamma_{p-1} (|r| + P)) / (1 - gamma_{p-1}) + 4 p tiny max|v|
 
-A subtraction t = fl(s - origin) that is not exact moves every logit by alpha_k t u; a shift that all logits share changes
-no softmax, so it adds u |t| |alpha_k - sum w alpha| to Delta_k. It is exact for s/2 <= origin <= 2s (Sterbenz).
+A subtraction t = fl(s - origin) that is not exact moves every logit by alpha_k t u; a shift that all logits
+share changes no softmax, so it adds u |t| |alpha_k - sum w alpha| to Delta_k. It is exact for s/2 <= origin
+<= 2s (Sterbenz).
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ def gamma(n: int, u: float) -> float:
 
 
 def rounding_bound(
-    part: Part, s: Float[np.ndarray, "n"], dtype: Dtype, origin: float = 0.0, kappa: float = KAPPA
+    part: Part, s: Float[np.ndarray, " n"], dtype: Dtype, origin: float = 0.0, kappa: float = KAPPA
 ) -> Float[np.ndarray, "n m"]:
     """The bound above for one part at the points s."""
     return bound_of_arrays(*part.astype(np.float64), s, dtype, origin, kappa)[0]
 
 
-def rounding(atom: Atom, s: Float[np.ndarray, "n"], kappa: float = KAPPA) -> Float[np.ndarray, "n m"]:
+def rounding(atom: Atom, s: Float[np.ndarray, " n"], kappa: float = KAPPA) -> Float[np.ndarray, "n m"]:
     """The bound for all parts of an atom, and for adding them and the bias."""
     arrays = [part.astype(np.float64) for part in atom.parts]
     return total_bound(arrays, atom.bias.astype(np.float64), s, atom.dtype, atom.origin, kappa)
@@ -47,8 +48,8 @@ def rounding(atom: Atom, s: Float[np.ndarray, "n"], kappa: float = KAPPA) -> Flo
 
 def total_bound(
     arrays: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    bias: Float[np.ndarray, "m"],
-    s: Float[np.ndarray, "n"],
+    bias: Float[np.ndarray, " m"],
+    s: Float[np.ndarray, " n"],
     dtype: Dtype,
     origin: float,
     kappa: float = KAPPA,
@@ -69,10 +70,10 @@ def total_bound(
 
 
 def bound_of_arrays(
-    slopes: Float[np.ndarray, "p"],
-    offsets: Float[np.ndarray, "p"],
+    slopes: Float[np.ndarray, " p"],
+    offsets: Float[np.ndarray, " p"],
     values: Float[np.ndarray, "p m"],
-    s: Float[np.ndarray, "n"],
+    s: Float[np.ndarray, " n"],
     dtype: Dtype,
     origin: float = 0.0,
     kappa: float = KAPPA,

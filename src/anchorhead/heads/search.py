@@ -64,7 +64,9 @@ class Search:
             return [self.ladder]
         wide, narrow = split(problem, extend=True), split(problem, extend=False)
         splits = [wide] if narrow.same_as(wide) else [wide, narrow]
-        sums = [Sums(problem, terms, self._inners(terms.terms, origin)) for origin in origins for terms in splits]
+        sums = [
+            Sums(problem, terms, self._inners(terms.terms, origin)) for origin in origins for terms in splits
+        ]
         glued = [Glue(problem, self._inners(whole_pieces(problem), origin)) for origin in origins]
         return [*sums, *glued, self.ladder]
 
@@ -74,10 +76,11 @@ class Search:
         return Ladder(self.problem, self.dtype, Caps(self._value / scale, self._slope * self.problem.half))
 
     def climb(self, way: Way, top: int, aim: float | None = None) -> Iterator[Solution]:
-        """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is reached.
+        """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
+        reached.
 
-        A rung is not finished if its glimpse cannot reach the aim or, without an aim, beat the rungs below. What comes
-        out up to some number of anchors does not depend on `top`.
+        A rung is not finished if its glimpse cannot reach the aim or, without an aim, beat the rungs below.
+        What comes out up to some number of anchors does not depend on `top`.
         """
         best, last, since = np.inf, np.inf, 0
         for anchors in range(way.fewest, min(top, way.most) + 1):
@@ -98,7 +101,11 @@ class Search:
     def allowed(self, solution: Solution) -> bool:
         """Whether the stored weights keep to the caps."""
         atom = solution.atom
-        return atom.max_value <= self.max_value and atom.max_slope <= self.max_slope and np.isfinite(solution.total)
+        return (
+            atom.max_value <= self.max_value
+            and atom.max_slope <= self.max_slope
+            and np.isfinite(solution.total)
+        )
 
     # a little below the caps, so that rounding to the dtype does not exceed them
     @property

@@ -1,14 +1,15 @@
 """The best single softmax: a ladder from p - 1 anchors to p.
 
-On every rung, starts spread over all slopes compete with the last rung's solution, one of its anchors split in two, by
-successive halving of a least-squares search. The winners go to the sup norm, then to the best gauge, and are stored and
-measured.
+On every rung, starts spread over all slopes compete with the last rung's solution, one of its anchors split
+in two, by successive halving of a least-squares search. The winners go to the sup norm, then to the best
+gauge, and are stored and measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -53,10 +54,11 @@ class Ladder:
     _fits: dict[int, list[Fit]] = field(default_factory=dict)
     _solutions: dict[int, Solution] = field(default_factory=dict)
 
-    def solution(self, p: int) -> Solution:
-        """The best solution with exactly p anchors that was found."""
+    def solution(self, anchors: int) -> Solution:
+        """The best solution with so many anchors that was found."""
+        p = anchors
         if p not in self._solutions:
-            if p == 1 or self.problem.scale == 0:
+            if p < self._first or self.problem.scale == 0:
                 self._solutions[p] = constant(self.problem, self.dtype)
             else:
                 fine = self.problem.samples(12 * p + 40)
@@ -75,11 +77,16 @@ class Ladder:
 
     @property
     def patience(self) -> int:
-        return 4
+        return 4 + self._first
+
+    @cached_property
+    def _first(self) -> int:
+        """The first rung worth a search: a head with p anchors turns 2p - 4 times."""
+        return max(2, self.problem.turns // 2 + 2)
 
     def glimpse(self, anchors: int) -> float:
         """The error of the best least-squares fit, before the sup norm and the gauge."""
-        if anchors == 1 or self.problem.scale == 0:
+        if anchors < self._first or self.problem.scale == 0:
             return self.problem.scale
         return min(fit.error for fit in self.fits(anchors)) * self.problem.scale
 
@@ -94,9 +101,9 @@ class Ladder:
             samples = self.problem.samples(6 * p + 20)
             keys = [*self.more(p), *starts(samples, p)]
             ridge = self._ridge
-            if p > 2:
+            if p > self._first:
                 parents = self.fits(p - 1)
-                keys += [key for fit in parents[:2] for key in splits(fit.keys)]
+                keys += [key for fit in parents[: 2 if p <= 8 else 1] for key in splits(fit.keys)]
                 ridge = max(ridge, _HOLD * parents[0].error)
             self._fits[p] = self._halved(samples, keys, ridge)
         return self._fits[p]
@@ -128,30 +135,37 @@ class Ladder:
         held = polished(keys, 8, ridge)
         for share, steps in _HALVING:
             held = polished(held[: max(2, count // share)], steps, ridge)
-        free = polished(held[:2], 200, self._ridge)
+        free = polished(held[: 2 if held[0].keys.anchors <= 8 else 1], 200, self._ridge)
         return distinct([free[0], held[0], *free[1:]])
 
     def _finished(self, fit: Fit, fine: Samples) -> Solution:
-        q = np.full(len(fine), 1 / len(fine))
-        fit = gauss_newton(fit, fine, q, self._ridge, 60, self._steepest)
-        fit = lawson(fit, fine, self._ridge, 8, 5, self._steepest)
+        q, ridge = np.full(len(fine), 1 / len(fine)), self._ridge
+        fit = gauss_newton(fit, fine, q, ridge, 60, self._steepest)
+        while np.abs(fit.values).max() > self.caps.value and ridge < 1:
+            ridge *= 10
+            fit = gauss_newton(fit, fine, q, ridge, 60, self._steepest)
+        fit = lawson(fit, fine, ridge, 8, 5, self._steepest)
         return finish(self.problem, fine, fit, self.dtype, self.caps, self.origin)
 
 
-def finish(problem: Problem, samples: Samples, fit: Fit, dtype: Dtype, caps: Caps, origin: float | None = None) -> Solution:
+def finish(
+    problem: Problem, samples: Samples, fit: Fit, dtype: Dtype, caps: Caps, origin: float | None = None
+) -> Solution:
     """A fit in the best gauge and origin, sharpened to the sup norm, stored and measured."""
     still = -problem.centre / problem.scale
     origins = origins_of(problem) if origin is None else (origin,)
     frames = [frame_of(problem, place, dtype) for place in origins]
 
     def best_gauge(fit: Fit) -> Gauged:
-        return min((gauged(fit, samples, dtype, frame, caps, still) for frame in frames), key=lambda g: g.total)
+        return min(
+            (gauged(fit, samples, dtype, frame, caps, still) for frame in frames), key=lambda g: g.total
+        )
 
     gauge = best_gauge(fit)
     if gauge.total < 4 * fit.error and not np.isfinite(caps.value):
         again = best_gauge(sharpen(fit, samples, gauge.rho, 12))
         gauge = again if again.total < gauge.total else gauge
-    atom = stored(gauge, samples, problem, dtype)
+    atom = stored(gauge, samples, problem, dtype, caps.value)
     return Solution(atom, estimate(atom, problem))
 
 

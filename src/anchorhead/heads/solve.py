@@ -1,4 +1,6 @@
-"""The two questions that a user asks: the best head with so many anchors, and the fewest anchors for an error."""
+"""The two questions that a user asks: the best head with so many anchors, and the fewest anchors for an
+error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from anchorhead.heads.search import Progress, Search
 from anchorhead.heads.single import Solution
 
 SAFETY = 0.95  # of the error asked for: what a proof may add to an estimate
-_SHARP = 3e-4  # below this part of the target's range, fewer anchors than its straight pieces need cannot make its kinks
+_SHARP = 3e-4  # below this part of the target's range a free softmax cannot beat those that follow the kinks
 
 
 def solve(
@@ -29,8 +31,8 @@ def solve(
 ) -> Solution:
     """The best head found with at most so many anchors, rounding included.
 
-    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called on the way.
-    More anchors never give a worse head.
+    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called
+    on the way. More anchors never give a worse head.
     """
     if anchors < 1:
         raise AnchorheadError(f"anchors={anchors!r}: a head has at least 1 anchor")
@@ -53,7 +55,9 @@ def smallest(
     max_anchors: int = 128,
     progress: Progress | None = None,
 ) -> Solution:
-    """The head with the fewest anchors whose estimated error, rounding included, is at most SAFETY * within."""
+    """The head with the fewest anchors whose estimated error, rounding included, is at most SAFETY *
+    within.
+    """
     if not within > 0:
         raise AnchorheadError(f"within={within!r}: the error asked for has to be above 0")
     search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
@@ -104,8 +108,8 @@ def _out_of_reach(search: Search, within: float, best: Solution | None, max_anch
     found = best.estimate
     return (
         f"within={within:g} is out of reach {where}: the best head found errs by {found.total:.3g} "
-        f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) with {best.atom.anchors} anchors; "
-        f"{_help(search, best)}"
+        f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) "
+        f"with {best.atom.anchors} anchors; {_help(search, best)}"
     )
 
 
@@ -115,7 +119,11 @@ def _help(search: Search, best: Solution | None) -> str:
     if best is None:
         ways.append("more anchors")
     elif best.estimate.rounding > 0.3 * best.total:
-        ways += ['dtype="float64"'] if search.dtype == "float32" else ["a larger error: float64 itself is the limit"]
+        ways += (
+            ['dtype="float64"']
+            if search.dtype == "float32"
+            else ["a larger error: float64 itself is the limit"]
+        )
     else:
         ways.append("more anchors (max_anchors)")
     return f"what would help: {', '.join([*ways, 'a smaller domain'])}"

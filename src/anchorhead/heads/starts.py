@@ -1,8 +1,9 @@
 """Where the search for keys begins.
 
-With equal slope steps h the head is a rational function of e^(h x) whose denominator has positive coefficients. For *any*
-fixed slopes the best numerator and denominator solve a linear problem, iterated with the last denominator as a weight
-(Sanathanan and Koerner) and with coefficients kept positive (non-negative least squares):
+With equal slope steps h the head is a rational function of e^(h x) whose denominator has positive
+coefficients. For *any* fixed slopes the best numerator and denominator solve a linear problem, iterated
+with the last denominator as a weight (Sanathanan and Koerner) and with coefficients kept positive (non-
+negative least squares):
 
     min over c >= 0, n of  sum_i |f_i sum_k c_k w_k(x_i) - sum_k n_k w_k(x_i)|^2,    then  offsets += log c.
 
@@ -25,7 +26,7 @@ _PULL = 1e3  # how firmly the coefficients of the denominator are held to a mean
 
 
 def positive_rational(
-    slopes: Float[np.ndarray, "p"], offsets: Float[np.ndarray, "p"], samples: Samples, rounds: int = 10
+    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], samples: Samples, rounds: int = 10
 ) -> Keys:
     """The offsets for these slopes that gave the smallest mean square error."""
     best, chosen, p = np.inf, offsets, len(slopes)
@@ -51,7 +52,7 @@ def positive_rational(
     return Keys.of_weights(slopes, chosen)
 
 
-def spread(samples: Samples, count: int, mix: float) -> Float[np.ndarray, "count"]:
+def spread(samples: Samples, count: int, mix: float) -> Float[np.ndarray, " count"]:
     """Points of [-1, 1] by the quantiles of sqrt|f''|, mixed with an even density; mix = 0 is even."""
     x, f = samples.x, samples.f
     bend = np.abs(np.diff(np.diff(f, axis=0) / np.diff(x)[:, None], axis=0)).max(axis=1)
@@ -67,7 +68,8 @@ def spread(samples: Samples, count: int, mix: float) -> Float[np.ndarray, "count
 
 
 def starts(samples: Samples, p: int) -> Iterator[Keys]:
-    """Slopes of every range from gentle to as steep as the target's features, even or warped; and nearly none at all.
+    """Slopes of every range from gentle to as steep as the target's features, even or warped; and nearly
+    none at all.
 
     As slopes shrink to 0, p anchors tend to the polynomials of degree p - 1.
     """
@@ -76,7 +78,7 @@ def starts(samples: Samples, p: int) -> Iterator[Keys]:
     for mix, shape in ((0.0, grid), (0.7, warped)):
         anchors = spread(samples, p, mix)
         sharpest = 400.0 / max(float(np.diff(anchors).min()) * (p - 1) / 2, 1e-9)
-        for reach in np.geomspace(1.0, sharpest, 8):
+        for reach in np.geomspace(1.0, sharpest, 8 if p <= 8 else 4):
             yield positive_rational(reach / 2 * shape, _offsets(reach / 2 * shape, anchors), samples)
     if p <= 6:
         for reach in (0.3, 0.1, 0.03, 0.01):
@@ -86,7 +88,8 @@ def starts(samples: Samples, p: int) -> Iterator[Keys]:
 
 
 def bends(samples: Samples, p: int) -> Iterator[Keys]:
-    """A straight line that turns into another at the place where the target turns most: slopes (-A), -A, -h, +h.
+    """A straight line that turns into another at the place where the target turns most: slopes (-A), -A,
+    -h, +h.
 
     An anchor makes a constant side, a pair of nearly equal slopes a straight one.
     """
@@ -110,7 +113,9 @@ def bends(samples: Samples, p: int) -> Iterator[Keys]:
 
 
 def splits(keys: Keys, share: float = 0.3) -> Iterator[Keys]:
-    """The same function with one anchor more: anchor k becomes two of half its weight, their slopes a little apart."""
+    """The same function with one anchor more: anchor k becomes two of half its weight, their slopes a
+    little apart.
+    """
     slopes, offsets = keys.weights()
     steps = np.concatenate([[keys.steps[0]], keys.steps, [keys.steps[-1]]])
     for k in range(len(slopes)):

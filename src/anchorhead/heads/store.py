@@ -1,4 +1,5 @@
-"""From a fit in its gauge to stored weights: keys are rounded once, then values are solved again on the rounded keys.
+"""From a fit in its gauge to stored weights: keys are rounded once, then values are solved again on the
+rounded keys.
 
 Values are rounded one by one, the largest first, and those that are not yet rounded make up for it.
 """
@@ -21,8 +22,10 @@ def frame_of(problem: Problem, origin: float, dtype: Dtype) -> Frame:
     return Frame(stored / problem.half, (problem.mid - stored) / problem.half)
 
 
-def stored(gauged: Gauged, samples: Samples, problem: Problem, dtype: Dtype) -> Atom:
-    """The atom of these weights in the units of the problem."""
+def stored(gauged: Gauged, samples: Samples, problem: Problem, dtype: Dtype, cap: float) -> Atom:
+    """The atom of these weights in the units of the problem; values that would exceed the cap are not
+    solved again.
+    """
     kind, frame = np.dtype(dtype).type, gauged.frame
     slopes, offsets = (gauged.slopes / problem.half).astype(kind), gauged.offsets.astype(kind)
     bias = (problem.centre + gauged.bias * problem.scale).astype(kind)
@@ -31,7 +34,9 @@ def stored(gauged: Gauged, samples: Samples, problem: Problem, dtype: Dtype) -> 
 
     t = samples.x + frame.shift
     w = softmax(t[:, None] * (slopes.astype(np.float64) * problem.half) + offsets.astype(np.float64))
-    values = best_values(w, samples.f - rest, gauged.values + gauged.bias - rest, gauged.rho)
+    held = gauged.values + gauged.bias - rest
+    values = best_values(w, samples.f - rest, held, gauged.rho)
+    values = held if np.abs(values).max() > cap else values
     values = _rounded(w, values, problem.scale, dtype)
     part = Part.of(slopes, offsets, values * problem.scale, dtype)
     return Atom.of((part,), frame.origin * problem.half, bias, dtype)

@@ -1,13 +1,13 @@
 """A straight line as one softmax, in closed form.
 
-With y = e^(h x) and n = q - 1, the [n/n] Padé approximant of log y at y = 1 has the denominator sum_k C(n,k)^2 y^k (a
-Legendre polynomial). All its coefficients are positive, so it is a softmax: slopes h (k - n/2), offsets 2 ln C(n,k), and
-values from the numerator make
+With y = e^(h x) and n = q - 1, the [n/n] Padé approximant of log y at y = 1 has the denominator sum_k
+C(n,k)^2 y^k (a Legendre polynomial). All its coefficients are positive, so it is a softmax: slopes h (k -
+n/2), offsets 2 ln C(n,k), and values from the numerator make
 
     r(x) = log(y) / h + O(h^(2n)) = x + O(h^(2n)).
 
-Two anchors give tanh(h x / 2) * 2 / h, three cancel the h^2 term, four the h^4 term too. Values grow like 1/h and carry
-round-off, so the best h is where both errors meet.
+Two anchors give tanh(h x / 2) * 2 / h, three cancel the h^2 term, four the h^4 term too. Values grow like
+1/h and carry round-off, so the best h is where both errors meet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scipy.optimize import minimize_scalar
 from anchorhead.heads.atom import Dtype, softmax
 from anchorhead.heads.rounding_estimate import bound_of_arrays
 
-Weights = tuple[Float[np.ndarray, "q"], Float[np.ndarray, "q"], Float[np.ndarray, "q"]]
+Weights = tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"], Float[np.ndarray, " q"]]
 
 _X = -np.cos(np.linspace(0, np.pi, 65))
 
@@ -58,5 +58,7 @@ def best_straight(q: int, dtype: Dtype, gates: int, max_value: float = np.inf) -
 
     grid = np.linspace(-14, 1, 31)
     start = grid[int(np.argmin([total(g) for g in grid]))]
-    found = minimize_scalar(total, bounds=(start - 0.5, start + 0.5), method="bounded", options={"xatol": 1e-2})
+    found = minimize_scalar(
+        total, bounds=(start - 0.5, start + 0.5), method="bounded", options={"xatol": 1e-2}
+    )
     return straight(q, float(np.exp(found.x))), float(np.exp(found.fun))

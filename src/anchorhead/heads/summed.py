@@ -1,4 +1,6 @@
-"""A target with kinks as a sum of softmaxes, each confined by gates and in its own gauge: one for every term of its split."""
+"""A target with kinks as a sum of softmaxes, each confined by gates and in its own gauge: one for every
+term of its split.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from anchorhead.heads.inner import Inners
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.pieces import Split
 from anchorhead.heads.problem import Problem
+from anchorhead.heads.rounding_estimate import UNIT
 from anchorhead.heads.single import Solution
 
 
@@ -47,7 +50,7 @@ class Sums:
         allowed = sum(found.error for found in inner)
         dtype, origin = self.inners.dtype, self.inners.origin
         parts = [
-            Part.of(*gated(found.arrays, term, origin, allowed, self.inners.max_slope), dtype)
+            Part.of(*gated(found.arrays, term, origin, allowed, self.inners.max_slope, UNIT[dtype]), dtype)
             for found, term in zip(inner, self.split.terms, strict=True)
         ]
         bias = self.split.constant + sum(found.bias for found in inner)

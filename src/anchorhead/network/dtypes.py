@@ -13,7 +13,7 @@ CERTIFIED = ("float32", "float64")
 
 
 def dtype_name(dtype: Any, like: Any = None) -> str:
-    """The name of the type that a text, a torch or a numpy type means; by default that of `like`, or float64."""
+    """float32 or float64, from a text, a torch or a numpy type; by default that of `like`, or float64."""
     if dtype is None:
         given = getattr(like, "dtype", None)
         floating = isinstance(given, torch.dtype) and given.is_floating_point

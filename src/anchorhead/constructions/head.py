@@ -1,0 +1,221 @@
+"""The fewest anchors for a function of one variable: a head, proven, and the network that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from anchorhead.certificate import Certificate, round_up
+from anchorhead.constructions.head_network import head_network
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.measure import estimate
+from anchorhead.heads.problem import Problem
+from anchorhead.heads.solve import smallest, solve
+from anchorhead.heads.uniform import uniform
+from anchorhead.network import Network
+from anchorhead.network.dtypes import dtype_name
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.head import TERMS, prove_head
+from anchorhead.targets import CallableTarget, ScalarTarget, target_of
+
+Placement = Literal["solved", "uniform"]
+Progress = Callable[[int, float], None]
+TRIES = 4
+MOST_ANCHORS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """A head on a scalar: softmaxes that add up, what they approximate, and how well.
+
+    parts        the softmaxes; each has slopes, offsets and values
+    anchors      how many anchors there are in all
+    network      the same as a Network of one token, which saves, exports and runs anywhere
+    """
+
+    atom: Atom
+    target: ScalarTarget | CallableTarget
+    network: Network
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.atom.parts
+
+    @property
+    def anchors(self) -> int:
+        return self.atom.anchors
+
+    @property
+    def dtype(self) -> str:
+        return self.atom.dtype
+
+    @property
+    def on(self) -> tuple[float, float]:
+        return self.target.low, self.target.high
+
+    @property
+    def certificate(self) -> Certificate:
+        if self.network.certificate is None:
+            raise AnchorheadError("the head has no certificate")
+        return self.network.certificate
+
+    def __call__(self, s: Any) -> Any:
+        """r(s), entry by entry, as the dtype computes it; with several functions, one more axis. Arrays in, arrays out."""
+        given = s if isinstance(s, torch.Tensor) else np.asarray(s)
+        y = self.network(given.reshape(-1, 1, 1))
+        shape = tuple(given.shape) if self.target.outputs == 1 else (*given.shape, self.target.outputs)
+        return y.reshape(shape)
+
+    def save(self, path: Any) -> None:
+        """Writes the network, the target and the certificate to one safetensors file."""
+        self.network.save(path)
+
+    def describe(self) -> str:
+        return self.network.describe()
+
+    def __repr__(self) -> str:
+        parts = f" in {len(self.parts)} parts" if len(self.parts) > 1 else ""
+        known = f"{self.certificate.kind} within {self.certificate.bound:.3g}"
+        return f"Head({self.target.name} on [{self.on[0]:g}, {self.on[1]:g}]: {self.anchors} anchors{parts}, {self.dtype}, {known})"
+
+
+def head(
+    function: Any,
+    on: tuple[float, float],
+    within: float | None = None,
+    *,
+    anchors: int | None = None,
+    dtype: Any = "float64",
+    placement: Placement = "solved",
+    max_value: float | None = None,
+    max_slope: float | None = None,
+    lipschitz: float | None = None,
+    progress: Progress | None = None,
+) -> Head:
+    """A head for a function of one variable on an interval.
+
+    function   a name ("gelu"), an expression in x ("sin(5*x)*exp(-x**2)"), a list of these, or a callable
+    within     the smallest head that is proven within this error, rounding included
+    anchors    or: the best head with at most so many anchors, and what it achieves
+    placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function
+    max_value, max_slope   caps on the weights
+    lipschitz  a bound on a callable's slope: with it the certificate is proven, without it measured
+    progress   called with (anchors, error) as the search goes on
+    """
+    target = target_of(function, on, lipschitz)
+    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+    _check_request(within, anchors, placement)
+    request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
+    return request.within(within) if within is not None else request.with_anchors(anchors or 0)
+
+
+@dataclass(frozen=True)
+class _Request:
+    target: ScalarTarget | CallableTarget
+    dtype: Dtype
+    placement: Placement
+    max_value: float | None
+    max_slope: float | None
+    progress: Progress
+
+    def within(self, error: float) -> Head:
+        """Asks the solver for a little less than the proof will find, until the proof agrees."""
+        aim, best = error, None
+        for _ in range(TRIES):
+            found = self.certified(self._smallest(aim))
+            if found.certificate.bound <= error:
+                return found
+            best = found if best is None or found.certificate.bound < best.certificate.bound else best
+            aim *= 0.97 * min(error / found.certificate.bound, 1.0)
+        raise AnchorheadError(
+            f"within={error:g} was not reached for {self.target.name} in {self.dtype}: the best certificate says "
+            f"{best.certificate.kind if best else ''} {best.certificate.bound if best else 0:.3g}. What would help: a larger error, "
+            f"{'float64, ' if self.dtype == 'float32' else ''}a smaller domain"
+        )
+
+    def with_anchors(self, anchors: int) -> Head:
+        if self.placement == "uniform":
+            return self.certified(uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom)
+        solution = solve(self._values, self.target.kinks, *self._interval, anchors, **self._options)
+        return self.certified(solution.atom)
+
+    def _smallest(self, error: float) -> Atom:
+        if self.placement == "solved":
+            options = {**self._options, "max_anchors": MOST_ANCHORS}
+            return smallest(self._values, self.target.kinks, *self._interval, error, **options).atom
+        count = 2
+        while count <= MOST_ANCHORS:
+            solution = uniform(self._values, *self._interval, count, self.dtype, self.target.kinks)
+            if solution.total <= 0.97 * error:
+                return solution.atom
+            count = max(count + 1, int(count * 1.2))
+        raise AnchorheadError(
+            f"within={error:g} takes more than {MOST_ANCHORS} uniform anchors: use placement='solved', or a larger error"
+        )
+
+    def certified(self, atom: Atom) -> Head:
+        """The head with its certificate: proven where the target is known, else measured."""
+        target, model = self.target, require_model(self.dtype)
+        opaque = isinstance(target, CallableTarget) and target.lipschitz is None
+        if opaque:
+            found = estimate(atom, Problem.of(self._values, target.kinks, *self._interval), count=5000)
+            total, terms = found.total, dict(zip(TERMS, (found.exact, found.rounding), strict=True))
+            method = f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
+        else:
+            bound = prove_head(atom.parts, atom.origin, atom.bias, target, model)
+            total, terms = bound.total, bound.terms()
+            method = f"{_METHOD[type(target)]}; largest error found {bound.found:.4g}, at s = {bound.at:.8g}"
+        if not np.isfinite(total):
+            raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
+        certificate = Certificate(
+            kind="measured" if opaque else "proven",
+            bound=round_up(total),
+            norm="sup",
+            on=Box.of((target.low, target.high)),
+            dtype=self.dtype,
+            arithmetic=str(model),
+            terms=terms,
+            method=method,
+            target=f"{target.name} on [{target.low:g}, {target.high:g}]",
+        )
+        return Head(atom, target, replace(head_network(atom, target), certificate=certificate))
+
+    def _values(self, x: np.ndarray) -> np.ndarray:
+        return self.target.values(x)
+
+    @property
+    def _interval(self) -> tuple[float, float]:
+        return self.target.low, self.target.high
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "dtype": self.dtype,
+            "max_value": self.max_value,
+            "max_slope": self.max_slope,
+            "progress": self.progress,
+        }
+
+
+_METHOD = {
+    ScalarTarget: "difference of target and head bounded on Bernstein ellipses with complex balls, rounding on cells",
+    CallableTarget: "values on a grid and the Lipschitz constant, rounding on cells",
+}
+
+
+def _check_request(within: Any, anchors: Any, placement: Any) -> None:
+    if (within is None) == (anchors is None):
+        raise AnchorheadError(f"within={within!r} and anchors={anchors!r}: give one of the two, the error or the size")
+    if within is not None and (isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0):
+        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    whole = isinstance(anchors, int | np.integer) and not isinstance(anchors, bool)
+    if anchors is not None and not (whole and 1 <= anchors <= MOST_ANCHORS):
+        raise AnchorheadError(f"anchors={anchors!r}: a whole number from 1 to {MOST_ANCHORS}")
+    if placement not in ("solved", "uniform"):
+        raise AnchorheadError(f'placement={placement!r}: "solved" or "uniform"')

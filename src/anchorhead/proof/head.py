@@ -1,0 +1,86 @@
+"""The error of a head on a scalar: exact arithmetic against the target, and the dtype against exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flint import acb
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.proof.analytic import Piece, prove_sup
+from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.balls import Part, upper
+from anchorhead.proof.ellipse import Enclosure
+from anchorhead.proof.head_rounding import head_rounding
+from anchorhead.proof.lipschitz import prove_sup_lipschitz
+from anchorhead.targets import CallableTarget, Expression, ScalarTarget
+
+TERMS = ("approximation, in exact arithmetic", "rounding of the softmaxes and their sums")
+
+
+@dataclass(frozen=True)
+class HeadBound:
+    """exact: |target - head| in exact arithmetic; rounding: |computed - head|; found: the largest |target - head| seen."""
+
+    exact: float
+    rounding: float
+    found: float
+    at: float
+
+    @property
+    def total(self) -> float:
+        return (self.exact + self.rounding) * (1 + 1e-15)
+
+    def terms(self) -> dict[str, float]:
+        return dict(zip(TERMS, (self.exact, self.rounding), strict=True))
+
+
+def prove_head(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Float[np.ndarray, " m"],
+    target: ScalarTarget | CallableTarget,
+    arithmetic: Arithmetic,
+    limit_s: float = 60.0,
+) -> HeadBound:
+    """A bound for every s of the dtype on the target's interval.
+
+    An opaque target needs its Lipschitz constant; its values are taken as exact up to 2 ulp of float64.
+    """
+    rounding = head_rounding(parts, origin, bias, target.low, target.high, arithmetic)
+    if isinstance(target, ScalarTarget):
+        jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
+        proof = prove_sup(
+            parts, origin, bias, _pieces(target), target.low, target.high, floor=rounding / 50, limit_s=limit_s, jump=jump
+        )
+    elif target.lipschitz is None:
+        raise AnchorheadError("nothing can be proven of an opaque function: give lipschitz=, a bound on its slope")
+    else:
+        noise = 4e-16 * float(np.abs(target.values(np.linspace(target.low, target.high, 1001))).max())
+        proof = prove_sup_lipschitz(
+            parts, origin, bias, lambda s: target.values(s), target.lipschitz, target.low, target.high, f_error=noise,
+            floor=rounding / 50, limit_s=limit_s,
+        )
+    return HeadBound(proof.bound, rounding, proof.found, proof.at)
+
+
+def _pieces(target: ScalarTarget) -> list[list[Piece]]:
+    """The pieces of each function, as enclosures."""
+    return [
+        [(piece.left, piece.right, _enclosure(piece.expressions[k], target.variable)) for piece in target.pieces.pieces]
+        for k in range(target.outputs)
+    ]
+
+
+def _enclosure(expression: Expression, variable: str) -> Enclosure:
+    """On real balls the real enclosure, which reaches singular ends such as the square root's at 0."""
+
+    def enclose(z: acb) -> acb:
+        if z.imag == 0:
+            return acb(expression.ball({variable: z.real}))
+        return expression.complex_ball({variable: z})
+
+    return enclose
