@@ -39,7 +39,11 @@ def run(way: str) -> dict:
     build = time.perf_counter() - start
     x = torch.from_numpy(rng.uniform(-1, 1, (BATCH, TOKENS, INPUTS)))
     before = peak_megabytes()
-    job = {WAYS[0]: lambda: network(x), WAYS[1]: lambda: plain(network, x, TOKENS), WAYS[2]: lambda: chunked(network, x)}[way]
+    job = {
+        WAYS[0]: lambda: network(x),
+        WAYS[1]: lambda: plain(network, x, TOKENS),
+        WAYS[2]: lambda: chunked(network, x),
+    }[way]
     seconds = best_time(job, repeats=1 if way == WAYS[2] else 5)
     return {
         "case": way,
@@ -53,8 +57,12 @@ def run(way: str) -> dict:
 def plain(network: ah.Network, x: torch.Tensor, queries: int) -> torch.Tensor:
     """The network's attention from its weights alone, with nothing left out."""
     embed, attention = network.layers
-    weight, bias, registers = (torch.from_numpy(np.array(a)) for a in (embed.weight, embed.bias, embed.registers))
-    q, k, v, o = (torch.from_numpy(np.array(getattr(attention, n)[0])) for n in ("query", "key", "value", "output"))
+    weight, bias, registers = (
+        torch.from_numpy(np.array(a)) for a in (embed.weight, embed.bias, embed.registers)
+    )
+    q, k, v, o = (
+        torch.from_numpy(np.array(getattr(attention, n)[0])) for n in ("query", "key", "value", "output")
+    )
     tokens = torch.einsum("bni,noi->bno", x, weight) + bias
     sequence = torch.cat([tokens, registers.expand(len(x), *registers.shape)], 1)
     weights = torch.softmax((sequence[:, :queries] @ q.T) @ (sequence @ k.T).mT, -1)

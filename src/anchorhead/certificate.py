@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
-from types import MappingProxyType
 from typing import Any, Literal
 
 from anchorhead.domain import Box
@@ -46,11 +46,15 @@ class Certificate:
 
     def __post_init__(self) -> None:
         if self.kind not in ("proven", "measured"):
-            raise AnchorheadError(f'kind={self.kind!r} of a certificate: "proven" or "measured", nothing between')
+            raise AnchorheadError(
+                f'kind={self.kind!r} of a certificate: "proven" or "measured", nothing between'
+            )
         if not (math.isfinite(self.bound) and self.bound >= 0):
             raise AnchorheadError(f"bound={self.bound!r} of a certificate: a finite number, 0 or more")
-        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
-        object.__setattr__(self, "reference", MappingProxyType(dict(self.reference)))
+        for name in ("terms", "reference"):
+            object.__setattr__(
+                self, name, {str(key): float(value) for key, value in getattr(self, name).items()}
+            )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -69,26 +73,38 @@ class Certificate:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Certificate:
-        fields = dict(data)
+        fields = {**data, "bound": float(data["bound"])}
         fields["on"] = Box.from_json(fields["on"])
         fields["excluded"] = tuple((float(low), float(high)) for low, high in fields["excluded"])
         return cls(**fields)
 
     def __str__(self) -> str:
         lines = [
-            f"{self.kind}: error at most {self.bound:.3g} ({self.norm} norm) on {self.on}, in {self.dtype}",
-            f"  target      {self.target}",
-            *(f"  {value:<11.3g} {name}" for name, value in self.terms.items()),
-            *(f"  {value:<11.3g} for comparison: {name}" for name, value in self.reference.items()),
-            f"  method      {self.method}",
-            f"  arithmetic  {self.arithmetic}",
+            *_wrapped(
+                f"{self.kind}:",
+                f"error at most {self.bound:.3g} ({self.norm} norm) on {self.on}, in {self.dtype}",
+            ),
+            *_wrapped("target", self.target),
+            *(line for name, value in self.terms.items() for line in _wrapped(f"{value:.3g}", name)),
+            *(
+                line
+                for name, value in self.reference.items()
+                for line in _wrapped(f"{value:.3g}", f"to compare: {name}")
+            ),
+            *_wrapped("method", self.method),
+            *_wrapped("arithmetic", self.arithmetic),
         ]
         if self.excluded:
             low, high = self.excluded[0]
-            lines.append(
-                f"  left out    {len(self.excluded)} neighbourhoods of w·x + t, the first ({low:.6g}, {high:.6g})"
-            )
+            count = len(self.excluded)
+            where = f"{count} open intervals of w·x + t, the first ({low:.6g}, {high:.6g}): the output feature changes there"
+            lines += _wrapped("left out", where)
         return "\n".join(lines)
+
+
+def _wrapped(label: str, text: str, width: int = 96) -> list[str]:
+    """A label in a column of its own, and the text beside it."""
+    return textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12) or [label]
 
 
 def round_up(value: float, digits: int = 3) -> float:

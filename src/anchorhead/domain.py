@@ -36,7 +36,9 @@ class Box:
                 "or a pair of arrays with the ends of each feature"
             ) from error
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise AnchorheadError(f"on={on!r} has an end that is not finite: a certificate needs a bounded box")
+            raise AnchorheadError(
+                f"on={on!r} has an end that is not finite: a certificate needs a bounded box"
+            )
         if (low > high).any():
             raise AnchorheadError(f"on={on!r} has a lower end above its upper end: give (lower, upper)")
         return cls(_frozen(low), _frozen(high))

@@ -58,7 +58,9 @@ def test_anchors_default_to_the_number_of_tokens():
 def test_multi_head_is_under_the_theorem_far_from_zero_too(heads, low, high, dtype):
     w, t = functions(tokens=10)
     scale = (high - low) / 2
-    network = ah.truncated_linear(w * scale, t * scale + (low + high) / 2, low, high, heads=heads, on=(-1, 1), dtype=dtype)
+    network = ah.truncated_linear(
+        w * scale, t * scale + (low + high) / 2, low, high, heads=heads, on=(-1, 1), dtype=dtype
+    )
     delta = (high - low) / (8 * heads)
     if not (dtype == "float32" and low == -300):  # w·x + t itself rounds by 0.2 cells there
         assert network.certificate.bound <= 0.3 * delta
@@ -119,7 +121,9 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     switch = np.mean(network.certificate.excluded[0])
     target = TruncatedLinear.from_record(network.target)
     x = (switch - target.t)[:, None] * target.w / (target.w**2).sum(axis=1, keepdims=True)
-    assert np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
+    assert (
+        np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
+    )
 
 
 def test_an_output_map_may_be_a_function():

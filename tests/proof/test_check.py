@@ -50,7 +50,9 @@ def tampered(network, rng):
     layers = list(network.layers)
     place = int(rng.integers(2))
     layer = layers[place]
-    name = rng.choice(["weight", "bias", "registers"] if isinstance(layer, Embed) else ["query", "key", "value", "output"])
+    name = rng.choice(
+        ["weight", "bias", "registers"] if isinstance(layer, Embed) else ["query", "key", "value", "output"]
+    )
     if getattr(layer, name) is None:
         return None
     array = np.array(getattr(layer, name))
@@ -109,6 +111,8 @@ def test_leaving_out_more_than_the_switches_is_refused():
 def test_another_kind_of_network_is_refused():
     network = ah.truncated_linear(*functions(), -1, 1, anchors=8)
     embed, attention = network.layers
-    masked = Attention(attention.query, attention.key, attention.value, attention.output, mask="self+registers")
+    masked = Attention(
+        attention.query, attention.key, attention.value, attention.output, mask="self+registers"
+    )
     with pytest.raises(ah.CertificateError, match="layers"):
         ah.check(Network([embed, masked], target=network.target, certificate=network.certificate))

@@ -42,13 +42,17 @@ def random_network(rng, number):
         mask=(None, "causal", "self+registers")[number % 3],
         skip=Linear(np.eye(WIDTH, dtype=np.float32)) if number % 2 else None,
     )
-    grid = Attention(weights(2, 4, WIDTH), weights(1, 4, WIDTH), weights(1, 2, WIDTH), weights(2, WIDTH, 2), grid=(2, 3))
+    grid = Attention(
+        weights(2, 4, WIDTH), weights(1, 4, WIDTH), weights(1, 2, WIDTH), weights(2, WIDTH, 2), grid=(2, 3)
+    )
     last = [
         Linear(weights(2, 3, 2), weights(6)),
         Linear(weights(6, WIDTH), mix=weights(5, 12), bias=weights(5, 6)),
         Linear(weights(5, 2, 12, WIDTH), weights(2)),
     ][number % 3]
-    middle = [Repeat((attention,), 3), Softmax((2, 2)), grid] if number % 4 == 0 else [attention, Softmax((1, 3))]
+    middle = (
+        [Repeat((attention,), 3), Softmax((2, 2)), grid] if number % 4 == 0 else [attention, Softmax((1, 3))]
+    )
     return Network([embed, *middle, last])
 
 
@@ -68,7 +72,9 @@ def test_ranges_and_rounding_hold(number):
 
 def test_a_network_without_softmax_gets_a_tight_bound():
     rng = np.random.default_rng(0)
-    network = Network([Embed(rng.normal(size=(2, 3)), np.zeros(2), tokens=1), Linear(rng.normal(size=(1, 2)))])
+    network = Network(
+        [Embed(rng.normal(size=(2, 3)), np.zeros(2), tokens=1), Linear(rng.normal(size=(1, 2)))]
+    )
     u = 2.0**-53
     size = np.abs(network.layers[1].weight) @ np.abs(network.embed.weight) @ np.full(3, 2.0)
     assert rounding_error(network, Box.of((-2, 2))) <= 10 * u * float(size.max())

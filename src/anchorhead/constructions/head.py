@@ -111,7 +111,9 @@ def head(
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     _check_request(within, anchors, placement)
-    request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
+    request = _Request(
+        target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None)
+    )
     return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 
 
@@ -141,7 +143,9 @@ class _Request:
 
     def with_anchors(self, anchors: int) -> Head:
         if self.placement == "uniform":
-            return self.certified(uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom)
+            return self.certified(
+                uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom
+            )
         solution = solve(self._values, self.target.kinks, *self._interval, anchors, **self._options)
         return self.certified(solution.atom)
 
@@ -166,13 +170,17 @@ class _Request:
         if opaque:
             found = estimate(atom, Problem.of(self._values, target.kinks, *self._interval), count=5000)
             total, terms = found.total, dict(zip(TERMS, (found.exact, found.rounding), strict=True))
-            method = f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
+            method = (
+                f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
+            )
         else:
             bound = prove_head(atom.parts, atom.origin, atom.bias, target, model)
             total, terms = bound.total, bound.terms()
             method = f"{_METHOD[type(target)]}; largest error found {bound.found:.4g}, at s = {bound.at:.8g}"
         if not np.isfinite(total):
-            raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
+            raise AnchorheadError(
+                f"no bound could be proven for {target.name}: try a smaller domain or a larger error"
+            )
         certificate = Certificate(
             kind="measured" if opaque else "proven",
             bound=round_up(total),
@@ -211,8 +219,12 @@ _METHOD = {
 
 def _check_request(within: Any, anchors: Any, placement: Any) -> None:
     if (within is None) == (anchors is None):
-        raise AnchorheadError(f"within={within!r} and anchors={anchors!r}: give one of the two, the error or the size")
-    if within is not None and (isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0):
+        raise AnchorheadError(
+            f"within={within!r} and anchors={anchors!r}: give one of the two, the error or the size"
+        )
+    if within is not None and (
+        isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0
+    ):
         raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
     whole = isinstance(anchors, int | np.integer) and not isinstance(anchors, bool)
     if anchors is not None and not (whole and 1 <= anchors <= MOST_ANCHORS):

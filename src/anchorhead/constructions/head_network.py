@@ -12,8 +12,8 @@ import numpy as np
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Attention, Embed, Network, TargetRecord
 from anchorhead.targets import CallableTarget, ScalarTarget
+from anchorhead.targets.scalar import KIND
 
-KIND = "scalar"
 OPAQUE = "opaque scalar"
 ABSENT = 10_000.0
 
@@ -43,7 +43,9 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
     opaque = isinstance(target, CallableTarget)
     return Network(
         [
-            Embed(weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)),
+            Embed(
+                weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)
+            ),
             Attention(query, key, value, output, bias=np.array(atom.bias), features=features),
         ],
         target=TargetRecord(OPAQUE if opaque else KIND, target.to_json()),

@@ -65,7 +65,9 @@ def network(
         half = heads * (tokens - 2) / 2
         value[:, 0, 4], value[:, 0, 5] = origins, 1.0
         value[0, 0, 6], value[-1, 0, 7] = -half, half
-    output = np.broadcast_to(np.eye(target.outputs) * (1.0 if several else scale.spacing), (heads,) + (target.outputs,) * 2)
+    output = np.broadcast_to(
+        np.eye(target.outputs) * (1.0 if several else scale.spacing), (heads,) + (target.outputs,) * 2
+    )
     bias = None if several else np.array([scale.middle], dtype)
     features = tuple(f"output {g}" for g in range(target.outputs)) if several else ("output",)
     return Network(
@@ -83,6 +85,8 @@ def _write_outputs(
     heads, cells = outputs.shape
     k = np.arange(cells) - (cells - 1) / 2
     for head in range(heads):
-        value[head, outputs[head], len(NAMES) + 1 + np.arange(cells)] = scale.middle + scale.spacing * (origins[head] + k)
+        value[head, outputs[head], len(NAMES) + 1 + np.arange(cells)] = scale.middle + scale.spacing * (
+            origins[head] + k
+        )
     value[0, outputs[0, 0], len(NAMES)] = target.low
     value[-1, outputs[-1, -1], len(NAMES) + cells + 1] = target.high

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 
 Dtype = Literal["float32", "float64"]
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # slopes (p,), offsets (p,), values (p, m)
 
 _CHUNK = 1 << 20  # weights held at once while evaluating
 
@@ -44,7 +45,7 @@ class Part:
     def __len__(self) -> int:
         return len(self.slopes)
 
-    def astype(self, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def astype(self, dtype: Any) -> Arrays:
         """Slopes, offsets and values as arrays of another type, for analysis."""
         return self.slopes.astype(dtype), self.offsets.astype(dtype), self.values.astype(dtype)
 
@@ -62,9 +63,7 @@ class Atom:
     def of(cls, parts: Sequence[Part], origin: float, bias: Any, dtype: Dtype) -> Atom:
         """An atom with origin and bias rounded once to the dtype."""
         kind = np.dtype(dtype).type
-        return cls(
-            tuple(parts), float(kind(origin)), _frozen(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype
-        )
+        return cls(tuple(parts), float(kind(origin)), _frozen(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype)
 
     @property
     def anchors(self) -> int:
@@ -82,7 +81,7 @@ class Atom:
         """r(s) as the dtype computes it: one row of m outputs for every entry of s."""
         return self._evaluate(s, np.dtype(self.dtype).type)
 
-    def exact(self, s: Any) -> Float[np.ndarray, "... m"]:
+    def exact(self, s: Any) -> np.ndarray:
         """r(s) for the stored weights in the widest type of the machine, for analysis."""
         return self._evaluate(s, np.longdouble)
 
@@ -101,7 +100,7 @@ class Atom:
         return out.reshape(*s.shape, self.bias.size)
 
 
-def softmax(logits: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n p"]:
+def softmax(logits: np.ndarray) -> np.ndarray:
     """Along the last axis, the largest logit subtracted first, in the type of the logits."""
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)

@@ -15,11 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 
+from anchorhead.heads.atom import Arrays
 from anchorhead.heads.pieces import Term
-
-Arrays = tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, "p m"]]
 
 _BLUR = 0.1  # the most that rounding may move the logit of a gate at its own place
 _SHARE = 0.02  # the part of the error allowed that a gate may cost

@@ -68,9 +68,7 @@ def gauged(
 
     steps = fit.keys.steps
     gaps = np.concatenate([[steps[0]], np.minimum(steps[1:], steps[:-1]), [steps[-1]]])
-    tried = [
-        (base, slope) for base in range(len(gaps)) for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)
-    ]
+    tried = [(base, slope) for base in range(len(gaps)) for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)]
     base, slope = min(tried, key=lambda pair: build(*pair, 0.0, still).total)
     plain = build(base, slope, 0.0, still)
     if plain.total < 1.01 * fit.error:

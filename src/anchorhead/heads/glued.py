@@ -16,18 +16,16 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from anchorhead.heads.atom import Atom, Part
+from anchorhead.heads.atom import Arrays, Atom, Part
 from anchorhead.heads.gates import steepness
-from anchorhead.heads.inner import Arrays, Inner, Inners
+from anchorhead.heads.inner import Inner, Inners
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.pieces import Term
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.rounding_estimate import rounding
 from anchorhead.heads.single import Solution
 
-_SIDES = np.array(
-    [0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0]
-)  # where the error of a kink is looked for, in units of 1/A
+_SIDES = np.array([0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0])  # where the error of a kink is looked for, in units of 1/A
 
 
 @dataclass(eq=False)
@@ -72,9 +70,7 @@ class Glue:
 
         def total(x: np.ndarray, base: int) -> float:
             found, s = atom(x, base), self._places(float(np.clip(x[0], -33, 0)))
-            excess = max(
-                1.0, found.max_value / self.inners.max_value, found.max_slope / self.inners.max_slope
-            )
+            excess = max(1.0, found.max_value / self.inners.max_value, found.max_slope / self.inners.max_slope)
             gap = np.abs(self.problem.at(s) - found.exact(s)).astype(np.float64)
             return float(np.log((gap + rounding(found, s)).max() * excess**8))
 
@@ -104,17 +100,11 @@ class Glue:
         placed: dict[int, Arrays] = {base: _absolute(groups[base])}
         for k in range(base + 1, len(groups)):
             kink = self.problem.kinks[k - 1]
-            placed[k] = self._beside(
-                placed[k - 1], _absolute(groups[k]), kink, self._steep(kink, log_allowed)
-            )
+            placed[k] = self._beside(placed[k - 1], _absolute(groups[k]), kink, self._steep(kink, log_allowed))
         for k in range(base - 1, -1, -1):
             kink = self.problem.kinks[k]
-            placed[k] = self._beside(
-                placed[k + 1], _absolute(groups[k]), kink, -self._steep(kink, log_allowed)
-            )
-        slopes, offsets, values = (
-            np.concatenate([placed[k][i] for k in range(len(groups))]) for i in range(3)
-        )
+            placed[k] = self._beside(placed[k + 1], _absolute(groups[k]), kink, -self._steep(kink, log_allowed))
+        slopes, offsets, values = (np.concatenate([placed[k][i] for k in range(len(groups))]) for i in range(3))
         bias = (values.max(axis=0) + values.min(axis=0)) / 2
         part = Part.of(slopes, offsets, values - bias, self.inners.dtype)
         return Atom.of((part,), self.inners.origin, bias, self.inners.dtype)

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Dtype
+from anchorhead.heads.atom import Arrays, Dtype
 from anchorhead.heads.gauge import Caps
 from anchorhead.heads.pieces import Term
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.single import Ladder
 from anchorhead.heads.straight import best_straight, straight
-
-Arrays = tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, "p m"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +55,7 @@ class Inners:
         if term.slope is None:
             return self._curve(k, q)
         if not term.slope.any():
-            return Inner(
-                (np.zeros(1), np.zeros(1), term.g(np.array([term.low]))), np.zeros(len(term.slope)), 0.0
-            )
+            return Inner((np.zeros(1), np.zeros(1), term.g(np.array([term.low]))), np.zeros(len(term.slope)), 0.0)
         return self._line(term, term.slope, q)
 
     def line(self, k: int, q: int, h: float) -> Inner:

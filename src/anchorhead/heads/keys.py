@@ -18,11 +18,11 @@ from jaxtyping import Float
 class Keys:
     """p - 1 log steps and p - 1 crossings."""
 
-    logs: Float[np.ndarray, " p-1"]
-    crossings: Float[np.ndarray, " p-1"]
+    logs: Float[np.ndarray, " steps"]
+    crossings: Float[np.ndarray, " steps"]
 
     @classmethod
-    def of_vector(cls, theta: Float[np.ndarray, " 2p-2"]) -> Keys:
+    def of_vector(cls, theta: Float[np.ndarray, " keys"]) -> Keys:
         half = len(theta) // 2
         return cls(theta[:half], theta[half:])
 
@@ -31,13 +31,8 @@ class Keys:
         steps = np.diff(slopes)
         return cls(np.log(steps), -np.diff(offsets) / steps)
 
-    @classmethod
-    def of_anchors(cls, anchors: Float[np.ndarray, " p"], c: float) -> Keys:
-        """Neighbours cross at their midpoint, with the slope step 2c / distance."""
-        return cls(np.log(2 * c / np.diff(anchors)), (anchors[1:] + anchors[:-1]) / 2)
-
     @property
-    def vector(self) -> Float[np.ndarray, " 2p-2"]:
+    def vector(self) -> Float[np.ndarray, " keys"]:
         return np.concatenate([self.logs, self.crossings])
 
     @property
@@ -45,7 +40,7 @@ class Keys:
         return len(self.logs) + 1
 
     @property
-    def steps(self) -> Float[np.ndarray, " p-1"]:
+    def steps(self) -> Float[np.ndarray, " steps"]:
         return np.exp(self.logs)
 
     def weights(self, base: int = 0) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
@@ -65,7 +60,7 @@ class Keys:
 
     def jacobian(
         self, x: Float[np.ndarray, " n"], w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"]
-    ) -> Float[np.ndarray, "n m 2p-2"]:
+    ) -> Float[np.ndarray, "n m keys"]:
         """dr / d(logs, crossings) with the values held."""
         pull = w[:, :, None] * (values[None] - (w @ values)[:, None, :])
         tails = np.cumsum(pull[:, :0:-1], axis=1)[:, ::-1].transpose(0, 2, 1)

@@ -18,9 +18,7 @@ from anchorhead.heads.keys import Keys
 from anchorhead.heads.projection import Fit, Samples
 
 
-def sharpen(
-    fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int, radius: float = 0.01
-) -> Fit:
+def sharpen(fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int, radius: float = 0.01) -> Fit:
     """Programmes until the trust region closes or the gain stalls."""
     best, stalled = _size(fit, rho), 0
     for _ in range(steps):

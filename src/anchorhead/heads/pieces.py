@@ -116,9 +116,7 @@ def split(problem: Problem, extend: bool = True) -> Split:
             found.append((cost + rest, (what, *plan)))
         return min(found, key=lambda option: option[0])
 
-    bases: list[
-        tuple[int, int, int, int]
-    ] = []  # cost, source, first piece to the right, first piece to the left
+    bases: list[tuple[int, int, int, int]] = []  # cost, source, first piece to the right, first piece to the left
     for j in range(count):
         if slopes[j] is not None and (extend or np.abs(slope_of(j)).max() <= small):
             cost = 0 if np.abs(slope_of(j)).max() <= small else 2
@@ -162,11 +160,7 @@ def _walk(
         elif what == "ramp":
             low, high = float(ends[j]), float(ends[j + 1])
             inner = float(ends[far]) != edge
-            g = (
-                _line(ends[near], more)
-                if more is not None
-                else _beyond(problem, ends[near], at_ends[near], slope)
-            )
+            g = _line(ends[near], more) if more is not None else _beyond(problem, ends[near], at_ends[near], slope)
             terms.append(Term(g, low, high, step > 0 or inner, step < 0 or inner, more))
     return terms
 

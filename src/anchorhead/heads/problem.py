@@ -34,9 +34,7 @@ class Problem:
     @classmethod
     def of(cls, f: Function, kinks: Sequence[float], low: float, high: float) -> Problem:
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise AnchorheadError(
-                f"an interval from {low!r} to {high!r}: give two finite ends, the lower one first"
-            )
+            raise AnchorheadError(f"an interval from {low!r} to {high!r}: give two finite ends, the lower one first")
         inside = tuple(sorted({float(k) for k in kinks if low < k < high}))
         return cls(f, inside, float(low), float(high))
 
@@ -55,7 +53,8 @@ class Problem:
         if not np.isfinite(y).all():
             place = float(s[np.flatnonzero(~np.isfinite(y).all(axis=1))[0]])
             raise AnchorheadError(
-                f"the target is not finite at {place:.6g}: choose a domain on which it is, within [{self.low:g}, {self.high:g}]"
+                f"the target is not finite at {place:.6g}: "
+                f"choose a domain within [{self.low:g}, {self.high:g}] on which it is"
             )
         return y
 

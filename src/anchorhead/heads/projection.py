@@ -61,8 +61,8 @@ class _Projected:
     w: Float[np.ndarray, "n p"]
     values: Float[np.ndarray, "p m"]
     residual: Float[np.ndarray, "n m"]
-    basis: Float[np.ndarray, "n+p p"]
-    goal: Float[np.ndarray, "(n+p)m"]  # the weighted residual with the ridge rows, output after output
+    basis: Float[np.ndarray, "rows p"]
+    goal: Float[np.ndarray, " goals"]  # the weighted residual with the ridge rows, output after output
     loss: float
 
 
@@ -139,9 +139,7 @@ def _accepted(
     return None, damping
 
 
-def lawson(
-    fit: Fit, samples: Samples, ridge: float, rounds: int, steps: int, steepest: float = STEEPEST
-) -> Fit:
+def lawson(fit: Fit, samples: Samples, ridge: float, rounds: int, steps: int, steepest: float = STEEPEST) -> Fit:
     """The best fit in the sup norm seen while reweighting, with `steps` Gauss-Newton steps a round."""
     q, best = np.full(len(samples), 1 / len(samples)), fit
     for _ in range(rounds):

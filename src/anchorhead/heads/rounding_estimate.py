@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.atom import Arrays, Atom, Dtype, Part
 
 KAPPA = 4.0  # ulp of exp, as the arithmetic model of our certificates has it
 TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
@@ -47,7 +47,7 @@ def rounding(atom: Atom, s: Float[np.ndarray, " n"], kappa: float = KAPPA) -> Fl
 
 
 def total_bound(
-    arrays: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    arrays: list[Arrays],
     bias: Float[np.ndarray, " m"],
     s: Float[np.ndarray, " n"],
     dtype: Dtype,

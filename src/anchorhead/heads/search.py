@@ -1,11 +1,10 @@
-"""All the ways to build a head for one target, side by side: pieces glued, pieces summed, one free softmax."""
+"""The ways to build a head for one target, side by side: pieces summed, pieces glued, one free softmax."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -19,30 +18,10 @@ from anchorhead.heads.single import Ladder, Solution, origins_of
 from anchorhead.heads.summed import Sums
 
 Progress = Callable[[int, float], None]
+Way = Sums | Glue | Ladder  # each: fewest and most anchors, patience, glimpse(anchors), solution(anchors)
 
 _ROOM = 0.5  # going from least squares to the sup norm gains no more than this factor
 _GAIN = 0.05  # what a rung has to gain, or patience runs out
-
-
-class Way(Protocol):
-    """A family of heads, by their number of anchors."""
-
-    @property
-    def fewest(self) -> int: ...
-
-    @property
-    def most(self) -> int: ...
-
-    @property
-    def patience(self) -> int:
-        """After how many rungs that gain next to nothing the way is given up."""
-        ...
-
-    def solution(self, anchors: int) -> Solution: ...
-
-    def glimpse(self, anchors: int) -> float:
-        """The error in exact arithmetic before the solution is finished, as far as it is cheap to know."""
-        ...
 
 
 @dataclass(eq=False)
@@ -64,9 +43,7 @@ class Search:
             return [self.ladder]
         wide, narrow = split(problem, extend=True), split(problem, extend=False)
         splits = [wide] if narrow.same_as(wide) else [wide, narrow]
-        sums = [
-            Sums(problem, terms, self._inners(terms.terms, origin)) for origin in origins for terms in splits
-        ]
+        sums = [Sums(problem, terms, self._inners(terms.terms, origin)) for origin in origins for terms in splits]
         glued = [Glue(problem, self._inners(whole_pieces(problem), origin)) for origin in origins]
         return [*sums, *glued, self.ladder]
 
@@ -101,10 +78,8 @@ class Search:
     def allowed(self, solution: Solution) -> bool:
         """Whether the stored weights keep to the caps."""
         atom = solution.atom
-        return (
-            atom.max_value <= self.max_value
-            and atom.max_slope <= self.max_slope
-            and np.isfinite(solution.total)
+        return bool(
+            atom.max_value <= self.max_value and atom.max_slope <= self.max_slope and np.isfinite(solution.total)
         )
 
     # a little below the caps, so that rounding to the dtype does not exceed them

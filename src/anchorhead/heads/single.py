@@ -7,7 +7,7 @@ gauge, and are stored and measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -48,7 +48,6 @@ class Ladder:
     problem: Problem
     dtype: Dtype
     caps: Caps
-    more: Callable[[int], Iterable[Keys]] = lambda p: ()
     origin: float | None = None
     alike: Ladder | None = None
     _fits: dict[int, list[Fit]] = field(default_factory=dict)
@@ -99,7 +98,7 @@ class Ladder:
             self._fits[p] = [fitted(keys, samples, self.dtype) for keys in found]
         elif p not in self._fits:
             samples = self.problem.samples(6 * p + 20)
-            keys = [*self.more(p), *starts(samples, p)]
+            keys = list(starts(samples, p))
             ridge = self._ridge
             if p > self._first:
                 parents = self.fits(p - 1)
@@ -157,9 +156,7 @@ def finish(
     frames = [frame_of(problem, place, dtype) for place in origins]
 
     def best_gauge(fit: Fit) -> Gauged:
-        return min(
-            (gauged(fit, samples, dtype, frame, caps, still) for frame in frames), key=lambda g: g.total
-        )
+        return min((gauged(fit, samples, dtype, frame, caps, still) for frame in frames), key=lambda g: g.total)
 
     gauge = best_gauge(fit)
     if gauge.total < 4 * fit.error and not np.isfinite(caps.value):

@@ -1,6 +1,4 @@
-"""The two questions that a user asks: the best head with so many anchors, and the fewest anchors for an
-error.
-"""
+"""What a user asks: the best head with so many anchors, or the fewest anchors for an error."""
 
 from __future__ import annotations
 
@@ -37,7 +35,11 @@ def solve(
     if anchors < 1:
         raise AnchorheadError(f"anchors={anchors!r}: a head has at least 1 anchor")
     search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
-    found = [solution for way in search.ways for solution in search.climb(way, anchors)]
+    found: list[Solution] = []
+    for way in search.ways:
+        sharp = [solution.atom.anchors for solution in found if solution.total < _SHARP * search.problem.scale]
+        top = min([anchors, *(count - 1 for count in sharp)]) if way is search.ladder else anchors
+        found += search.climb(way, top)
     if not found:
         raise AnchorheadError(f"no head with {anchors} anchors keeps to the caps; {_help(search, None)}")
     return min(found, key=lambda solution: (solution.total, solution.atom.anchors))
@@ -63,9 +65,9 @@ def smallest(
     search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
     aim, top = SAFETY * within, max_anchors
     reached: Solution | None = None
-    missed: Solution | None = None
+    missed: Solution | None = None  # the best of those that do not reach
     for way in search.ways:
-        if reached is not None and way is search.ladder and within < _SHARP * search.problem.scale:
+        if way is search.ladder and search.problem.kinks and within < _SHARP * search.problem.scale:
             continue
         for solution in search.climb(way, top, aim):
             if solution.total <= aim:
@@ -119,11 +121,7 @@ def _help(search: Search, best: Solution | None) -> str:
     if best is None:
         ways.append("more anchors")
     elif best.estimate.rounding > 0.3 * best.total:
-        ways += (
-            ['dtype="float64"']
-            if search.dtype == "float32"
-            else ["a larger error: float64 itself is the limit"]
-        )
+        ways += ['dtype="float64"'] if search.dtype == "float32" else ["a larger error: float64 itself is the limit"]
     else:
         ways.append("more anchors (max_anchors)")
     return f"what would help: {', '.join([*ways, 'a smaller domain'])}"

@@ -1,7 +1,7 @@
-"""From a fit in its gauge to stored weights: keys are rounded once, then values are solved again on the
-rounded keys.
+"""From a fit in its gauge to stored weights.
 
-Values are rounded one by one, the largest first, and those that are not yet rounded make up for it.
+Keys are rounded once, then the values are solved for again on the rounded keys. Values are rounded one by
+one, the largest first, and those that are not yet rounded make up for it.
 """
 
 from __future__ import annotations

@@ -58,7 +58,5 @@ def best_straight(q: int, dtype: Dtype, gates: int, max_value: float = np.inf) -
 
     grid = np.linspace(-14, 1, 31)
     start = grid[int(np.argmin([total(g) for g in grid]))]
-    found = minimize_scalar(
-        total, bounds=(start - 0.5, start + 0.5), method="bounded", options={"xatol": 1e-2}
-    )
+    found = minimize_scalar(total, bounds=(start - 0.5, start + 0.5), method="bounded", options={"xatol": 1e-2})
     return straight(q, float(np.exp(found.x))), float(np.exp(found.fun))

@@ -1,6 +1,4 @@
-"""A target with kinks as a sum of softmaxes, each confined by gates and in its own gauge: one for every
-term of its split.
-"""
+"""A target with kinks as a sum of softmaxes, confined by gates, each in its own gauge."""
 
 from __future__ import annotations
 

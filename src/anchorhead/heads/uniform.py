@@ -1,7 +1,6 @@
-"""The paper's placement: anchors L_k evenly over the domain, one sharpness c, the target's own values at
-the anchors.
+"""The paper's placement: anchors L_k evenly over the domain, one sharpness c, the target's values at them.
 
-slopes 2 beta L_k,  offsets -beta L_k^2,  beta = c / spacing^2,  values f(L_k)
+With beta = c / spacing^2:   slopes 2 beta L_k,   offsets -beta L_k^2,   values f(L_k).
 """
 
 from __future__ import annotations

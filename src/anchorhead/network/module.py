@@ -8,9 +8,8 @@ something), so its keys and values are computed once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
-from typing import Any, overload
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,23 +17,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anchorhead.network.attention import Attention
+from anchorhead.network.attention_module import AttentionModule
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
-from anchorhead.network.liveness import (
-    Inner,
-    Needed,
-    askers,
-    everything,
-    seen,
-    steady_needs,
-    streams,
-    through,
-)
+from anchorhead.network.liveness import Inner, Needed, everything, steady_needs, streams, through
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
-from anchorhead.network.stream import KINDS, Kind, Stream
-
-Tokens = dict[Kind, Tensor]
+from anchorhead.network.stream import Kind, Stream
+from anchorhead.network.token_modules import LinearModule, SoftmaxModule, Tokens, parameter
 
 
 def build(layers: tuple[Any, ...], output: Kind) -> NetworkModule:
@@ -96,20 +86,12 @@ def _recorded(steps: Iterable[nn.Module], tokens: int) -> int:
     return total
 
 
-@overload
-def _parameter(array: np.ndarray) -> nn.Parameter: ...
-@overload
-def _parameter(array: None) -> None: ...
-def _parameter(array: np.ndarray | None) -> nn.Parameter | None:
-    return None if array is None else nn.Parameter(torch.from_numpy(np.array(array)))
-
-
 class EmbedModule(nn.Module):
     def __init__(self, embed: Embed, needed: Needed) -> None:
         super().__init__()
-        self.weight, self.bias = _parameter(embed.weight), _parameter(embed.bias)
-        self.register = _parameter(embed.registers)
-        self.state = _parameter(embed.states)
+        self.weight, self.bias = parameter(embed.weight), parameter(embed.bias)
+        self.register = parameter(embed.registers)
+        self.state = parameter(embed.states)
         source = None if embed.source is None else torch.from_numpy(np.array(embed.source))
         self.source: Tensor | None
         self.register_buffer("source", source)
@@ -130,50 +112,6 @@ class EmbedModule(nn.Module):
         return tokens
 
 
-class LinearModule(nn.Module):
-    def __init__(self, layer: Linear, kinds: tuple[Kind, ...]) -> None:
-        super().__init__()
-        self.weight, self.bias = _parameter(layer.weight), _parameter(layer.bias)
-        self.mix = _parameter(layer.mix)
-        self.across, self.kinds = layer.across, kinds
-
-    def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
-        if not self.across:
-            return {kind: self.on(tokens[kind]) for kind in self.kinds}
-        x = _joined(tokens)
-        if self.mix is None:
-            flat = self.weight.flatten(2).flatten(0, 1)
-            y = F.linear(x.flatten(-2), flat).unflatten(-1, self.weight.shape[:2])
-        else:
-            y = torch.matmul(self.mix, self._features(x))
-        return {"input": y if self.bias is None else y + self.bias}
-
-    def on(self, x: Tensor) -> Tensor:
-        """The map on the features of each token."""
-        y = self._features(x)
-        return y if self.bias is None else y + self.bias
-
-    def _features(self, x: Tensor) -> Tensor:
-        if self.weight.dim() == 2:
-            return F.linear(x, self.weight)
-        blocks, _, size = self.weight.shape
-        return torch.einsum("...gi,goi->...go", x.unflatten(-1, (blocks, size)), self.weight).flatten(-2)
-
-
-class SoftmaxModule(nn.Module):
-    def __init__(self, layer: Softmax, kinds: tuple[Kind, ...]) -> None:
-        super().__init__()
-        self.groups, self.kinds = layer.groups, kinds
-
-    def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
-        return {kind: self._softmax(tokens[kind]) for kind in self.kinds}
-
-    def _softmax(self, x: Tensor) -> Tensor:
-        if len(set(self.groups)) == 1:
-            return torch.softmax(x.unflatten(-1, (len(self.groups), self.groups[0])), -1).flatten(-2)
-        return torch.cat([torch.softmax(group, -1) for group in x.split(self.groups, -1)], -1)
-
-
 class RepeatModule(nn.Module):
     def __init__(self, layer: Repeat, needed: Needed, stream: Stream) -> None:
         super().__init__()
@@ -186,202 +124,3 @@ class RepeatModule(nn.Module):
             for step in self.steps:
                 tokens = step(tokens, record)
         return {kind: tokens[kind] for kind in self.kinds}
-
-
-class AttentionModule(nn.Module):
-    """See Attention. With `budget`, the most numbers that the logits of one block may hold, blocks of heads
-    and of tokens are worked through one after the other; without, all at once."""
-
-    def __init__(self, layer: Attention, needed: Needed, stream: Stream) -> None:
-        super().__init__()
-        self.query, self.key = _parameter(layer.query), _parameter(layer.key)
-        self.value, self.out = _parameter(layer.value), _parameter(layer.output)
-        self.bias = _parameter(layer.bias)
-        self.skip = None if layer.skip is None else LinearModule(layer.skip, tuple(needed))
-        self.mask, self.grid, self.kinds = layer.mask, layer.grid, tuple(needed)
-        self.asking = askers(layer, needed)
-        self.seen = seen(layer, self.asking, stream)
-        self.stream = stream
-        self.budget: int | None = None
-
-    def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
-        keys: Tokens = {kind: _heads(tokens[kind], self.key) for kind in self.seen}
-        values: Tokens = {kind: _heads(tokens[kind], self.value) for kind in self.seen}
-        result: Tokens = {}
-        maps: list[Tensor] = []
-        for kind in self.kinds:
-            x = tokens[kind]
-            y = None if self.skip is None else self.skip.on(x)
-            if kind in self.asking:
-                read = self._read(kind, x, keys, values, None if record is None else maps)
-                y = read if y is None else y + read
-            elif y is None:
-                y = x.new_zeros(*x.shape[:-1], self.out.shape[1])
-            result[kind] = y if self.bias is None else y + self.bias
-        if record is not None:
-            record.append(_joined_maps(maps) if maps else self.out.new_zeros(len(self.query), 0, 0))
-        return result
-
-    def logits(self, tokens: int) -> int:
-        """How many logits one element of the batch has when `tokens` tokens enter the network."""
-        count = self.stream.count(tokens)
-        return len(self.query) * sum(count[kind] * self._sees(kind, count) for kind in self.asking)
-
-    def recorded(self, tokens: int) -> int:
-        """How many attention weights one element of the batch has, with those that are 0 by the mask."""
-        count = self.stream.count(tokens)
-        return len(self.query) * sum(count[k] for k in self.asking) * sum(count[k] for k in self.seen)
-
-    def _sees(self, kind: Kind, count: Mapping[Kind, int]) -> int:
-        """How many tokens one token of a kind sees, when there are so many of each."""
-        if self.mask == "self+registers" and kind != "register":
-            return 1 + count.get("register", 0)
-        return sum(count[seen] for seen in self._visible(kind))
-
-    def _read(self, kind: Kind, x: Tensor, keys: Tokens, values: Tokens, maps: list[Tensor] | None) -> Tensor:
-        if self.budget is None or maps is not None:
-            return self._block(kind, x, keys, values, slice(None), slice(None), maps)
-        batches = [x.shape[0]] if x.dim() == 3 else []
-        batches += [key.shape[0] for key in keys.values() if key.dim() == 4]
-        row = max([1, *batches]) * self._sees(kind, {seen: key.shape[-2] for seen, key in keys.items()})
-        heads, count = len(self.query), x.shape[-2]
-        few_tokens = max(1, min(count, self.budget // row))
-        few_heads = max(1, min(heads, self.budget // (row * few_tokens)))
-        parts = []
-        for token in range(0, count, few_tokens):
-            ask = slice(token, token + few_tokens)
-            part = self._block(kind, x, keys, values, slice(few_heads), ask, None)
-            for head in range(few_heads, heads, few_heads):
-                part = part + self._block(kind, x, keys, values, slice(head, head + few_heads), ask, None)
-            parts.append(part)
-        return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
-
-    def _block(
-        self,
-        kind: Kind,
-        x: Tensor,
-        keys: Tokens,
-        values: Tokens,
-        heads: slice,
-        ask: slice,
-        maps: list[Tensor] | None,
-    ) -> Tensor:
-        """The sum over a block of heads at a block of tokens of one kind."""
-        queries = _heads(x[..., ask, :], self.query[heads])
-        keys = {kind: _some_heads(key, heads) for kind, key in keys.items()}
-        values = {kind: _some_heads(value, heads) for kind, value in values.items()}
-        if self.grid is not None:
-            weights = self._grid_weights(queries, keys["register"])
-            read = _product(weights, values["register"])
-        elif self.mask == "self+registers" and kind != "register":
-            weights, read = self._self_and_registers(kind, queries, keys, values, ask)
-            if maps is not None:
-                own = torch.diag_embed(weights[..., 0])
-                weights = self._on_all_seen({kind: own, "register": weights[..., 1:]}, keys)
-        else:
-            visible = self._visible(kind)
-            weights = torch.softmax(
-                _beside(
-                    [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
-                ),
-                -1,
-            )
-            split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
-            parts: Tokens = dict(zip(visible, split, strict=True))
-            read = reduce(torch.add, (_product(parts[seen], values[seen]) for seen in visible))
-            if maps is not None:
-                weights = self._on_all_seen(parts, keys)
-        if maps is not None:
-            maps.append(weights)
-        return torch.einsum("...htv,hov->...to", read, self.out[heads])
-
-    def _visible(self, kind: Kind) -> tuple[Kind, ...]:
-        if kind == "register" and self.mask is not None:
-            return ("register",)
-        if self.mask == "causal" and kind == "input":
-            return tuple(seen for seen in self.seen if seen != "state")
-        return self.seen
-
-    def _masked(self, kind: Kind, seen: Kind, logits: Tensor, ask: slice) -> Tensor:
-        if self.mask != "causal" or (kind, seen) != ("input", "input"):
-            return logits
-        later = logits.new_full(logits.shape[-2:], -torch.inf).triu(1 + (ask.start or 0))
-        return logits + later
-
-    def _self_and_registers(
-        self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, ask: slice
-    ) -> tuple[Tensor, Tensor]:
-        """The weights of (the token itself, the registers), and what is read."""
-        own_key, own_value = keys[kind][..., ask, :], values[kind][..., ask, :]
-        own = torch.matmul(queries.unsqueeze(-2), own_key.unsqueeze(-1)).squeeze(-1)
-        shared = [_product(queries, keys["register"].mT)] if "register" in keys else []
-        weights = torch.softmax(_beside([own, *shared]), -1)
-        read = torch.matmul(weights[..., :1].unsqueeze(-1), own_value.unsqueeze(-2)).squeeze(-2)
-        if "register" in keys:
-            read = read + _product(weights[..., 1:], values["register"])
-        return weights, read
-
-    def _grid_weights(self, queries: Tensor, keys: Tensor) -> Tensor:
-        sides = self.grid or ()
-        size = queries.shape[-1] // len(sides)
-        logits = queries.new_zeros(*queries.shape[:-1], 1)
-        for axis, side in enumerate(sides):
-            stride = math.prod(sides[axis + 1 :])
-            along = keys[..., 0 : side * stride : stride, axis * size : (axis + 1) * size]
-            part = _product(queries[..., axis * size : (axis + 1) * size], along.mT)
-            logits = (logits.unsqueeze(-1) + part.unsqueeze(-2)).flatten(-2)
-        return torch.softmax(logits, -1)
-
-    def _on_all_seen(self, parts: Tokens, keys: Tokens) -> Tensor:
-        """The weights with zeros for the tokens that the mask keeps out, so that all maps have one width."""
-        like = parts[next(iter(parts))]
-        blank = {seen: like.new_zeros(*like.shape[:-1], keys[seen].shape[-2]) for seen in self.seen}
-        return torch.cat([parts.get(seen, blank[seen]) for seen in self.seen], -1)
-
-
-def _heads(x: Tensor, weight: Tensor) -> Tensor:
-    """(..., tokens, features) by (heads, size, features) to (..., heads, tokens, size)."""
-    return F.linear(x, weight.flatten(0, 1)).unflatten(-1, weight.shape[:2]).transpose(-3, -2)
-
-
-def _some_heads(x: Tensor, heads: slice) -> Tensor:
-    """A block of heads of (..., heads, tokens, size); what all heads share is returned whole."""
-    return x if x.shape[-3] == 1 else x[..., heads, :, :]
-
-
-def _product(left: Tensor, right: Tensor) -> Tensor:
-    """(..., heads, rows, size) by (..., heads or 1, size, columns), without copies of what is shared."""
-    heads, rows, _ = left.shape[-3:]
-    if right.shape[-3] == 1:
-        return torch.matmul(left.flatten(-3, -2), right.squeeze(-3)).unflatten(-2, (heads, rows))
-    if left.dim() == 4 and right.dim() == 3:
-        folded = left.transpose(0, 1).flatten(1, 2)
-        return torch.bmm(folded, right).unflatten(1, (left.shape[0], rows)).transpose(0, 1)
-    return torch.matmul(left, right)
-
-
-def _alike(parts: list[Tensor]) -> list[Tensor]:
-    """The parts with the batch axis that any of them has."""
-    batched = [part for part in parts if part.dim() == 4]
-    if not batched or len(batched) == len(parts):
-        return parts
-    return [part if part.dim() == 4 else part.expand(batched[0].shape[0], *part.shape) for part in parts]
-
-
-def _beside(parts: list[Tensor]) -> Tensor:
-    """The logits of several kinds of token, side by side."""
-    return parts[0] if len(parts) == 1 else torch.cat(_alike(parts), -1)
-
-
-def _joined(tokens: Tokens) -> Tensor:
-    """All tokens, one after the other."""
-    parts = [tokens[kind] for kind in KINDS if kind in tokens]
-    batched = [part for part in parts if part.dim() == 3]
-    if batched and len(batched) < len(parts):
-        parts = [part if part.dim() == 3 else part.expand(batched[0].shape[0], *part.shape) for part in parts]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
-
-
-def _joined_maps(maps: list[Tensor]) -> Tensor:
-    """The attention maps of the kinds that ask, one below the other."""
-    return maps[0] if len(maps) == 1 else torch.cat(_alike(maps), -2)

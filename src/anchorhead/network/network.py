@@ -38,6 +38,13 @@ class TargetRecord:
     data: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        copies = {name: np.array(array) for name, array in self.arrays.items()}
+        for array in copies.values():
+            array.flags.writeable = False
+        object.__setattr__(self, "arrays", copies)
+        object.__setattr__(self, "data", dict(self.data))
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Network:

@@ -1,7 +1,8 @@
 """Pictures of networks and experiments."""
 
+from anchorhead.plotting.frontier import Frontier, FrontierRow
 from anchorhead.plotting.heat_maps import HeatMap, HeatMaps
 from anchorhead.plotting.picture import check_picture_path, plot
 from anchorhead.plotting.sweep import Row, Sweep, Theorem
 
-__all__ = ["HeatMap", "HeatMaps", "Row", "Sweep", "Theorem", "check_picture_path", "plot"]
+__all__ = ["Frontier", "FrontierRow", "HeatMap", "HeatMaps", "Row", "Sweep", "Theorem", "check_picture_path", "plot"]

@@ -6,13 +6,17 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anchorhead.constructions.head import Head
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.network.files import check_folder, write_atomically
+from anchorhead.plotting.frontier import Frontier, draw_frontier
+from anchorhead.plotting.head import draw_head
 from anchorhead.plotting.heat_maps import HeatMaps, draw_heat_maps
 from anchorhead.plotting.network import draw_network
 from anchorhead.plotting.style import PARAMETERS
 from anchorhead.plotting.sweep import Sweep, draw_sweep
+from anchorhead.targets.scalar import KIND
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +25,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def plot(thing: Any, path: str | Path) -> None:
-    """Draws a network, a sweep or heat maps, and writes the picture: .png, .svg or .pdf, as the path ends."""
+    """Draws a head, a network, a frontier, a sweep or heat maps, and writes the picture: .png, .svg or .pdf, as the path ends."""
     check_picture_path(path)
     write_atomically(path, _rendered(thing, Path(path).suffix.lower()))
 
@@ -49,10 +53,18 @@ def _rendered(thing: Any, suffix: str) -> bytes:
 
 def _drawn(thing: Any) -> Figure:
     match thing:
+        case Head():
+            return draw_head(thing)
+        case Network() if thing.target is not None and thing.target.kind == KIND:
+            return draw_head(thing)
         case Network():
             return draw_network(thing)
+        case Frontier():
+            return draw_frontier(thing)
         case Sweep():
             return draw_sweep(thing)
         case HeatMaps():
             return draw_heat_maps(thing)
-    raise AnchorheadError(f"{type(thing).__name__} cannot be plotted: a Network, a sweep or heat maps can")
+    raise AnchorheadError(
+        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a frontier, a sweep or heat maps can"
+    )

@@ -92,7 +92,9 @@ class _Checker:
         self.unit = Fraction(self.model.unit)
         self.form = exact_form(network, self.unit)
         if self.form.outputs != target.outputs:
-            raise CertificateError(f"the network has {self.form.outputs} outputs, the target {target.outputs}")
+            raise CertificateError(
+                f"the network has {self.form.outputs} outputs, the target {target.outputs}"
+            )
         for head in self.form.heads:
             crossings = head.crossings
             if any(b < a for a, b in zip(crossings, crossings[1:], strict=False)):
@@ -145,7 +147,10 @@ class _Checker:
         for i, (row, bias) in enumerate(zip(self.form.weight, self.form.query_bias, strict=True)):
             sizes = [Fraction(float(m)) for m in size[i]]
             stored = sum(
-                (abs(Fraction(float(w)) - self.spacing * a) * m for w, a, m in zip(self.target.w[i], row, sizes, strict=True)),
+                (
+                    abs(Fraction(float(w)) - self.spacing * a) * m
+                    for w, a, m in zip(self.target.w[i], row, sizes, strict=True)
+                ),
                 abs(Fraction(float(self.target.t[i])) - self.middle - self.spacing * bias),
             )
             reach = sum((abs(a) * m for a, m in zip(row, sizes, strict=True)), Fraction(0))
@@ -158,7 +163,9 @@ class _Checker:
     def _queries(self, box: Box) -> tuple[Fraction, Fraction]:
         lows, highs = [], []
         for i, (row, bias) in enumerate(zip(self.form.weight, self.form.query_bias, strict=True)):
-            ends = [[a * Fraction(float(end[i][j])) for end in (box.low, box.high)] for j, a in enumerate(row)]
+            ends = [
+                [a * Fraction(float(end[i][j])) for end in (box.low, box.high)] for j, a in enumerate(row)
+            ]
             lows.append(bias + sum((min(pair) for pair in ends), Fraction(0)))
             highs.append(bias + sum((max(pair) for pair in ends), Fraction(0)))
         error = Fraction(self.query_error) / self.spacing
@@ -172,7 +179,9 @@ class _Checker:
     def _intervals(self) -> list[tuple[Fraction, Fraction]]:
         low, high = self.queries
         cuts = {low, high}
-        corners = [(Fraction(end) - self.middle) / self.spacing for end in (self.target.low, self.target.high)]
+        corners = [
+            (Fraction(end) - self.middle) / self.spacing for end in (self.target.low, self.target.high)
+        ]
         switches = [(Fraction(float(s)) - self.middle) / self.spacing for s in self.target.switches]
         cuts |= {*corners, *switches}
         for head in self.form.heads:
@@ -204,7 +213,9 @@ class _Checker:
         for low, high in sorted(self.certificate.excluded):
             start, end = ((Fraction(x) - self.middle) / self.spacing for x in (low, high))
             if not any(start < switch < end for switch in switches):
-                raise CertificateError(f"the certificate leaves out ({low:g}, {high:g}), where nothing switches")
+                raise CertificateError(
+                    f"the certificate leaves out ({low:g}, {high:g}), where nothing switches"
+                )
             if start + error < end - error:
                 intervals.append((start + error, end - error))
         return intervals
@@ -212,11 +223,24 @@ class _Checker:
     def _region(self, start: Fraction, end: Fraction) -> _Region:
         middle = (start + end) / 2
         pre = self.middle + self.spacing * middle
-        feature = int(self.target.features[bisect_right([float(s) for s in self.target.switches], float(pre))])
+        feature = int(
+            self.target.features[bisect_right([float(s) for s in self.target.switches], float(pre))]
+        )
         inside = self.target.low < pre < self.target.high
-        level = self.middle + self.spacing * start if inside else Fraction(self.target.low if pre <= self.target.low else self.target.high)
+        level = (
+            self.middle + self.spacing * start
+            if inside
+            else Fraction(self.target.low if pre <= self.target.low else self.target.high)
+        )
         region = _Region(
-            start, end - start, self.form.bias - level, self.spacing if inside else Fraction(0), [], 0.0, 0.0, 0.0
+            start,
+            end - start,
+            self.form.bias - level,
+            self.spacing if inside else Fraction(0),
+            [],
+            0.0,
+            0.0,
+            0.0,
         )
         speakers, loudness = 0, 0.0
         for head in self.form.heads:
@@ -248,9 +272,13 @@ class _Checker:
         query = max(abs(q) for q in ends)
         spread = float(2 * head.largest("value")) * UP
         every = float(
-            self._logit_error(head, query, *(head.largest(n) for n in ("slope", "offset", "slope_error", "offset_error")))
+            self._logit_error(
+                head, query, *(head.largest(n) for n in ("slope", "offset", "slope_error", "offset_error"))
+            )
         )
-        nearest = min((float(gap(k)[0]) for k in (heaviest - 1, heaviest + 1) if 0 <= k < len(anchors)), default=inf)
+        nearest = min(
+            (float(gap(k)[0]) for k in (heaviest - 1, heaviest + 1) if 0 <= k < len(anchors)), default=inf
+        )
         floor = nearest if len(seen) == 1 else float(NEGLIGIBLE)
         unseen = len(anchors) * exp(-floor)
         steep = float(anchors[-1].slope - anchors[0].slope)
@@ -278,7 +306,13 @@ class _Checker:
         return int(loud > 0), growth * (loud + stored)
 
     def _logit_error(
-        self, head: ExactHead, query: Fraction, slope: Fraction, offset: Fraction, slope_error: Fraction, offset_error: Fraction
+        self,
+        head: ExactHead,
+        query: Fraction,
+        slope: Fraction,
+        offset: Fraction,
+        slope_error: Fraction,
+        offset_error: Fraction,
     ) -> Fraction:
         """How far the dtype's logit may be from the exact one: product, query, key and sum each round."""
         product = abs(slope) * query
@@ -332,7 +366,9 @@ def _window(head: ExactHead, seen: list[int], start: Fraction, top, own: Fractio
         window.slopes.append(anchor.slope - top.slope)
         window.offsets.append((anchor.slope - top.slope) * (start - head.origin) + anchor.offset - top.offset)
         window.values.append((anchor.value if anchor.output == feature else Fraction(0)) - own)
-        window.foreign.append(Fraction(0) if anchor.output in (feature, -1) or anchor is top else abs(anchor.value))
+        window.foreign.append(
+            Fraction(0) if anchor.output in (feature, -1) or anchor is top else abs(anchor.value)
+        )
     return window
 
 
@@ -354,7 +390,9 @@ def _cell(windows: list, base: arb, slope: arb, centre: arb, half: arb) -> _Cell
         weights = [e / total for e in powers]
         mean = sum((w * v for w, v in zip(weights, values, strict=True)), arb(0))
         tilt = sum((w * a for w, a in zip(weights, slopes, strict=True)), arb(0))
-        derivative += sum((w * (v - mean) * (a - tilt) for w, v, a in zip(weights, values, slopes, strict=True)), arb(0))
+        derivative += sum(
+            (w * (v - mean) * (a - tilt) for w, v, a in zip(weights, values, slopes, strict=True)), arb(0)
+        )
         spread += sum((w * abs(v - mean) for w, v in zip(weights, values, strict=True)), arb(0))
         foreign += sum((w * f for w, f in zip(weights, others, strict=True)), arb(0))
     error = abs(value) + abs(derivative) * half

@@ -18,7 +18,9 @@ BLOCK = 2**20
 class Cells:
     """Cells of the pieces of a target, cut at the nodes: on each the target is level + slope q in one output feature."""
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, level: np.ndarray, slope: np.ndarray, group: np.ndarray) -> None:
+    def __init__(
+        self, left: np.ndarray, right: np.ndarray, level: np.ndarray, slope: np.ndarray, group: np.ndarray
+    ) -> None:
         self.left, self.right, self.level, self.slope, self.group = left, right, level, slope, group
         self.centre, self.half = (left + right) / 2, (right - left) / 2
         count = len(left)
@@ -31,12 +33,16 @@ class Cells:
         """The cells of all pieces, between consecutive nodes."""
         cuts = []
         for piece in pieces:
-            inside = nodes[np.searchsorted(nodes, piece.low, "right") : np.searchsorted(nodes, piece.high, "left")]
+            inside = nodes[
+                np.searchsorted(nodes, piece.low, "right") : np.searchsorted(nodes, piece.high, "left")
+            ]
             low, high = ([end] if np.isfinite(end) else [] for end in (piece.low, piece.high))
             cuts.append(np.concatenate([low, inside, high]))
         counts = [max(len(cut) - 1, 0) for cut in cuts]
         ends = (np.concatenate([cut[part] for cut in cuts]) for part in (slice(None, -1), slice(1, None)))
-        targets = (np.repeat([getattr(piece, n) for piece in pieces], counts) for n in ("level", "slope", "group"))
+        targets = (
+            np.repeat([getattr(piece, n) for piece in pieces], counts) for n in ("level", "slope", "group")
+        )
         return cls(*ends, *targets)
 
     def halved(self, which: Bool[np.ndarray, " cells"]) -> Cells:
@@ -65,7 +71,12 @@ class Cells:
     def exact(self, readout: Readout) -> Float[np.ndarray, " cells"]:
         """A bound on |sum of heads - target| on each cell, in any output feature."""
         tilt = np.abs(self.derivative - self.slope)
-        own = np.abs(self._difference(readout)) + tilt * self.half + self.curvature * self.half**2 / 2 + self.slack
+        own = (
+            np.abs(self._difference(readout))
+            + tilt * self.half
+            + self.curvature * self.half**2 / 2
+            + self.slack
+        )
         own += 16 * FLOAT64.unit * (np.abs(self.value) + abs(readout.bias) + np.abs(self.level))
         return np.maximum(own, self.foreign)
 
@@ -81,7 +92,9 @@ class Cells:
     def _difference(self, readout: Readout) -> Float[np.ndarray, " cells"]:
         return self.value + readout.bias - self.level - self.slope * self.centre
 
-    def _add_settled(self, head: ScalarHead, cells: Int[np.ndarray, " some"], end: int, arithmetic: Arithmetic) -> None:
+    def _add_settled(
+        self, head: ScalarHead, cells: Int[np.ndarray, " some"], end: int, arithmetic: Arithmetic
+    ) -> None:
         """A head whose weight is on one end anchor, up to exp(-60) each; the dtype's logits may bring that closer."""
         if not len(cells):
             return
@@ -102,7 +115,9 @@ class Cells:
         self.magnitude[cells] += abs(value) + leak
         self.speakers[cells] += int(value != 0)
 
-    def _largest_logit_error(self, head: ScalarHead, cells: Int[np.ndarray, " some"], arithmetic: Arithmetic) -> np.ndarray:
+    def _largest_logit_error(
+        self, head: ScalarHead, cells: Int[np.ndarray, " some"], arithmetic: Arithmetic
+    ) -> np.ndarray:
         """A bound on the rounding of any logit of the head, anchors outside the window included."""
         query = np.abs(self.centre[cells] - head.origin) + self.half[cells]
         steepest, highest = np.abs(head.slopes).max(), np.abs(head.offsets).max()
@@ -110,14 +125,23 @@ class Cells:
         return rounded + head.slope_error.max() * query * 1.001 + head.offset_error.max()
 
     def _add_awake(
-        self, head: ScalarHead, cells: Int[np.ndarray, " some"], reach: int, unseen: float, arithmetic: Arithmetic
+        self,
+        head: ScalarHead,
+        cells: Int[np.ndarray, " some"],
+        reach: int,
+        unseen: float,
+        arithmetic: Arithmetic,
     ) -> None:
         """A head with its 2 reach + 1 anchors around the heaviest; the others weigh at most `unseen` together."""
         centre, half = (self.centre[cells] - head.origin)[:, None], self.half[cells][:, None]
         index = np.searchsorted(head.crossings, self.centre[cells])[:, None] + np.arange(-reach, reach + 1)
         inside = (index >= 0) & (index < len(head.slopes))
         index = np.clip(index, 0, len(head.slopes) - 1)
-        slope, offset, size = head.slopes[index], head.offsets[index], np.where(inside, np.abs(head.values[index]), 0.0)
+        slope, offset, size = (
+            head.slopes[index],
+            head.offsets[index],
+            np.where(inside, np.abs(head.values[index]), 0.0),
+        )
         own = inside & (head.groups[index] == self.group[cells][:, None])
         value = np.where(own, head.values[index], 0.0)
         middle = [reach]
@@ -128,12 +152,16 @@ class Cells:
         total = _sum(weight)
         weight /= total
         # how far the weights computed here, in float64, may be off
-        noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slope * centre) + np.abs(offset)).max(axis=1, keepdims=True)
+        noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slope * centre) + np.abs(offset)).max(
+            axis=1, keepdims=True
+        )
 
         mean = value[:, middle] + _sum(weight * (value - value[:, middle]))
         tilt = slope - slope[:, middle] - _sum(weight * (slope - slope[:, middle]))
         off = np.where(inside, np.abs(value - mean), 0.0)
-        upper = np.where(inside, np.exp(np.minimum(np.abs(tilt) * half - gap - np.log(total), 0.0)), 0.0) * (1 + 4 * noise)
+        upper = np.where(inside, np.exp(np.minimum(np.abs(tilt) * half - gap - np.log(total), 0.0)), 0.0) * (
+            1 + 4 * noise
+        )
         slopes, values = np.ptp(head.slopes), np.ptp(np.append(head.values, 0.0))
         leaning = np.abs(tilt) + half * (_sum(upper * tilt**2) + unseen * slopes**2)
         fastest = _sum(upper * off * leaning) + unseen * values * slopes
@@ -150,7 +178,8 @@ class Cells:
         self.foreign[cells] += foreign_read[:, 0]
 
         logit_error = (
-            (head.query_roundings * arithmetic.unit * np.abs(slope) + head.slope_error[index]) * (np.abs(centre) + half)
+            (head.query_roundings * arithmetic.unit * np.abs(slope) + head.slope_error[index])
+            * (np.abs(centre) + half)
             + head.offset_error[index]
             + arithmetic.unit * (np.abs(logit) + np.abs(slope) * half)
         ) * (1 + 1e-6)
@@ -158,9 +187,19 @@ class Cells:
         shared = (upper, np.where(inside, gaps, 0.0), np.where(inside, logit_error, 0.0))
         value_error = np.where(inside, head.value_error[index], 0.0)
         result = (np.abs(mean) + half * fastest + slack)[:, 0]
-        read = softmax_read_error(*shared, np.where(inside, deviation, 0.0), result, size, value_error, arithmetic, head.copies)
+        read = softmax_read_error(
+            *shared, np.where(inside, deviation, 0.0), result, size, value_error, arithmetic, head.copies
+        )
         if (foreign > 0).any():
-            other = softmax_read_error(*shared, np.where(inside, foreign + foreign_read, 0.0), foreign_read[:, 0], size, value_error, arithmetic, head.copies)
+            other = softmax_read_error(
+                *shared,
+                np.where(inside, foreign + foreign_read, 0.0),
+                foreign_read[:, 0],
+                size,
+                value_error,
+                arithmetic,
+                head.copies,
+            )
             read = np.maximum(read, other)
         far = np.exp(np.minimum(2 * self._largest_logit_error(head, cells, arithmetic) + 1.0, 700.0))
         self.head_rounding[cells] += read + 3 * unseen * far * np.abs(head.values).max()

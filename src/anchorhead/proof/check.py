@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network
 from anchorhead.network.files import load
-from anchorhead.proof import ball_ramp
-from anchorhead.targets import ramp
+from anchorhead.proof.ball_head import check_head
+from anchorhead.proof.ball_ramp import check_ramp
+from anchorhead.targets import ramp, scalar
 
-CHECKERS = {ramp.KIND: ball_ramp.check_ramp}
+CHECKERS = {ramp.KIND: check_ramp, scalar.KIND: check_head}
 
 
-def check(thing: Network | str | Path) -> Certificate:
+class HasNetwork(Protocol):
+    """A head, or anything else that is a network inside."""
+
+    @property
+    def network(self) -> Network: ...
+
+
+def check(thing: Network | HasNetwork | str | Path) -> Certificate:
     """Establishes a certificate again, by ball arithmetic, from the weights and the target; returns it.
 
-    None of the stored numbers is trusted but the bound that is to be justified. Raises CertificateError where it is not.
+    None of the stored numbers is trusted but the bound that is to be justified. Raises CertificateError if it is not.
     """
-    network = thing if isinstance(thing, Network) else load(thing)
+    network = thing if isinstance(thing, Network) else load(thing) if isinstance(thing, str | Path) else thing.network
     certificate, target = network.certificate, network.target
     if certificate is None or target is None:
         missing = "certificate" if certificate is None else "target"
         raise CertificateError(f"the network has no {missing}: there is nothing to check")
     if certificate.kind != "proven":
-        raise CertificateError(f"the certificate says {certificate.kind!r}: only proven bounds can be checked")
+        raise CertificateError(
+            f"the certificate says {certificate.kind!r}: only proven bounds can be checked"
+        )
     if target.kind not in CHECKERS:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
     CHECKERS[target.kind](network, target, certificate)

@@ -86,7 +86,9 @@ def exact_form(network: Network, unit: Fraction) -> ExactForm:
         raise CertificateError("keys or values depend on the input")
     places = bias if embed.registers is None else np.concatenate([bias, embed.registers])
     constants = np.where(asked & ~moving, bias[0], 0)
-    heads = tuple(_head(attention, h, f, constants, places, unit, network.dtype) for h in range(attention.heads))
+    heads = tuple(
+        _head(attention, h, f, constants, places, unit, network.dtype) for h in range(attention.heads)
+    )
     out_bias = np.zeros(attention.outputs) if attention.bias is None else attention.bias
     if attention.outputs > 1 and (out_bias != 0).any():
         raise CertificateError("a network with several outputs and a bias is not covered")
@@ -97,7 +99,13 @@ def exact_form(network: Network, unit: Fraction) -> ExactForm:
 
 
 def _head(
-    attention: Attention, h: int, f: int, constants: np.ndarray, places: np.ndarray, unit: Fraction, dtype: str
+    attention: Attention,
+    h: int,
+    f: int,
+    constants: np.ndarray,
+    places: np.ndarray,
+    unit: Fraction,
+    dtype: str,
 ) -> ExactHead:
     query = attention.query[h]
     scales = [Fraction(float(a)) for a in query[:, f]]
@@ -106,9 +114,14 @@ def _head(
     if len(query) != 2 or len(turns) != 1:
         raise CertificateError("a head's query is not (scalar, constant)")
     turn, still = turns[0], 1 - turns[0]
-    if any(error for _, error in fixed) or not all(_power_of_two(float(x)) for x in (scales[turn], fixed[still][0])):
+    if any(error for _, error in fixed) or not all(
+        _power_of_two(float(x)) for x in (scales[turn], fixed[still][0])
+    ):
         raise CertificateError("a head's query is scaled by something other than a power of two")
-    key, value = attention.key[min(h, len(attention.key) - 1)], attention.value[min(h, len(attention.value) - 1)]
+    key, value = (
+        attention.key[min(h, len(attention.key) - 1)],
+        attention.value[min(h, len(attention.value) - 1)],
+    )
     cache: dict[bytes, ExactAnchor] = {}
     counts: dict[bytes, int] = {}
     for place in places:
@@ -116,7 +129,9 @@ def _head(
         counts[name] = counts.get(name, 0) + 1
         if name not in cache:
             keys = [_dot(row, place, unit, dtype) for row in key]
-            written, output, error = _value(attention.output[h], [_dot(row, place, unit, dtype) for row in value])
+            written, output, error = _value(
+                attention.output[h], [_dot(row, place, unit, dtype) for row in value]
+            )
             cache[name] = ExactAnchor(
                 scales[turn] * keys[turn][0],
                 fixed[still][0] * keys[still][0],

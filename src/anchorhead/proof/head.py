@@ -10,7 +10,7 @@ from flint import acb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.proof.analytic import Piece, prove_sup
+from anchorhead.proof.analytic import Piece, Proof, prove_sup
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.balls import Part, upper
 from anchorhead.proof.ellipse import Enclosure
@@ -23,7 +23,7 @@ TERMS = ("approximation, in exact arithmetic", "rounding of the softmaxes and th
 
 @dataclass(frozen=True)
 class HeadBound:
-    """exact: |target - head| in exact arithmetic; rounding: |computed - head|; found: the largest |target - head| seen."""
+    """exact: |target - head| in exact arithmetic, of which `found` was seen; rounding: |computed - head|."""
 
     exact: float
     rounding: float
@@ -51,26 +51,38 @@ def prove_head(
     An opaque target needs its Lipschitz constant; its values are taken as exact up to 2 ulp of float64.
     """
     rounding = head_rounding(parts, origin, bias, target.low, target.high, arithmetic)
+    proof = prove_exact(parts, origin, bias, target, floor=rounding / 50, limit_s=limit_s)
+    return HeadBound(proof.bound, rounding, proof.found, proof.at)
+
+
+def prove_exact(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Float[np.ndarray, " m"],
+    target: ScalarTarget | CallableTarget,
+    floor: float,
+    limit_s: float = 60.0,
+) -> Proof:
+    """A bound on |target - head| in exact arithmetic, within 2% of the largest value found, or at most `floor`."""
+    low, high = target.low, target.high
     if isinstance(target, ScalarTarget):
         jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
-        proof = prove_sup(
-            parts, origin, bias, _pieces(target), target.low, target.high, floor=rounding / 50, limit_s=limit_s, jump=jump
-        )
-    elif target.lipschitz is None:
+        return prove_sup(parts, origin, bias, _pieces(target), low, high, floor=floor, limit_s=limit_s, jump=jump)
+    if target.lipschitz is None:
         raise AnchorheadError("nothing can be proven of an opaque function: give lipschitz=, a bound on its slope")
-    else:
-        noise = 4e-16 * float(np.abs(target.values(np.linspace(target.low, target.high, 1001))).max())
-        proof = prove_sup_lipschitz(
-            parts, origin, bias, lambda s: target.values(s), target.lipschitz, target.low, target.high, f_error=noise,
-            floor=rounding / 50, limit_s=limit_s,
-        )
-    return HeadBound(proof.bound, rounding, proof.found, proof.at)
+    noise = 4e-16 * float(np.abs(target.values(np.linspace(low, high, 1001))).max())
+    return prove_sup_lipschitz(
+        parts, origin, bias, target.values, target.lipschitz, low, high, f_error=noise, floor=floor, limit_s=limit_s
+    )
 
 
 def _pieces(target: ScalarTarget) -> list[list[Piece]]:
     """The pieces of each function, as enclosures."""
     return [
-        [(piece.left, piece.right, _enclosure(piece.expressions[k], target.variable)) for piece in target.pieces.pieces]
+        [
+            (piece.left, piece.right, _enclosure(piece.expressions[k], target.variable))
+            for piece in target.pieces.pieces
+        ]
         for k in range(target.outputs)
     ]
 

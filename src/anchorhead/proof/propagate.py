@@ -91,7 +91,9 @@ def _after(layer: Any, now: Ranges, arithmetic: Arithmetic, many: bool) -> Range
                 for step in layer.layers:
                     now = _after(step, now, arithmetic, many)
             return now
-    raise AnchorheadError(f"rounding is followed through at most {MOST_STEPS:,} repeated steps, not {layer.times:,}")
+    raise AnchorheadError(
+        f"rounding is followed through at most {MOST_STEPS:,} repeated steps, not {layer.times:,}"
+    )
 
 
 def _affine(weight: np.ndarray, bias: np.ndarray | None, x: Range, arithmetic: Arithmetic) -> Range:
@@ -118,12 +120,25 @@ def _after_linear(layer: Linear, now: Ranges, arithmetic: Arithmetic) -> Ranges:
         flat = Range(*(a.reshape(1, -1) for a in (everyone.low, everyone.high, everyone.error)))
         offset = None if bias is None else np.broadcast_to(bias, layer.weight.shape[:2]).reshape(-1)
         mapped = _affine(layer.dense().astype(np.float64), offset, flat, arithmetic)
-        return {"input": Range(*(a.reshape(layer.weight.shape[:2]) for a in (mapped.low, mapped.high, mapped.error)))}
+        return {
+            "input": Range(
+                *(a.reshape(layer.weight.shape[:2]) for a in (mapped.low, mapped.high, mapped.error))
+            )
+        }
     mapped = _affine(layer.on_features().astype(np.float64), None, everyone, arithmetic)
     turned = Range(*(a.T for a in (mapped.low, mapped.high, mapped.error)))
-    mixed = _affine((layer.mix if layer.mix is not None else np.zeros((0, 0))).astype(np.float64), None, turned, arithmetic)
+    mixed = _affine(
+        (layer.mix if layer.mix is not None else np.zeros((0, 0))).astype(np.float64),
+        None,
+        turned,
+        arithmetic,
+    )
     back = Range(*(a.T for a in (mixed.low, mixed.high, mixed.error)))
-    return {"input": back if bias is None else _added(back, Range(bias + 0 * back.low, bias + 0 * back.low, 0 * back.low), arithmetic)}
+    return {
+        "input": back
+        if bias is None
+        else _added(back, Range(bias + 0 * back.low, bias + 0 * back.low, 0 * back.low), arithmetic)
+    }
 
 
 def _added(a: Range, b: Range, arithmetic: Arithmetic) -> Range:
@@ -135,7 +150,9 @@ def _added(a: Range, b: Range, arithmetic: Arithmetic) -> Range:
 def _softmax(layer: Softmax, x: Range, arithmetic: Arithmetic) -> Range:
     parts = np.split(np.arange(sum(layer.groups)), np.cumsum(layer.groups)[:-1])
     results = [_softmax_group(Range(x.low[:, g], x.high[:, g], x.error[:, g]), arithmetic) for g in parts]
-    return Range(*(np.concatenate([getattr(r, n) for r in results], axis=1) for n in ("low", "high", "error")))
+    return Range(
+        *(np.concatenate([getattr(r, n) for r in results], axis=1) for n in ("low", "high", "error"))
+    )
 
 
 def _softmax_group(z: Range, arithmetic: Arithmetic) -> Range:
@@ -144,9 +161,20 @@ def _softmax_group(z: Range, arithmetic: Arithmetic) -> Range:
     most = np.exp(np.minimum(z.low[:, None, :] - high, 700.0)) * others
     least = np.exp(np.minimum(z.high[:, None, :] - low, 700.0)) * others
     least_weight, most_weight = 1 / (1 + least.sum(axis=2)), 1 / (1 + most.sum(axis=2))
-    moved = np.tanh(_log_error(z.error.max(axis=1, keepdims=True), np.ptp(np.concatenate([z.low, z.high], 1), axis=1)[:, None], arithmetic) / 2)
+    moved = np.tanh(
+        _log_error(
+            z.error.max(axis=1, keepdims=True),
+            np.ptp(np.concatenate([z.low, z.high], 1), axis=1)[:, None],
+            arithmetic,
+        )
+        / 2
+    )
     terms = z.low.shape[1]
-    error = moved + (arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) * (most_weight + moved) + 4 * terms * arithmetic.tiny
+    error = (
+        moved
+        + (arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) * (most_weight + moved)
+        + 4 * terms * arithmetic.tiny
+    )
     return Range(least_weight * (1 - WIDEN), np.minimum(most_weight * (1 + WIDEN), 1.0), error * (1 + WIDEN))
 
 
@@ -159,7 +187,9 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
     """Every token may see every other: masks only take keys away, which moves no average out of the range of values."""
     everyone = Range.joined([now[kind] for kind in ("input", "register", "state") if kind in now])
     if many:
-        raise AnchorheadError("rounding in an attention layer depends on the number of tokens: give Embed tokens=")
+        raise AnchorheadError(
+            "rounding in an attention layer depends on the number of tokens: give Embed tokens="
+        )
     seen = everyone if layer.grid is None else now["register"]
     terms = len(seen.low)
     total = Range(*(np.zeros((1, layer.outputs)) for _ in range(3)))
@@ -176,8 +206,15 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
         moved = np.tanh(_log_error(np.array(logit_error), np.array(2 * product), arithmetic) / 2)
         low, high = value.low.min(axis=0), value.high.max(axis=0)
         size, wrong = value.size.max(axis=0), value.error.max(axis=0)
-        sums = float(arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) / (1 - float(arithmetic.gamma(terms)))
-        error = (high - low) * moved + wrong + sums * (size + wrong) + 4 * terms * arithmetic.tiny * (size + wrong + 1)
+        sums = float(arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) / (
+            1 - float(arithmetic.gamma(terms))
+        )
+        error = (
+            (high - low) * moved
+            + wrong
+            + sums * (size + wrong)
+            + 4 * terms * arithmetic.tiny * (size + wrong + 1)
+        )
         read = Range(low[None], high[None], error[None])
         total = _added(total, _affine(layer.output[h].astype(np.float64), None, read, arithmetic), arithmetic)
     if layer.bias is not None:
@@ -185,8 +222,12 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
         total = _added(total, Range(bias, bias, np.zeros_like(bias)), arithmetic)
     result: Ranges = {}
     for kind, x in now.items():
-        spread = Range(*(np.broadcast_to(a, (len(x.low), layer.outputs)) for a in (total.low, total.high, total.error)))
-        result[kind] = spread if layer.skip is None else _added(spread, _after_linear(layer.skip, {kind: x}, arithmetic)[kind], arithmetic)
+        spread = Range(
+            *(np.broadcast_to(a, (len(x.low), layer.outputs)) for a in (total.low, total.high, total.error))
+        )
+        result[kind] = (
+            spread
+            if layer.skip is None
+            else _added(spread, _after_linear(layer.skip, {kind: x}, arithmetic)[kind], arithmetic)
+        )
     return result
-
-

@@ -55,7 +55,9 @@ class RampBound:
         }
 
 
-def prove_ramp(network: Network, target: TruncatedLinear, on: Box, lattice: Lattice, sample: bool = False) -> RampBound:
+def prove_ramp(
+    network: Network, target: TruncatedLinear, on: Box, lattice: Lattice, sample: bool = False
+) -> RampBound:
     """A bound that holds for every input in the box; with `sample`, an estimate from the places where it is decided."""
     arithmetic = arithmetic_of(network.dtype)
     form = scalar_form(network)
@@ -76,7 +78,9 @@ def _query_rounding(
     weight, bias = form.weight * lattice.spacing, form.bias * lattice.spacing
     stored = (np.abs(weight - target.w) * size).sum(axis=1) + np.abs(bias + lattice.middle - target.t)
     reach = (np.abs(weight) * size).sum(axis=1)
-    computed = lattice.spacing * affine_error(form.weight[:, None], form.bias[:, None], size, arithmetic)[:, 0]
+    computed = (
+        lattice.spacing * affine_error(form.weight[:, None], form.bias[:, None], size, arithmetic)[:, 0]
+    )
     cast = arithmetic.unit * reach + arithmetic.tiny * np.abs(weight).sum(axis=1)
     ends = abs(target.low) + abs(target.high)
     own_noise = 8 * FLOAT64.unit * (reach + np.abs(bias) + ends + np.abs(target.t))
@@ -104,7 +108,9 @@ def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> li
     return pieces
 
 
-def _piece(low: float, high: float, corners: np.ndarray, target: TruncatedLinear, lattice: Lattice, feature: int) -> Piece:
+def _piece(
+    low: float, high: float, corners: np.ndarray, target: TruncatedLinear, lattice: Lattice, feature: int
+) -> Piece:
     if high <= corners[0]:
         return Piece(low, high, target.low, 0.0, feature)
     if low >= corners[1]:
@@ -115,7 +121,9 @@ def _piece(low: float, high: float, corners: np.ndarray, target: TruncatedLinear
 def _deciding(pieces: list[Piece], hand_overs: list[float]) -> list[Piece]:
     """The parts of the pieces around their ends, the middle, and the places where one head takes over from another."""
     finite = [end for piece in pieces for end in (piece.low, piece.high) if np.isfinite(end)]
-    places = np.unique([0.0, min(finite), max(finite), *finite[:4], *finite[-4:], *hand_overs[:4], *hand_overs[-4:]])
+    places = np.unique(
+        [0.0, min(finite), max(finite), *finite[:4], *finite[-4:], *hand_overs[:4], *hand_overs[-4:]]
+    )
     parts = []
     for place in places:
         for piece in pieces:

@@ -89,7 +89,10 @@ def softmax_read_error(
     relative = np.where(heaviest, 0.0, log_error + (log_error * heaviest).max(axis=-1, keepdims=True))
     # two anchors of the same weight: only one of them can be the reference
     relative = np.where(heaviest.sum(axis=-1, keepdims=True) > 1, log_error, relative)
-    bounds = [_moved(weights, error, deviation, values + value_error, value_error) for error in (log_error, relative)]
+    bounds = [
+        _moved(weights, error, deviation, values + value_error, value_error)
+        for error in (log_error, relative)
+    ]
     moved, size, wrong_values = (np.minimum(one, two) for one, two in zip(*bounds, strict=True))
     summed = arithmetic.gamma(p + 1) * size + arithmetic.gamma(p - 1) * (result + moved + wrong_values)
     summed = summed / (1 - arithmetic.gamma(p))
@@ -98,11 +101,16 @@ def softmax_read_error(
 
 
 def _moved(
-    weights: Float[np.ndarray, "... p"], log_error: Float[np.ndarray, "... p"], *terms: Float[np.ndarray, "... p"]
+    weights: Float[np.ndarray, "... p"],
+    log_error: Float[np.ndarray, "... p"],
+    *terms: Float[np.ndarray, "... p"],
 ) -> tuple[Float[np.ndarray, "..."], ...]:
     """sum w (exp Lambda - 1) a for the first of the terms, sum w exp(Lambda) a for the others, over exp(-sum w Lambda)."""
     weights = np.maximum(weights, 1e-300)  # what underflows here may not do so once multiplied
     grown = np.exp(np.minimum(np.log(weights) + log_error, 700.0))
     change = np.where(log_error < 1, weights * np.expm1(np.minimum(log_error, 1.0)), grown)
     denominator = np.exp(-np.minimum((weights * log_error).sum(axis=-1), 700.0))
-    return tuple((factor * term).sum(axis=-1) / denominator for factor, term in zip((change, grown, grown), terms, strict=True))
+    return tuple(
+        (factor * term).sum(axis=-1) / denominator
+        for factor, term in zip((change, grown, grown), terms, strict=True)
+    )

@@ -106,5 +106,3 @@ def _nodes(heads: Sequence[ScalarHead], queries: tuple[float, float]) -> Float[n
             nodes.append(np.array([start + sign * distance]))
             distance *= 2
     return np.unique(np.concatenate(nodes))
-
-

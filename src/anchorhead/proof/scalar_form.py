@@ -32,8 +32,9 @@ class ScalarForm:
 
     def queries(self, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
         """An interval that holds every token's query, for inputs in the box."""
-        ends = np.where(self.weight > 0, self.weight * low, self.weight * high), np.where(
-            self.weight > 0, self.weight * high, self.weight * low
+        ends = (
+            np.where(self.weight > 0, self.weight * low, self.weight * high),
+            np.where(self.weight > 0, self.weight * high, self.weight * low),
         )
         least, most = ((end.sum(axis=1) + self.bias) for end in ends)
         slack = 1e-6 * (np.abs(ends).sum(axis=(0, 2)) + np.abs(self.bias) + 1e-300)
@@ -45,12 +46,20 @@ def scalar_form(network: Network) -> ScalarForm:
     if len(network.layers) != 2 or not isinstance(network.layers[1], Attention):
         raise _unreadable("it is not an Embed followed by an Attention")
     embed, attention = network.embed, network.layers[1]
-    if attention.mask or attention.skip or attention.grid or embed.states is not None or embed.source is not None:
+    if (
+        attention.mask
+        or attention.skip
+        or attention.grid
+        or embed.states is not None
+        or embed.source is not None
+    ):
         raise _unreadable("it has a mask, a skip, a grid, states or a source")
     if embed.features is None or embed.features.count(QUERY) != 1 or embed.tokens is None:
         raise _unreadable(f"it has no feature called {QUERY!r}, or takes any number of tokens")
     reader = _Reader(embed, attention, embed.features.index(QUERY), arithmetic_of(network.dtype))
-    weight = np.broadcast_to(embed.weight, (embed.tokens, *embed.weight.shape[-2:]))[:, reader.query].astype(np.float64)
+    weight = np.broadcast_to(embed.weight, (embed.tokens, *embed.weight.shape[-2:]))[:, reader.query].astype(
+        np.float64
+    )
     bias = reader.inputs[:, reader.query]
     return ScalarForm(weight, bias, tuple(reader.head(h) for h in range(attention.heads)), reader.readout())
 
@@ -69,7 +78,9 @@ class _Reader:
         self.inputs = np.broadcast_to(embed.bias, (embed.tokens or 0, width)).astype(np.float64)
         registers = np.zeros((0, width)) if embed.registers is None else embed.registers.astype(np.float64)
         self.tokens = np.concatenate([self.inputs, registers])
-        varying = (embed.weight != 0).any(axis=tuple(a for a in range(embed.weight.ndim) if a != embed.weight.ndim - 2))
+        varying = (embed.weight != 0).any(
+            axis=tuple(a for a in range(embed.weight.ndim) if a != embed.weight.ndim - 2)
+        )
         varying[query] = True
         if (self.k[..., varying] != 0).any() or (self.v[..., varying] != 0).any():
             raise _unreadable("its keys or values depend on the input")
@@ -110,7 +121,11 @@ class _Reader:
 
     def readout(self) -> Readout:
         bias = 0.0 if self.attention.bias is None else float(self.attention.bias[0])
-        if self.attention.bias is not None and self.attention.outputs > 1 and (self.attention.bias != 0).any():
+        if (
+            self.attention.bias is not None
+            and self.attention.outputs > 1
+            and (self.attention.bias != 0).any()
+        ):
             raise _unreadable("it has several outputs and a bias")
         return Readout(bias, int(not exact_factor(self.o).all()))
 
@@ -133,7 +148,11 @@ class _Reader:
         if ((written != 0).sum(axis=1) > 1).any():
             raise _unreadable("an anchor writes to several outputs")
         groups = np.where((written != 0).any(axis=1), np.abs(written).argmax(axis=1), -1)
-        return written.sum(axis=1), error.max(axis=1), groups if written.shape[1] > 1 else np.zeros_like(groups)
+        return (
+            written.sum(axis=1),
+            error.max(axis=1),
+            groups if written.shape[1] > 1 else np.zeros_like(groups),
+        )
 
 
 def _sorted_head(origin: float, query_roundings: int, **columns: np.ndarray) -> ScalarHead:

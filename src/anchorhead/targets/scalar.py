@@ -17,6 +17,8 @@ from anchorhead.targets.expression import Expression
 from anchorhead.targets.named import NAMED, shown_args
 from anchorhead.targets.pieces import Pieces, analyse
 
+KIND = "scalar"
+
 
 @dataclass(frozen=True)
 class ScalarTarget:

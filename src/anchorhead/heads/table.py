@@ -1,0 +1,217 @@
+"""The heads that ship with the package: for every named function the smallest ones found, with the bounds proven for them.
+
+`table.jsonl` holds a header, then one line for each function, interval and dtype: the heads from few anchors to many, each
+with a smaller error than all before it. Weights are written as hexadecimal floats, so what is read is what was proven.
+`tools/make_head_table.py` writes it and proves it again. It is read when a head is first asked for.
+
+A function with f(2^k x) = 2^(d k) f(x) is known on every interval that a power of two takes to one in the table: slopes
+are divided by 2^k, origins multiplied by it, values and biases multiplied by 2^(d k). All of this is exact, and so is the
+evaluation: it meets the same logits. Only where results underflow is there something to add.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anchorhead.certificate import round_up
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Dtype, Part
+
+PATH = Path(__file__).with_name("table.jsonl")
+VERSION = 1
+
+_WIDE = ((-10.0, 10.0),)
+_CIRCLE = ((-math.pi, math.pi),)
+
+STANDARD: dict[str, tuple[tuple[float, float], ...]] = {
+    **dict.fromkeys(("relu", "leaky_relu", "abs"), ((-1.0, 1.0), (-10.0, 10.0))),
+    "hardtanh": ((-2.0, 2.0), (-10.0, 10.0)),
+    **dict.fromkeys(("relu6", "hardswish", "hardsigmoid", "gelu", "gelu_tanh", "silu", "mish", "elu"), _WIDE),
+    **dict.fromkeys(("selu", "celu", "softplus", "tanh", "sigmoid", "softsign"), _WIDE),
+    **dict.fromkeys(("erf", "erfc"), ((-4.0, 4.0),)),
+    **dict.fromkeys(("exp", "expm1", "square", "tan"), ((-1.0, 1.0),)),
+    **dict.fromkeys(("sin", "cos"), _CIRCLE),
+    **dict.fromkeys(("log", "reciprocal"), ((0.5, 2.0),)),
+    "sqrt": ((1.0, 4.0), (0.0, 1.0)),
+    "log1p": ((0.0, 1.0),),
+    "soft_threshold": ((-2.0, 2.0),),
+}
+
+DEGREE = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0, "sqrt": 0.5, "reciprocal": -1.0}
+FARTHEST = 24  # the largest |k|: far from where anything but a product that is 0 anyway underflows
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A head, and what was proven of it.
+
+    exact     |target - head| in exact arithmetic        found   the largest that a search found
+    rounding  |computed - head|, as the dtype computes   at      where
+    """
+
+    atom: Atom
+    exact: float
+    rounding: float
+    found: float
+    at: float
+
+    @property
+    def bound(self) -> float:
+        """The bound as a certificate states it."""
+        return round_up((self.exact + self.rounding) * (1 + 1e-15))
+
+    def scaled(self, k: int, shift: int) -> Entry:
+        """The head for 2^shift f(x / 2^k)."""
+
+        def moved(array: Any, by: int) -> np.ndarray:
+            return np.ldexp(np.asarray(array, np.float64), by)
+
+        dtype = self.atom.dtype
+        parts = [Part.of(moved(p.slopes, -k), p.offsets, moved(p.values, shift), dtype) for p in self.atom.parts]
+        atom = Atom.of(parts, math.ldexp(self.atom.origin, k), moved(self.atom.bias, shift), dtype)
+        # a product of weight and value that underflows errs by the smallest normal number, however small the values are
+        rounding = math.nextafter(math.ldexp(self.rounding, shift), math.inf)
+        return Entry(
+            atom, math.ldexp(self.exact, shift), rounding, math.ldexp(self.found, shift), math.ldexp(self.at, k)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What is known of one function on one interval in one dtype.
+
+    heads     with ever more anchors and ever smaller bounds
+    searched  no better head with at most so many anchors is found by the solver
+    note      why the search ended
+    """
+
+    function: str
+    low: float
+    high: float
+    dtype: Dtype
+    heads: tuple[Entry, ...]
+    searched: int
+    note: str
+
+    @property
+    def key(self) -> tuple[str, float, float, str]:
+        return self.function, self.low, self.high, self.dtype
+
+    def within(self, error: float) -> Entry | None:
+        """The smallest head that is proven within this error."""
+        return next((entry for entry in self.heads if entry.bound <= error), None)
+
+    def with_anchors(self, anchors: int) -> Entry | None:
+        """The best head with at most so many anchors."""
+        return next((entry for entry in reversed(self.heads) if entry.atom.anchors <= anchors), None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "function": self.function,
+            "on": [self.low.hex(), self.high.hex()],
+            "dtype": self.dtype,
+            "searched": self.searched,
+            "note": self.note,
+            "heads": [_entry_to_json(entry) for entry in self.heads],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Frontier:
+        low, high = (float.fromhex(end) for end in data["on"])
+        heads = tuple(_entry_from_json(head, data["dtype"]) for head in data["heads"])
+        return cls(data["function"], low, high, data["dtype"], heads, data["searched"], data["note"])
+
+
+def lookup(function: str, low: float, high: float, dtype: Dtype, arithmetic: str) -> Frontier | None:
+    """What the table holds for a named function on [low, high], if its proofs are about this model of arithmetic."""
+    models, records = read(PATH)
+    if models.get(dtype) != arithmetic:
+        return None
+    for data in records:
+        if data["function"] != function or data["dtype"] != dtype:
+            continue
+        k = _steps(function, tuple(float.fromhex(end) for end in data["on"]), (low, high))
+        if k is not None:
+            known = Frontier.from_json(data)
+            shift = int(DEGREE.get(function, 0) * k)
+            heads = known.heads if k == 0 else tuple(entry.scaled(k, shift) for entry in known.heads)
+            return Frontier(function, low, high, dtype, heads, known.searched, known.note)
+    return None
+
+
+def _steps(function: str, known: tuple[float, ...], asked: tuple[float, ...]) -> int | None:
+    """The k with asked = 2^k known, 0 for a function that does not scale; None if there is none."""
+    if known == asked:
+        return 0
+    far = max(abs(end) for end in asked)
+    k = math.frexp(far)[1] - math.frexp(max(abs(end) for end in known))[1]
+    degree = DEGREE.get(function)
+    if degree is None or abs(k) > FARTHEST or not (degree * k).is_integer():
+        return None
+    return k if tuple(math.ldexp(end, k) for end in known) == asked else None
+
+
+@cache
+def read(path: Path) -> tuple[dict[str, str], tuple[Mapping[str, Any], ...]]:
+    """The model of arithmetic for each dtype, and a record for each line; nothing if there is no file."""
+    if not path.exists():
+        return {}, ()
+    try:
+        head, _, rest = path.read_bytes().partition(b"\n")
+        header = json.loads(head)
+        if header["version"] != VERSION or header["sha256"] != hashlib.sha256(rest).hexdigest():
+            raise ValueError("its version or its digest does not fit")
+        return header["arithmetic"], tuple(json.loads(line) for line in rest.splitlines())
+    except (ValueError, KeyError, TypeError) as error:
+        raise AnchorheadError(
+            f"the table of heads in {path} is damaged ({error}): install anchorhead again, "
+            "or make it anew with tools/make_head_table.py"
+        ) from error
+
+
+def write(path: Path, arithmetic: Mapping[str, str], frontiers: Iterable[Frontier]) -> None:
+    """Writes the whole table, in the order of their keys; the file that was there is replaced at once."""
+    lines = [json.dumps(one.to_json()) + "\n" for one in sorted(frontiers, key=lambda one: one.key)]
+    rest = "".join(lines).encode()
+    header = {"version": VERSION, "arithmetic": dict(arithmetic), "sha256": hashlib.sha256(rest).hexdigest()}
+    part = path.with_suffix(".part")
+    part.write_bytes(json.dumps(header).encode() + b"\n" + rest)
+    part.replace(path)
+
+
+def _entry_to_json(entry: Entry) -> dict[str, Any]:
+    atom = entry.atom
+    return {
+        "anchors": atom.anchors,
+        **{name: getattr(entry, name) for name in ("exact", "rounding", "found", "at")},
+        "origin": _hex([atom.origin]),
+        "bias": _hex(atom.bias),
+        "parts": [[_hex(part.slopes), _hex(part.offsets), _hex(part.values[:, 0])] for part in atom.parts],
+    }
+
+
+def _entry_from_json(data: Mapping[str, Any], dtype: Dtype) -> Entry:
+    parts = [Part.of(*(_numbers(text) for text in part), dtype) for part in data["parts"]]
+    atom = Atom.of(parts, _numbers(data["origin"])[0], _numbers(data["bias"]), dtype)
+    return Entry(atom, data["exact"], data["rounding"], data["found"], data["at"])
+
+
+def _hex(numbers: Iterable[Any]) -> str:
+    """Hexadecimal floats with a space between, zeros at the end of a fraction left out."""
+    fractions = (float(number).hex().split("p") for number in numbers)
+    return " ".join(
+        f"{fraction.rstrip('0') if '.' in fraction else fraction}p{exponent}" for fraction, exponent in fractions
+    )
+
+
+def _numbers(text: str) -> list[float]:
+    return [float.fromhex(number) for number in text.split()]

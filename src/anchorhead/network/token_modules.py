@@ -1,0 +1,78 @@
+"""Linear maps and softmax within a token as torch modules, on a sequence kept as its three kinds of token."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from anchorhead.network.linear import Linear
+from anchorhead.network.softmax import Softmax
+from anchorhead.network.stream import KINDS, Kind
+
+Tokens = dict[Kind, Tensor]
+"""(batch, tokens, features), or (tokens, features) where a kind of token is the same for the whole batch."""
+
+
+@overload
+def parameter(array: np.ndarray) -> nn.Parameter: ...
+@overload
+def parameter(array: None) -> None: ...
+def parameter(array: np.ndarray | None) -> nn.Parameter | None:
+    return None if array is None else nn.Parameter(torch.from_numpy(np.array(array)))
+
+
+class LinearModule(nn.Module):
+    def __init__(self, layer: Linear, kinds: tuple[Kind, ...]) -> None:
+        super().__init__()
+        self.weight, self.bias = parameter(layer.weight), parameter(layer.bias)
+        self.mix = parameter(layer.mix)
+        self.across, self.kinds = layer.across, kinds
+
+    def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
+        if not self.across:
+            return {kind: self.on(tokens[kind]) for kind in self.kinds}
+        x = joined(tokens)
+        if self.mix is None:
+            flat = self.weight.flatten(2).flatten(0, 1)
+            y = F.linear(x.flatten(-2), flat).unflatten(-1, self.weight.shape[:2])
+        else:
+            y = torch.matmul(self.mix, self._features(x))
+        return {"input": y if self.bias is None else y + self.bias}
+
+    def on(self, x: Tensor) -> Tensor:
+        """The map on the features of each token."""
+        y = self._features(x)
+        return y if self.bias is None else y + self.bias
+
+    def _features(self, x: Tensor) -> Tensor:
+        if self.weight.dim() == 2:
+            return F.linear(x, self.weight)
+        blocks, _, size = self.weight.shape
+        return torch.einsum("...gi,goi->...go", x.unflatten(-1, (blocks, size)), self.weight).flatten(-2)
+
+
+class SoftmaxModule(nn.Module):
+    def __init__(self, layer: Softmax, kinds: tuple[Kind, ...]) -> None:
+        super().__init__()
+        self.groups, self.kinds = layer.groups, kinds
+
+    def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
+        return {kind: self._softmax(tokens[kind]) for kind in self.kinds}
+
+    def _softmax(self, x: Tensor) -> Tensor:
+        if len(set(self.groups)) == 1:
+            return torch.softmax(x.unflatten(-1, (len(self.groups), self.groups[0])), -1).flatten(-2)
+        return torch.cat([torch.softmax(group, -1) for group in x.split(self.groups, -1)], -1)
+
+
+def joined(tokens: Tokens) -> Tensor:
+    """All tokens, one after the other."""
+    parts = [tokens[kind] for kind in KINDS if kind in tokens]
+    batched = [part for part in parts if part.dim() == 3]
+    if batched and len(batched) < len(parts):
+        parts = [part if part.dim() == 3 else part.expand(batched[0].shape[0], *part.shape) for part in parts]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -2)

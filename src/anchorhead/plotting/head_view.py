@@ -1,0 +1,128 @@
+"""What a picture needs to know of a head, whether it was just made or read back from a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.certificate import Certificate
+from anchorhead.constructions.head import Head
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import softmax
+from anchorhead.network import Network
+from anchorhead.proof.head_form import head_form
+from anchorhead.targets import CallableTarget, ScalarTarget
+from anchorhead.targets.scalar import KIND
+
+_EVEN = 3000
+_PER_DECADE = 8
+_NEAR = np.linspace(-12, 12, 97)  # in units of 1/slope step: how a crossing is sampled
+_FINE = 1e4  # units of round-off: an error below is drawn against the target's balls
+_ABSENT = 1000.0  # so far below an anchor with its slope, an anchor only fills a place
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """Slopes in ascending order and offsets of one softmax, in float64."""
+
+    slopes: Float[np.ndarray, " p"]
+    offsets: Float[np.ndarray, " p"]
+
+    @classmethod
+    def of(cls, slopes: np.ndarray, offsets: np.ndarray) -> Keys:
+        """Without the anchors that fill up the tokens of a network and have no weight anywhere."""
+        slopes, offsets = slopes.astype(np.float64), offsets.astype(np.float64)
+        same = slopes[:, None] == slopes
+        seen = offsets > np.where(same, offsets, -np.inf).max(axis=1) - _ABSENT
+        return cls(slopes[seen], offsets[seen])
+
+    def __len__(self) -> int:
+        return len(self.slopes)
+
+    def weights(self, query: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
+        return softmax(query[:, None] * self.slopes + self.offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadView:
+    """The keys of each part, the query's origin, and the network with its target and certificate."""
+
+    parts: tuple[Keys, ...]
+    origin: float
+    target: ScalarTarget | CallableTarget
+    network: Network
+    certificate: Certificate
+
+    @classmethod
+    def of(cls, thing: Head | Network) -> HeadView:
+        """Raises for a network whose target is no function of one variable, or that has no certificate."""
+        if isinstance(thing, Head):
+            form, target, network = thing.atom, thing.target, thing.network
+        else:
+            if thing.target is None or thing.target.kind != KIND:
+                raise AnchorheadError("a network whose target is no function of one variable is no head")
+            form, target, network = head_form(thing), ScalarTarget.from_json(dict(thing.target.data)), thing
+        if network.certificate is None:
+            raise AnchorheadError("a head without a certificate cannot be plotted: it has no band to show")
+        parts = tuple(Keys.of(part.slopes, part.offsets) for part in form.parts)
+        return cls(parts, form.origin, target, network, network.certificate)
+
+    @property
+    def anchors(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+    @property
+    def on(self) -> tuple[float, float]:
+        return self.target.low, self.target.high
+
+    @property
+    def names(self) -> list[str]:
+        """What the functions are called, one by one."""
+        if isinstance(self.target, ScalarTarget):
+            return [str(expression) for expression in self.target.expressions]
+        return [f"output {m}" for m in range(self.target.outputs)]
+
+    def crossings(self) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+        """The queries of all parts at which neighbouring anchors weigh the same, and the slope steps there."""
+        places, steps = [], []
+        for part in self.parts:
+            step = np.diff(part.slopes)
+            apart = step > 0
+            places.append(self.origin - np.diff(part.offsets)[apart] / step[apart])
+            steps.append(step[apart])
+        return np.concatenate(places), np.concatenate(steps)
+
+    def points(self) -> Float[np.ndarray, " n"]:
+        """Even points, and geometric ones towards ends, kinks and crossings, as the dtype stores them.
+
+        The error at a kink lives on a width of 1/slope, which even points would miss.
+        """
+        low, high = self.on
+        dtype = np.dtype(self.certificate.dtype)
+        decades = int(-np.log10(np.finfo(dtype).eps))
+        away = (high - low) * np.geomspace(1, 10.0**-decades, _PER_DECADE * decades)
+        places, steps = self.crossings()
+        inside = (places >= low) & (places <= high)
+        centres = np.concatenate([[low, high], self.target.kinks, places[inside]])
+        joined = [np.linspace(low, high, _EVEN), centres, places[:, None] + _NEAR / steps[:, None]]
+        joined += [centres[:, None] + away, centres[:, None] - away]
+        s = np.concatenate([points.reshape(-1) for points in joined])
+        s = np.unique(s[np.isfinite(s)].astype(dtype).astype(np.float64))
+        return s[(s >= low) & (s <= high)]
+
+    def computed(self, s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
+        """The head as its dtype computes it."""
+        y = self.network(s.astype(self.certificate.dtype).reshape(-1, 1, 1))
+        return np.asarray(y, dtype=np.float64).reshape(len(s), -1)
+
+    def exact(self, s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
+        """The target in float64, or rounded from balls where float64's own error would show in the picture."""
+        values = self.target.values(s)
+        coarse = self.certificate.bound > _FINE * 2.0**-53 * np.abs(values).max()
+        if coarse or not isinstance(self.target, ScalarTarget):
+            return values
+        from flint import arb
+
+        return np.array([[float(ball.mid()) for ball in self.target.ball(arb(float(place)))] for place in s])

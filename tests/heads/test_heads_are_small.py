@@ -1,0 +1,48 @@
+"""The fewest anchors for an error, rounding included: the table that the library promises."""
+
+import numpy as np
+import pytest
+from tests.heads.cases import TARGETS
+
+from anchorhead.heads import SAFETY, smallest
+
+SMALL = [
+    ("relu", 1e-9, "float64", 3),
+    ("relu", 1e-11, "float64", 4),
+    ("hardtanh", 1e-9, "float64", 4),
+    ("abs", 1e-6, "float64", 4),
+    ("abs", 1e-9, "float64", 5),
+    ("leaky_relu", 1e-9, "float64", 5),
+    ("soft_threshold", 1e-6, "float64", 5),
+    ("elu", 1e-6, "float64", 4),
+    ("hardswish", 1e-6, "float64", 6),
+    ("silu", 1e-6, "float64", 3),
+    ("square", 1e-6, "float64", 3),
+    ("gelu", 2e-5, "float64", 7),
+    ("gelu", 1e-6, "float64", 8),
+    ("sin", 1e-6, "float64", 6),
+    ("sin(3x) exp(x)", 1e-6, "float64", 6),
+    ("exp(-x^2)", 1e-6, "float64", 7),
+    ("sigmoid", 1e-14, "float64", 2),
+    ("tanh", 1e-14, "float64", 2),
+    ("relu", 1e-4, "float32", 3),
+    ("relu", 1e-5, "float32", 4),
+    ("hardtanh", 1e-4, "float32", 4),
+    ("gelu", 2e-5, "float32", 9),
+]
+
+
+@pytest.mark.parametrize(("name", "within", "dtype", "anchors"), SMALL)
+def test_the_fewest_anchors_for_an_error(name, within, dtype, anchors):
+    f, kinks, low, high = TARGETS[name]
+    found = smallest(f, kinks, low, high, within, dtype)
+    assert found.atom.anchors <= anchors
+    assert found.total <= SAFETY * within
+
+    # as the dtype computes it, at inputs that it holds, many of them next to the kinks
+    rng = np.random.default_rng(0)
+    near = [k + sign * np.geomspace(1e-14, high - low, 3000) for k in (*kinks, low, high) for sign in (-1, 1)]
+    s = np.concatenate([rng.uniform(low, high, 20_000), *near])
+    s = s[(s >= low) & (s <= high)].astype(dtype).astype(np.float64)
+    s = s[(s >= low) & (s <= high)]
+    assert np.abs(found.atom(s)[:, 0].astype(np.float64) - f(s)).max() <= within

@@ -1,0 +1,127 @@
+"""What holds for every head that the solver returns."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tests.heads.cases import TARGETS
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads import estimate, smallest, solve, uniform
+from anchorhead.heads.problem import Problem
+
+
+def weights(found):
+    return [array for part in found.atom.parts for array in (part.slopes, part.offsets, part.values)]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "counts"),
+    [("silu", "float64", (2, 3, 4)), ("abs", "float64", (3, 4, 5, 6, 7)), ("elu", "float32", (3, 4, 5))],
+)
+def test_more_anchors_are_never_worse(name, dtype, counts):
+    found = [solve(*TARGETS[name], anchors, dtype) for anchors in counts]
+    assert all(late.total <= early.total for early, late in pairwise(found))
+    assert all(solution.atom.anchors <= anchors for solution, anchors in zip(found, counts, strict=True))
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("sin", "float32"), ("hardswish", "float64")])
+def test_the_same_question_has_the_same_answer(name, dtype):
+    first, second = (smallest(*TARGETS[name], 1e-4, dtype) for _ in range(2))
+    for one, other in zip(weights(first), weights(second), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+@pytest.mark.parametrize("name", ["silu", "relu"])
+def test_scaling_domain_or_target_scales_the_answer(name, size):
+    f, kinks, low, high = TARGETS[name]
+    plain = smallest(f, kinks, low, high, 1e-6)
+    wide = smallest(lambda x: f(x / size), [k * size for k in kinks], low * size, high * size, 1e-6)
+    tall = smallest(lambda x: size * f(x), kinks, low, high, 1e-6 * size)
+    assert wide.atom.anchors == tall.atom.anchors == plain.atom.anchors
+    assert wide.total == pytest.approx(plain.total, rel=0.5)
+    assert tall.total == pytest.approx(size * plain.total, rel=0.5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_far_from_zero_the_query_starts_in_the_middle(dtype):
+    found = smallest(np.sin, (), 1000.0, 1010.0, 1e-4, dtype)
+    assert found.atom.anchors <= 6
+    assert found.atom.origin == 1005.0
+
+
+def test_a_broken_line_with_many_knots():
+    found = smallest(*TARGETS["broken line"], 1e-4)
+    assert found.atom.anchors <= 20
+    assert len(smallest(*TARGETS["broken line"], 1e-4, "float32").atom.parts) > 1
+
+
+def test_kinks_between_curves_converge():
+    kinks = (-np.pi / 5, 0.0, np.pi / 5)
+    found = smallest(lambda x: np.abs(np.sin(5 * x)), kinks, -1.0, 1.0, 1e-4)
+    assert found.atom.anchors <= 12
+
+
+def test_several_outputs_share_their_keys():
+    found = smallest(lambda x: np.stack([np.sin(x), np.cos(x)], axis=1), (), -3.2, 3.2, 1e-4)
+    assert found.atom.parts[0].values.shape == (found.atom.anchors, 2)
+    assert found.atom.anchors <= 7
+
+
+def test_an_oscillation_is_resolved():
+    assert smallest(lambda x: np.sin(12 * x), (), -1.0, 1.0, 1e-2).atom.anchors <= 12
+
+
+@pytest.mark.parametrize(("cap", "size"), [("max_value", 20.0), ("max_slope", 1000.0)])
+def test_caps_are_kept(cap, size):
+    for name in ("relu", "gelu"):
+        found = smallest(*TARGETS[name], 1e-3, **{cap: size})
+        assert getattr(found.atom, cap) <= size
+
+
+def test_a_constant_is_one_anchor():
+    assert smallest(lambda x: np.full_like(x, 3.0), (), -1.0, 1.0, 1e-9).atom.anchors == 1
+
+
+def test_what_is_out_of_reach_is_refused_with_what_would_help():
+    with pytest.raises(AnchorheadError, match=r"best head found errs by .*float64"):
+        smallest(*TARGETS["relu"], 1e-9, "float32")
+    with pytest.raises(AnchorheadError, match=r"higher max_slope than 100"):
+        smallest(*TARGETS["relu"], 1e-6, max_slope=100.0)
+    with pytest.raises(AnchorheadError, match=r"within=0"):
+        smallest(*TARGETS["relu"], 0.0)
+    with pytest.raises(AnchorheadError, match=r"anchors=0"):
+        solve(*TARGETS["relu"], 0)
+    with pytest.raises(AnchorheadError, match=r"not finite at 0"), np.errstate(divide="ignore"):
+        smallest(lambda x: 1 / x, (), 0.0, 1.0, 1e-3)
+
+
+def test_progress_is_told():
+    told = []
+    smallest(*TARGETS["tanh"], 1e-9, progress=lambda anchors, error: told.append((anchors, error)))
+    assert [anchors for anchors, _ in told] == [1, 2]
+    assert told[-1][1] < 1e-9
+
+
+@pytest.mark.parametrize("name", ["relu", "abs", "elu", "gelu"])
+def test_the_estimate_finds_the_largest_error_that_a_long_search_finds(name):
+    f, kinks, low, high = TARGETS[name]
+    found = solve(f, kinks, low, high, 4)
+    problem = Problem.of(f, kinks, low, high)
+    fine = np.concatenate(
+        [k + sign * np.geomspace(1e-16, high - low, 40_000) for k in (*kinks, 0.0) for sign in (-1, 1)]
+        + [np.linspace(low, high, 40_001)]
+    )
+    fine = fine[(fine >= low) & (fine <= high)]
+    gap = np.abs(problem.at(fine) - found.atom.exact(fine)).max()
+    assert gap <= 1.01 * found.estimate.exact + 1e-15
+    assert found.estimate == estimate(found.atom, problem)
+
+
+def test_even_anchors_follow_the_papers_rate():
+    errors = [uniform(np.sin, -3.0, 3.0, p).total for p in (16, 64)]
+    assert errors[1] < errors[0] / 3
+    assert uniform(lambda x: x, 0.0, 1.0, 33, c=2.7).total == pytest.approx(0.063 / 32, rel=0.05)
+    with pytest.raises(AnchorheadError, match="at least 2"):
+        uniform(np.sin, 0.0, 1.0, 1)
