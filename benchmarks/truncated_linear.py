@@ -1,8 +1,8 @@
 """50 tokens of 10 inputs, 1,000 anchors, a batch of 1,000: beside the same attention written out in plain torch.
 
-"all queries": softmax(Q K^T) V over the whole stretched sequence, 1,000 queries an input, as the formula stands; in chunks
-of 20 inputs, because all at once would take 8 GB. "token queries": the same with the 50 queries that are read, all at
-once. Both build keys and values for every input.
+"all queries": softmax(Q K^T) V over the whole stretched sequence, 1,000 queries an input, as the formula stands; in
+chunks of 20 inputs, because all at once would take 8 GB. "token queries": the same with the 50 queries that are read,
+all at once. Both build keys and values for every input.
 """
 
 from __future__ import annotations

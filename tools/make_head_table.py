@@ -4,8 +4,8 @@
     python tools/make_head_table.py gelu silu  these functions anew
     python tools/make_head_table.py --verify   every head proven again, against the bounds in the table
 
-The solver climbs from few anchors to many, in every way that it has; what it finds is proven; a head stays if its proven
-bound is smaller than that of every head with fewer anchors.
+The solver climbs from few anchors to many, in every way that it has; what it finds is proven; a head stays if its
+proven bound is smaller than that of every head with fewer anchors.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Climb:
     since: float = 0.0
 
     def solutions(self) -> Iterator[Solution]:
-        """From every way, which has `limit_s` seconds; ways after the first that finds enough need not go beyond it."""
+        """From every way, in `limit_s` processor seconds each; once one finds enough, the others go no further."""
         problem = Problem.of(self.target.values, self.target.kinks, self.target.low, self.target.high)
         search = Search(problem, self.dtype, progress=self._on_rung)
         for way in search.ways:
             yield from self._of(search, way)
 
     def _of(self, search: Search, way: Way) -> Iterator[Solution]:
-        self.since, self.reached = time.monotonic(), way.fewest - 1
+        self.since, self.reached = time.process_time(), way.fewest - 1
         try:
             for solution in search.climb(way, self.top):
                 yield solution
@@ -76,7 +76,7 @@ class Climb:
 
     def _on_rung(self, anchors: int, error: float) -> None:
         self.reached = anchors
-        if time.monotonic() - self.since > self.limit_s:
+        if time.process_time() - self.since > self.limit_s:
             raise OutOfTime
 
 
@@ -115,7 +115,9 @@ def disagreements(known: Frontier) -> list[str]:
         atom = entry.atom
         again = prove_head(atom.parts, atom.origin, atom.bias, target, arithmetic_of(atom.dtype), 2 * PROOF_S)
         if again.exact > entry.exact * (1 + 1e-9) or again.rounding > entry.rounding * (1 + 1e-9):
-            wrong.append(f"{known.key} with {atom.anchors} anchors: {again.total:.6g}, the table says {entry.bound:.6g}")
+            wrong.append(
+                f"{known.key} with {atom.anchors} anchors: {again.total:.6g}, the table says {entry.bound:.6g}"
+            )
     return wrong
 
 
@@ -153,7 +155,7 @@ def verify(jobs: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="functions to solve anew; none: what is missing")
-    parser.add_argument("--limit", type=float, default=90.0, help="seconds for each way to build a head")
+    parser.add_argument("--limit", type=float, default=60.0, help="processor seconds for each way to build a head")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--verify", action="store_true", help="prove every head of the table again")
     given = parser.parse_args()

@@ -46,15 +46,11 @@ class Certificate:
 
     def __post_init__(self) -> None:
         if self.kind not in ("proven", "measured"):
-            raise AnchorheadError(
-                f'kind={self.kind!r} of a certificate: "proven" or "measured", nothing between'
-            )
+            raise AnchorheadError(f'kind={self.kind!r} of a certificate: "proven" or "measured", nothing between')
         if not (math.isfinite(self.bound) and self.bound >= 0):
             raise AnchorheadError(f"bound={self.bound!r} of a certificate: a finite number, 0 or more")
         for name in ("terms", "reference"):
-            object.__setattr__(
-                self, name, {str(key): float(value) for key, value in getattr(self, name).items()}
-            )
+            object.__setattr__(self, name, {str(key): float(value) for key, value in getattr(self, name).items()})
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -97,7 +93,7 @@ class Certificate:
         if self.excluded:
             low, high = self.excluded[0]
             count = len(self.excluded)
-            where = f"{count} open intervals of w·x + t, the first ({low:.6g}, {high:.6g}): the output feature changes there"
+            where = f"{count} open intervals of w·x + t where the output changes, the first ({low:.6g}, {high:.6g})"
             lines += _wrapped("left out", where)
         return "\n".join(lines)
 

@@ -17,7 +17,7 @@ def functions(seed=0, tokens=6, inputs=3):
 
 
 def largest_error(network, seed=0, count=3000):
-    """At random inputs of the box, and at inputs whose pre-activation is near an anchor, a border of cells or a kink."""
+    """At random inputs of the box, and at inputs whose pre-activation is near an anchor, a border or a kink."""
     rng = np.random.default_rng(seed)
     target = TruncatedLinear.from_record(network.target)
     box = network.certificate.on.broadcast_to(target.w.shape)

@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from anchorhead.cli.citation import bibtex
+from anchorhead.cli.head import head
+from anchorhead.cli.hunt import hunt
 from anchorhead.cli.paper import paper
 from anchorhead.errors import AnchorheadError
 
@@ -42,6 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper, name="paper")
+app.command()(head)
+app.command()(hunt)
 
 
 def _print_version(asked: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +18,12 @@ from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.solve import smallest, solve
+from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import TERMS, prove_head
+from anchorhead.proof.head import HeadBound, prove_head
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
@@ -66,7 +68,7 @@ class Head:
         return self.network.certificate
 
     def __call__(self, s: Any) -> Any:
-        """r(s), entry by entry, as the dtype computes it; with several functions, one more axis. Arrays in, arrays out."""
+        """r(s), entry by entry, as the dtype computes it; several functions add an axis. Arrays in, arrays out."""
         given = s if isinstance(s, torch.Tensor) else np.asarray(s)
         y = self.network(given.reshape(-1, 1, 1))
         shape = tuple(given.shape) if self.target.outputs == 1 else (*given.shape, self.target.outputs)
@@ -82,7 +84,8 @@ class Head:
     def __repr__(self) -> str:
         parts = f" in {len(self.parts)} parts" if len(self.parts) > 1 else ""
         known = f"{self.certificate.kind} within {self.certificate.bound:.3g}"
-        return f"Head({self.target.name} on [{self.on[0]:g}, {self.on[1]:g}]: {self.anchors} anchors{parts}, {self.dtype}, {known})"
+        where = f"{self.target.name} on [{self.on[0]:g}, {self.on[1]:g}]"
+        return f"Head({where}: {self.anchors} anchors{parts}, {self.dtype}, {known})"
 
 
 def head(
@@ -111,9 +114,7 @@ def head(
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     _check_request(within, anchors, placement)
-    request = _Request(
-        target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None)
-    )
+    request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
     return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 
 
@@ -127,7 +128,10 @@ class _Request:
     progress: Progress
 
     def within(self, error: float) -> Head:
-        """Asks the solver for a little less than the proof will find, until the proof agrees."""
+        """From the table; else asks the solver for a little less than the proof will find, until the proof agrees."""
+        known = self._known and self._shipped(self._known.within(error))
+        if known:
+            return known
         aim, best = error, None
         for _ in range(TRIES):
             found = self.certified(self._smallest(aim))
@@ -137,17 +141,35 @@ class _Request:
             aim *= 0.97 * min(error / found.certificate.bound, 1.0)
         raise AnchorheadError(
             f"within={error:g} was not reached for {self.target.name} in {self.dtype}: the best certificate says "
-            f"{best.certificate.kind if best else ''} {best.certificate.bound if best else 0:.3g}. What would help: a larger error, "
-            f"{'float64, ' if self.dtype == 'float32' else ''}a smaller domain"
+            f"{best.certificate.kind if best else ''} {best.certificate.bound if best else 0:.3g}. What would help: "
+            f"a larger error, {'float64, ' if self.dtype == 'float32' else ''}a smaller domain"
         )
 
     def with_anchors(self, anchors: int) -> Head:
         if self.placement == "uniform":
-            return self.certified(
-                uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom
-            )
-        solution = solve(self._values, self.target.kinks, *self._interval, anchors, **self._options)
-        return self.certified(solution.atom)
+            return self.certified(uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom)
+        known = self._known and self._shipped(self._known.with_anchors(anchors))
+        if self._known and known and anchors <= self._known.searched:
+            return known
+        found = self.certified(solve(self._values, self.target.kinks, *self._interval, anchors, **self._options).atom)
+        return known if known and known.certificate.bound <= found.certificate.bound else found
+
+    @cached_property
+    def _known(self) -> Frontier | None:
+        """What the table that ships with the package holds for this target."""
+        if self.placement != "solved" or not isinstance(self.target, ScalarTarget):
+            return None
+        return lookup(self.target.name, *self._interval, self.dtype, str(require_model(self.dtype)))
+
+    def _shipped(self, entry: Entry | None) -> Head | None:
+        """The head of the table with the bound that was proven for it, if it keeps to the caps."""
+        if entry is None or self._capped(entry.atom):
+            return None
+        return self.certified(entry.atom, HeadBound(entry.exact, entry.rounding, entry.found, entry.at))
+
+    def _capped(self, atom: Atom) -> bool:
+        pairs = ((atom.max_value, self.max_value), (atom.max_slope, self.max_slope))
+        return any(cap is not None and not size <= cap for size, cap in pairs)
 
     def _smallest(self, error: float) -> Atom:
         if self.placement == "solved":
@@ -160,27 +182,23 @@ class _Request:
                 return solution.atom
             count = max(count + 1, int(count * 1.2))
         raise AnchorheadError(
-            f"within={error:g} takes more than {MOST_ANCHORS} uniform anchors: use placement='solved', or a larger error"
+            f"within={error:g} takes more than {MOST_ANCHORS} uniform anchors: use placement='solved' or a larger error"
         )
 
-    def certified(self, atom: Atom) -> Head:
-        """The head with its certificate: proven where the target is known, else measured."""
+    def certified(self, atom: Atom, bound: HeadBound | None = None) -> Head:
+        """The head with its certificate: proven where the target is known (bound: by this proof), else measured."""
         target, model = self.target, require_model(self.dtype)
         opaque = isinstance(target, CallableTarget) and target.lipschitz is None
         if opaque:
             found = estimate(atom, Problem.of(self._values, target.kinks, *self._interval), count=5000)
-            total, terms = found.total, dict(zip(TERMS, (found.exact, found.rounding), strict=True))
-            method = (
-                f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
-            )
+            total, terms = found.total, HeadBound(found.exact, found.rounding, found.total, found.at).terms()
+            method = f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
         else:
-            bound = prove_head(atom.parts, atom.origin, atom.bias, target, model)
+            bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model)
             total, terms = bound.total, bound.terms()
             method = f"{_METHOD[type(target)]}; largest error found {bound.found:.4g}, at s = {bound.at:.8g}"
         if not np.isfinite(total):
-            raise AnchorheadError(
-                f"no bound could be proven for {target.name}: try a smaller domain or a larger error"
-            )
+            raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
         certificate = Certificate(
             kind="measured" if opaque else "proven",
             bound=round_up(total),
@@ -219,9 +237,7 @@ _METHOD = {
 
 def _check_request(within: Any, anchors: Any, placement: Any) -> None:
     if (within is None) == (anchors is None):
-        raise AnchorheadError(
-            f"within={within!r} and anchors={anchors!r}: give one of the two, the error or the size"
-        )
+        raise AnchorheadError(f"within={within!r} and anchors={anchors!r}: give one of the two, the error or the size")
     if within is not None and (
         isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0
     ):

@@ -1,12 +1,12 @@
-"""The heads that ship with the package: for every named function the smallest ones found, with the bounds proven for them.
+"""The heads that ship with the package: for every named function the smallest ones found, with proven bounds.
 
-`table.jsonl` holds a header, then one line for each function, interval and dtype: the heads from few anchors to many, each
-with a smaller error than all before it. Weights are written as hexadecimal floats, so what is read is what was proven.
-`tools/make_head_table.py` writes it and proves it again. It is read when a head is first asked for.
+`table.jsonl` holds a header, then one line for each function, interval and dtype: the heads from few anchors to many,
+each with a smaller error than all before it. Weights are written as hexadecimal floats, so what is read is what was
+proven. `tools/make_head_table.py` writes the file and proves it again. It is read when a head is first asked for.
 
 A function with f(2^k x) = 2^(d k) f(x) is known on every interval that a power of two takes to one in the table: slopes
-are divided by 2^k, origins multiplied by it, values and biases multiplied by 2^(d k). All of this is exact, and so is the
-evaluation: it meets the same logits. Only where results underflow is there something to add.
+are divided by 2^k, origins multiplied by it, values and biases multiplied by 2^(d k). All of this is exact, and so is
+the evaluation, which meets the same logits. Only where results underflow is there something to add.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STANDARD: dict[str, tuple[tuple[float, float], ...]] = {
 }
 
 DEGREE = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0, "sqrt": 0.5, "reciprocal": -1.0}
-FARTHEST = 24  # the largest |k|: far from where anything but a product that is 0 anyway underflows
+FARTHEST = 24  # the largest |k|
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +69,22 @@ class Entry:
         """The bound as a certificate states it."""
         return round_up((self.exact + self.rounding) * (1 + 1e-15))
 
-    def scaled(self, k: int, shift: int) -> Entry:
-        """The head for 2^shift f(x / 2^k)."""
-
-        def moved(array: Any, by: int) -> np.ndarray:
-            return np.ldexp(np.asarray(array, np.float64), by)
-
-        dtype = self.atom.dtype
-        parts = [Part.of(moved(p.slopes, -k), p.offsets, moved(p.values, shift), dtype) for p in self.atom.parts]
-        atom = Atom.of(parts, math.ldexp(self.atom.origin, k), moved(self.atom.bias, shift), dtype)
-        # a product of weight and value that underflows errs by the smallest normal number, however small the values are
-        rounding = math.nextafter(math.ldexp(self.rounding, shift), math.inf)
-        return Entry(
-            atom, math.ldexp(self.exact, shift), rounding, math.ldexp(self.found, shift), math.ldexp(self.at, k)
-        )
+    def scaled(self, k: int, shift: int) -> Entry | None:
+        """The head for 2^shift f(x / 2^k); None if the dtype does not hold its weights."""
+        dtype, info = self.atom.dtype, np.finfo(self.atom.dtype)
+        wide = [part.astype(np.float64) for part in self.atom.parts]
+        weights = [(np.ldexp(slopes, -k), offsets, np.ldexp(values, shift)) for slopes, offsets, values in wide]
+        origin, bias = math.ldexp(self.atom.origin, k), np.ldexp(self.atom.bias.astype(np.float64), shift)
+        moved = [array.ravel() for slopes, _, values in weights for array in (slopes, values)]
+        size = np.abs(np.concatenate([*moved, bias, [origin]]))
+        if not ((size == 0) | ((size >= info.tiny) & (size <= info.max))).all():
+            return None
+        atom = Atom.of([Part.of(*arrays, dtype) for arrays in weights], origin, bias, dtype)
+        # products that underflow err by the smallest normal number, however small the values are
+        underflow = 8 * atom.anchors * float(info.tiny)
+        rounding = math.nextafter(math.ldexp(self.rounding, shift) + underflow, math.inf)
+        exact, found = math.ldexp(self.exact, shift), math.ldexp(self.found, shift)
+        return Entry(atom, exact, rounding, found, math.ldexp(self.at, k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ class Frontier:
     def to_json(self) -> dict[str, Any]:
         return {
             "function": self.function,
-            "on": [self.low.hex(), self.high.hex()],
+            "on": _hex([self.low, self.high]),
             "dtype": self.dtype,
             "searched": self.searched,
             "note": self.note,
@@ -126,7 +128,7 @@ class Frontier:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Frontier:
-        low, high = (float.fromhex(end) for end in data["on"])
+        low, high = _numbers(data["on"])
         heads = tuple(_entry_from_json(head, data["dtype"]) for head in data["heads"])
         return cls(data["function"], low, high, data["dtype"], heads, data["searched"], data["note"])
 
@@ -139,12 +141,13 @@ def lookup(function: str, low: float, high: float, dtype: Dtype, arithmetic: str
     for data in records:
         if data["function"] != function or data["dtype"] != dtype:
             continue
-        k = _steps(function, tuple(float.fromhex(end) for end in data["on"]), (low, high))
+        k = _steps(function, tuple(_numbers(data["on"])), (low, high))
         if k is not None:
-            known = Frontier.from_json(data)
-            shift = int(DEGREE.get(function, 0) * k)
-            heads = known.heads if k == 0 else tuple(entry.scaled(k, shift) for entry in known.heads)
-            return Frontier(function, low, high, dtype, heads, known.searched, known.note)
+            known, shift = Frontier.from_json(data), int(DEGREE.get(function, 0) * k)
+            heads = known.heads if k == 0 else [entry.scaled(k, shift) for entry in known.heads]
+            held = tuple(entry for entry in heads if entry is not None)
+            if len(held) == len(heads):
+                return Frontier(function, low, high, dtype, held, known.searched, known.note)
     return None
 
 
@@ -200,17 +203,16 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
 
 
 def _entry_from_json(data: Mapping[str, Any], dtype: Dtype) -> Entry:
-    parts = [Part.of(*(_numbers(text) for text in part), dtype) for part in data["parts"]]
+    columns = ([_numbers(text) for text in part] for part in data["parts"])
+    parts = [Part.of(slopes, offsets, values, dtype) for slopes, offsets, values in columns]
     atom = Atom.of(parts, _numbers(data["origin"])[0], _numbers(data["bias"]), dtype)
     return Entry(atom, data["exact"], data["rounding"], data["found"], data["at"])
 
 
 def _hex(numbers: Iterable[Any]) -> str:
     """Hexadecimal floats with a space between, zeros at the end of a fraction left out."""
-    fractions = (float(number).hex().split("p") for number in numbers)
-    return " ".join(
-        f"{fraction.rstrip('0') if '.' in fraction else fraction}p{exponent}" for fraction, exponent in fractions
-    )
+    halves = (float(number).hex().split("p") for number in numbers)
+    return " ".join(f"{fraction.rstrip('0').rstrip('.')}p{exponent}" for fraction, exponent in halves)
 
 
 def _numbers(text: str) -> list[float]:

@@ -47,9 +47,7 @@ def _row(
 
 
 def _network(w: np.ndarray, width: float, options: dict[str, Any], beta: float | None) -> Network:
-    return truncated_linear(
-        w, np.zeros(len(w)), -width / 2, width / 2, on=(-ON, ON), sharpness=beta, **options
-    )
+    return truncated_linear(w, np.zeros(len(w)), -width / 2, width / 2, on=(-ON, ON), sharpness=beta, **options)
 
 
 def _heat_map(network: Network, s: np.ndarray, width: float) -> HeatMap:

@@ -42,9 +42,7 @@ def single_head_sweep(
     elif isinstance(tokens, int):
         sizes = [(p, tokens) for p in _listed(anchors)]
     else:
-        raise AnchorheadError(
-            f"anchors={anchors} and tokens={tokens}: with anchors, give one number of tokens"
-        )
+        raise AnchorheadError(f"anchors={anchors} and tokens={tokens}: with anchors, give one number of tokens")
     rows = []
     for p, n in sizes:
         w, t = sample_functions(n, features, low, high, seed)
@@ -72,9 +70,7 @@ def multi_head_sweep(
     c: the sharpness for cells one wide (beta = c / spacing^2), the same at every size, for a c that changed
     with the size would show in the slope; by default the best for the largest.
     """
-    sizes = sorted(
-        product(_listed(heads), _listed(tokens)), key=lambda size: ((size[1] - 2) * size[0], size[1])
-    )
+    sizes = sorted(product(_listed(heads), _listed(tokens)), key=lambda size: ((size[1] - 2) * size[0], size[1]))
     varied, size_of = _varied(_listed(heads), _listed(tokens))
     rows: list[Row] = []
     for h, n in reversed(sizes):
@@ -101,9 +97,7 @@ def sharpness_of(network: Network) -> float:
     return float(np.diff(scalar_form(network).heads[0].slopes)[0] / 2)
 
 
-def sample_functions(
-    tokens: int, features: int, low: float, high: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
+def sample_functions(tokens: int, features: int, low: float, high: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """w (tokens, features) and t (tokens,), such that every token reaches beyond both ends of the range."""
     if features < 1 or tokens < 1:
         raise AnchorheadError(f"{tokens} tokens of {features} features: at least 1 of each")

@@ -55,9 +55,7 @@ class Attention:
         if self.bias is not None:
             set_(self, "bias", weight(self.bias, "Attention's bias", (1,)))
             if len(self.bias) != self.outputs:
-                raise AnchorheadError(
-                    f"Attention makes {self.outputs} features, but its bias has {len(self.bias)}"
-                )
+                raise AnchorheadError(f"Attention makes {self.outputs} features, but its bias has {len(self.bias)}")
         self._check_sizes()
         if self.mask is not None and not (isinstance(self.mask, str) and self.mask in MASKS):
             raise AnchorheadError(f'mask={self.mask!r} of an Attention: None, "causal" or "self+registers"')
@@ -87,26 +85,20 @@ class Attention:
 
     def _check_skip(self, skip: Linear) -> None:
         if type(skip) is not Linear or skip.across:
-            raise AnchorheadError(
-                f"the skip of an Attention is {type(skip).__name__}: a Linear on each token, or None"
-            )
+            raise AnchorheadError(f"the skip of an Attention is {type(skip).__name__}: a Linear on each token, or None")
         if (skip.inputs, skip.outputs) != (self.width, self.outputs):
             raise AnchorheadError(
-                f"Attention maps {self.width} features to {self.outputs}, "
-                f"but its skip {skip.inputs} to {skip.outputs}"
+                f"Attention maps {self.width} features to {self.outputs}, but its skip {skip.inputs} to {skip.outputs}"
             )
 
     def _checked_grid(self) -> tuple[int, ...]:
         sides = counts(self.grid, "grid of an Attention, the number of anchors along each axis,")
         if self.query.shape[1] % len(sides):
             raise AnchorheadError(
-                f"a grid of {len(sides)} axes needs a key size that {len(sides)} divides, "
-                f"not {self.query.shape[1]}"
+                f"a grid of {len(sides)} axes needs a key size that {len(sides)} divides, not {self.query.shape[1]}"
             )
         if self.mask is not None:
-            raise AnchorheadError(
-                f"an Attention over a grid sees registers alone: leave out mask={self.mask!r}"
-            )
+            raise AnchorheadError(f"an Attention over a grid sees registers alone: leave out mask={self.mask!r}")
         return sides
 
     @property
@@ -125,13 +117,10 @@ class Attention:
     def follow(self, stream: Stream) -> Stream:
         """The stream that leaves this layer when `stream` enters it."""
         if stream.width != self.width:
-            raise AnchorheadError(
-                f"Attention takes {self.width} features, but what enters it has {stream.width}"
-            )
+            raise AnchorheadError(f"Attention takes {self.width} features, but what enters it has {stream.width}")
         if self.grid is not None and prod(self.grid) != stream.registers:
             sides = " x ".join(str(side) for side in self.grid)
             raise AnchorheadError(
-                f"Attention over a grid of {sides} needs {prod(self.grid)} registers; "
-                f"there are {stream.registers}"
+                f"Attention over a grid of {sides} needs {prod(self.grid)} registers; there are {stream.registers}"
             )
         return stream.with_features(self.features or ())

@@ -109,9 +109,7 @@ class AttentionModule(nn.Module):
         else:
             visible = self._visible(kind)
             weights = torch.softmax(
-                _beside(
-                    [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
-                ),
+                _beside([self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]),
                 -1,
             )
             split = weights.split([keys[seen].shape[-2] for seen in visible], -1)

@@ -78,8 +78,7 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
 
 def _attention(layer: Attention) -> str:
     text = (
-        f"{_counted(layer.heads, 'head')}, query and key size {layer.query.shape[1]}, "
-        f"value size {layer.value.shape[1]}"
+        f"{_counted(layer.heads, 'head')}, query and key size {layer.query.shape[1]}, value size {layer.value.shape[1]}"
     )
     text += ", shared keys" if layer.heads > 1 and len(layer.key) == 1 else ""
     text += ", shared values" if layer.heads > 1 and len(layer.value) == 1 else ""
@@ -109,8 +108,6 @@ def _indented(text: str) -> list[str]:
 
 def _wrapped(line: str) -> list[str]:
     """The line in pieces of at most COLUMNS; what a terminal would obey rather than print is replaced."""
-    plain = "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
-    )
+    plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line)
     hanging = " " * (len(plain) - len(plain.lstrip()) + 4)
     return textwrap.wrap(plain, COLUMNS, subsequent_indent=hanging[: COLUMNS // 2])

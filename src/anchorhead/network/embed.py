@@ -71,18 +71,12 @@ class Embed:
         for name in ("bias", "registers", "states"):
             array = getattr(self, name)
             if array is not None and array.shape[-1] != width:
-                raise AnchorheadError(
-                    f"Embed's weight makes {width} features, but its {name} has {array.shape[-1]}"
-                )
+                raise AnchorheadError(f"Embed's weight makes {width} features, but its {name} has {array.shape[-1]}")
         for name, array, dim in (("weight", self.weight, 3), ("bias", self.bias, 2)):
             if array.ndim == dim and self.positions is None:
-                raise AnchorheadError(
-                    f"Embed's {name} depends on the position: give tokens=, the number of tokens"
-                )
+                raise AnchorheadError(f"Embed's {name} depends on the position: give tokens=, the number of tokens")
             if array.ndim == dim and len(array) != self.positions:
-                raise AnchorheadError(
-                    f"Embed has {self.positions} positions, but its {name} is for {len(array)}"
-                )
+                raise AnchorheadError(f"Embed has {self.positions} positions, but its {name} is for {len(array)}")
 
     @property
     def inputs(self) -> int:

@@ -58,13 +58,10 @@ def load(path: str | Path) -> Network:
     header, tensors = _read(Path(path))
     version = header.get("format")
     if not isinstance(version, int) or version < 1:
-        raise AnchorheadError(
-            f"{path} does not say which format it has: it was not saved by anchorhead, or is damaged"
-        )
+        raise AnchorheadError(f"{path} does not say which format it has: it was not saved by anchorhead, or is damaged")
     if version > FORMAT:
         raise AnchorheadError(
-            f"{path} has format {version}; this version of anchorhead reads up to format {FORMAT}: "
-            "install a newer one"
+            f"{path} has format {version}; this version of anchorhead reads up to format {FORMAT}: install a newer one"
         )
     try:
         body, certificate = header["network"], header["certificate"]
@@ -86,9 +83,7 @@ def load(path: str | Path) -> Network:
         OverflowError,
         RecursionError,
     ) as error:
-        raise AnchorheadError(
-            f"{path} is not a valid network: its description is damaged ({error!r})"
-        ) from error
+        raise AnchorheadError(f"{path} is not a valid network: its description is damaged ({error!r})") from error
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
@@ -131,9 +126,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if "anchorhead" not in metadata:
-                raise AnchorheadError(
-                    f"{path} is a safetensors file, but not a network that anchorhead saved"
-                )
+                raise AnchorheadError(f"{path} is a safetensors file, but not a network that anchorhead saved")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, AttributeError) as error:
         raise AnchorheadError(

@@ -40,13 +40,9 @@ class Linear:
         if self.bias is not None:
             set_(self, "bias", weight(self.bias, "Linear's bias", (1, 2) if self.across else (1,)))
             if self.bias.shape[-1] != self.outputs:
-                raise AnchorheadError(
-                    f"Linear makes {self.outputs} features, but its bias has {self.bias.shape[-1]}"
-                )
+                raise AnchorheadError(f"Linear makes {self.outputs} features, but its bias has {self.bias.shape[-1]}")
             if self.bias.ndim == 2 and len(self.bias) != self.tokens_out:
-                raise AnchorheadError(
-                    f"Linear makes {self.tokens_out} tokens, but its bias is for {len(self.bias)}"
-                )
+                raise AnchorheadError(f"Linear makes {self.tokens_out} tokens, but its bias is for {len(self.bias)}")
         set_(self, "features", names(self.features, self.outputs))
 
     @classmethod
@@ -84,16 +80,12 @@ class Linear:
     def follow(self, stream: Stream) -> Stream:
         """The stream that leaves this layer when `stream` enters it."""
         if stream.width != self.inputs:
-            raise AnchorheadError(
-                f"Linear takes {self.inputs} features, but what enters it has {stream.width}"
-            )
+            raise AnchorheadError(f"Linear takes {self.inputs} features, but what enters it has {stream.width}")
         if not self.across:
             return stream.with_features(self.features or ())
         if stream.tokens != self.tokens_in:
             count = "any number of" if stream.tokens is None else stream.tokens
-            raise AnchorheadError(
-                f"Linear mixes {self.tokens_in} tokens, but what enters it has {count} tokens"
-            )
+            raise AnchorheadError(f"Linear mixes {self.tokens_in} tokens, but what enters it has {count} tokens")
         return Stream(self.tokens_out, 0, 0, self.features or ())
 
     def on_features(self) -> Float[np.ndarray, "outputs inputs"]:

@@ -89,9 +89,7 @@ def _before_attention(layer: Attention, needed: Needed, stream: Stream) -> Neede
     shown = (layer.key != 0).any(axis=(0, 1)) | (layer.value != 0).any(axis=(0, 1))
     kept = {} if layer.skip is None else _before_linear(layer.skip, needed, stream)
     return {
-        kind: kept.get(kind, nothing)
-        | (asked if kind in asking else nothing)
-        | (shown if kind in visible else nothing)
+        kind: kept.get(kind, nothing) | (asked if kind in asking else nothing) | (shown if kind in visible else nothing)
         for kind in KINDS
         if kind in needed or kind in visible
     }
@@ -106,9 +104,7 @@ def seen(layer: Attention, asking: tuple[Kind, ...], stream: Stream) -> tuple[Ki
     if layer.mask == "self+registers":
         return tuple(kind for kind in stream.kinds if kind == "register" or kind in asking)
     if layer.mask == "causal" and "state" not in asking:
-        return tuple(
-            kind for kind in stream.kinds if kind == "register" or (kind == "input" and "input" in asking)
-        )
+        return tuple(kind for kind in stream.kinds if kind == "register" or (kind == "input" and "input" in asking))
     return stream.kinds
 
 

@@ -106,8 +106,7 @@ def _after_attention(layer: Attention, now: Magnitudes) -> tuple[float, Magnitud
     read = np.einsum("hov,hv->o", output, values) + (0 if layer.bias is None else np.abs(layer.bias))
     skip = None if layer.skip is None else layer.skip.absolute()
     result: Magnitudes = {
-        kind: np.broadcast_to(read, (len(x), len(read))) + (0 if skip is None else skip(x))
-        for kind, x in now.items()
+        kind: np.broadcast_to(read, (len(x), len(read))) + (0 if skip is None else skip(x)) for kind, x in now.items()
     }
     return logit, result
 

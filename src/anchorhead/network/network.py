@@ -86,9 +86,7 @@ class Network:
                 f"one of {', '.join(self.streams[-1].kinds)}"
             )
         if certificate is not None and certificate.dtype != self.dtype:
-            raise AnchorheadError(
-                f"a certificate for {certificate.dtype} cannot go with weights in {self.dtype}"
-            )
+            raise AnchorheadError(f"a certificate for {certificate.dtype} cannot go with weights in {self.dtype}")
         if certificate is not None:
             certificate.on.broadcast_to((self.embed.tokens or 1, self.embed.inputs))
 
@@ -255,14 +253,11 @@ def _leaving(layers: Iterable[Any], stream: Stream) -> Iterable[Stream]:
 def _check_layers(layers: tuple[Any, ...]) -> None:
     if not layers or type(layers[0]) is not Embed:
         first = type(layers[0]).__name__ if layers else "nothing"
-        raise AnchorheadError(
-            f"a network starts with an Embed, the map that makes its tokens; given: {first}"
-        )
+        raise AnchorheadError(f"a network starts with an Embed, the map that makes its tokens; given: {first}")
     for layer in layers[1:]:
         if type(layer) not in (Linear, Attention, Softmax, Repeat):
             raise AnchorheadError(
-                f"a network holds a {type(layer).__name__}: "
-                "after its Embed only Linear, Attention, Softmax and Repeat"
+                f"a network holds a {type(layer).__name__}: after its Embed only Linear, Attention, Softmax and Repeat"
             )
     dtypes = sorted({str(array.dtype) for array in weights(layers)})
     if len(dtypes) != 1:
@@ -299,9 +294,7 @@ def _check_shape(tensor: Tensor, embed: Embed) -> None:
         or tensor.shape[-2] == 0
     )
     if wrong:
-        raise AnchorheadError(
-            f"an input of shape {tuple(tensor.shape)}: needed is (..., {tokens}, {embed.inputs})"
-        )
+        raise AnchorheadError(f"an input of shape {tuple(tensor.shape)}: needed is (..., {tokens}, {embed.inputs})")
     if tensor.is_complex():
         raise AnchorheadError(f"an input of dtype {tensor.dtype}: give real numbers")
 
@@ -310,8 +303,7 @@ def _check_finite(tensor: Tensor) -> None:
     if not bool(torch.isfinite(tensor).all()):
         place = tuple(int(i) for i in torch.argwhere(~torch.isfinite(tensor))[0])
         raise AnchorheadError(
-            f"the input, in {tensor.dtype}, has the entry {float(tensor[place])} at {place}: "
-            "all must be finite"
+            f"the input, in {tensor.dtype}, has the entry {float(tensor[place])} at {place}: all must be finite"
         )
 
 

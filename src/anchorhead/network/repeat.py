@@ -31,8 +31,7 @@ class Repeat:
         for layer in self.layers:
             if type(layer) not in (Attention, Linear, Softmax, Repeat):
                 raise AnchorheadError(
-                    f"Repeat holds a {type(layer).__name__}: "
-                    "Attention, Linear, Softmax and Repeat can be repeated"
+                    f"Repeat holds a {type(layer).__name__}: Attention, Linear, Softmax and Repeat can be repeated"
                 )
         if not is_count(self.times):
             raise AnchorheadError(f"Repeat with times={self.times!r}: a whole number of at least 1")

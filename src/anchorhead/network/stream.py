@@ -76,9 +76,7 @@ def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray,
         allowed = " or ".join(str(dim) for dim in dims)
         raise AnchorheadError(f"{what} has shape {given.shape}: an array of dimension {allowed} is needed")
     if not given.size:
-        raise AnchorheadError(
-            f"{what} has shape {given.shape}, with nothing in it: every side must be at least 1"
-        )
+        raise AnchorheadError(f"{what} has shape {given.shape}, with nothing in it: every side must be at least 1")
     if not np.isfinite(given).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(given))[0])
         raise AnchorheadError(f"{what} has the entry {given[place]} at {place}: all weights must be finite")
@@ -94,9 +92,7 @@ def names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise AnchorheadError(f"feature names {given!r}: give a text for each of the {count} features")
     if len(given) != count or not all(isinstance(name, str) for name in given):
-        raise AnchorheadError(
-            f"{len(given)} feature names for {count} features: give a text for each feature"
-        )
+        raise AnchorheadError(f"{len(given)} feature names for {count} features: give a text for each feature")
     return tuple(given)
 
 

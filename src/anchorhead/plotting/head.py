@@ -24,6 +24,7 @@ MOST_NUMBERED = 16
 LONGEST_NAME = 48
 
 _VISIBLE = 0.05  # of the bound: a rounding term below this would not show in the band
+_CLOSE = 0.98  # of an anchor's largest weight: where its number may stand
 
 
 def draw_head(thing: Head | Network) -> Figure:
@@ -68,10 +69,10 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
     in_exact = head.certificate.terms[TERMS[0]]
     axes.axhspan(-bound, bound, color=style.ORANGE, alpha=0.2, linewidth=0)
     for side in (-bound, bound):
-        label = f"{kind}: at most {bound:.3g}" if side > 0 else None
-        axes.axhline(side, color=style.ORANGE, linewidth=1.8, label=label and style.minus(label))
+        label = f"{kind}: {bound:.3g}" if side > 0 else None
+        axes.axhline(side, color=style.ORANGE, linewidth=1.8, label=label)
     if bound - in_exact > _VISIBLE * bound:
-        label = f"{in_exact:.2g} in exact arithmetic"
+        label = f"in exact arithmetic: {in_exact:.3g}"
         axes.axhspan(-in_exact, in_exact, color=style.ORANGE, alpha=0.4, linewidth=0, label=label)
     error = computed - head.exact(s)
     for m in range(min(head.target.outputs, MOST_FUNCTIONS)):
@@ -80,38 +81,68 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
     places = places[(places >= head.on[0]) & (places <= head.on[1])]
     if len(places):
         floor = np.full(len(places), -1.4 * bound)
-        axes.plot(places, floor, "^", color=style.GREY, markersize=7, label="neighbours cross", clip_on=False)
+        axes.plot(places, floor, "^", color=style.GREY, markersize=7, label="crossings", clip_on=False)
     axes.set_ylim(-1.4 * bound, 2.1 * bound)
     axes.set_ylabel("head − target")
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3), useMathText=True)
     axes.grid(True)
-    axes.legend(loc="upper left", ncols=3, columnspacing=1.3, handlelength=1.4)
+    axes.legend(loc="upper left", ncols=3, columnspacing=1.2, handlelength=1.3, handletextpad=0.6).set_in_layout(False)
 
 
 def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
     """A line an anchor, coloured in the order of slopes; its number stands where it weighs most."""
     from matplotlib import colormaps
+    from matplotlib.patheffects import withStroke
 
     count, weights = len(part), part.weights(query)
+    highest = float(weights.max())
     colours = colormaps["viridis"](np.linspace(0.0, 0.82, count))
     for k, colour in enumerate(colours):
         axes.plot(s, weights[:, k], color=colour, linewidth=2.2 if count <= MOST_NUMBERED else 1.0)
-        if count <= MOST_NUMBERED:
-            peak = int(weights[:, k].argmax())
-            axes.annotate(
-                f"{k + 1}",
-                (s[peak], weights[peak, k]),
-                (0, 3),
-                textcoords="offset points",
-                color=colour,
-                ha="center",
-                va="bottom",
-                fontsize=11,
-                fontweight="bold",
-            )
-    axes.set_ylim(0, 1.2)
-    axes.set_yticks([0, 0.5, 1])
+    for label, place, height, k in _numbers(s, weights) if count <= MOST_NUMBERED else ():
+        axes.annotate(
+            label,
+            (place, height),
+            (0, 3),
+            textcoords="offset points",
+            color=colours[k],
+            ha="center",
+            va="bottom",
+            fontsize=11,
+            fontweight="bold",
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )
+    axes.set_ylim(0, 1.24 * highest)
+    axes.locator_params(axis="y", nbins=4)
     axes.grid(True)
+
+
+def _numbers(s: np.ndarray, weights: np.ndarray) -> list[tuple[str, float, float, int]]:
+    """Numbers of anchors, the place for each, and its first anchor; those that would collide share a place.
+
+    An anchor's place is the middle of where its weight is close to its largest: log w is concave in s.
+    """
+    width, highest = s[-1] - s[0], float(weights.max())
+    groups: list[list[int]] = []
+    places, heights = np.zeros(weights.shape[1]), weights.max(axis=0)
+    for k in range(weights.shape[1]):
+        near = s[weights[:, k] >= _CLOSE * heights[k]]
+        places[k] = np.clip((near[0] + near[-1]) / 2, s[0] + 0.01 * width, s[-1] - 0.01 * width)
+        for group in groups:
+            beside = abs(places[k] - places[group[-1]]) < 0.03 * width
+            if beside and abs(heights[k] - heights[group[-1]]) < 0.1 * highest:
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    return [(_listed(group), float(places[group].mean()), float(heights[group].max()), group[0]) for group in groups]
+
+
+def _listed(group: list[int]) -> str:
+    """Numbers from 1: 3–6 for neighbours, 2, 5 for others."""
+    if len(group) > 2 and group[-1] - group[0] == len(group) - 1:
+        return f"{group[0] + 1}–{group[-1] + 1}"
+    return ", ".join(str(k + 1) for k in group)
 
 
 def _heading(head: HeadView) -> str:

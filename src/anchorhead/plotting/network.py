@@ -98,6 +98,4 @@ def _hatch(excluded: tuple[tuple[float, float], ...], panels: tuple[Axes, ...]) 
     for axes in panels:
         for number, (low, high) in enumerate(excluded):
             label = "left out of the certificate" if number == 0 and axes is panels[-1] else None
-            axes.axvspan(
-                low, high, facecolor="white", edgecolor=style.GREY, hatch="/////", linewidth=0, label=label
-            )
+            axes.axvspan(low, high, facecolor="white", edgecolor=style.GREY, hatch="/////", linewidth=0, label=label)

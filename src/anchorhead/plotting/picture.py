@@ -25,7 +25,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def plot(thing: Any, path: str | Path) -> None:
-    """Draws a head, a network, a frontier, a sweep or heat maps, and writes the picture: .png, .svg or .pdf, as the path ends."""
+    """Draws a head, a network, a frontier, a sweep or heat maps: a .png, .svg or .pdf, as the path ends."""
     check_picture_path(path)
     write_atomically(path, _rendered(thing, Path(path).suffix.lower()))
 
@@ -34,9 +34,7 @@ def check_picture_path(path: str | Path) -> None:
     """Refuses a path that no picture can be written to, so that no work is done in vain."""
     suffix = Path(path).suffix
     if suffix.lower() not in SUFFIXES:
-        raise AnchorheadError(
-            f"{path} ends in {suffix or 'no suffix'}: a picture is written as .png, .svg or .pdf"
-        )
+        raise AnchorheadError(f"{path} ends in {suffix or 'no suffix'}: a picture is written as .png, .svg or .pdf")
     check_folder(path)
 
 

@@ -1,7 +1,7 @@
 """Checks the bound of a head on a scalar again, from the stored weights and the stored target alone.
 
-The exact-arithmetic part is proven anew with complex balls (proof.analytic). Rounding is bounded by a route of its own: the
-interval is halved until, on every cell, enclosures of the weights in real balls leave room for it under the bound.
+The exact-arithmetic part is proven anew with complex balls (proof.analytic). Rounding is bounded by a route of its own:
+the interval is halved until, on every cell, enclosures of the weights in real balls leave room for it under the bound.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class _Rounding:
     def _on_cell(self, centre: arb, half: arb) -> float:
         """A bound on the rounding of all outputs for t = s - origin within half of centre."""
         t = arb(centre, half)
-        parts = [self._part(part, speed, centre, half, t) for part, speed in zip(self.form.parts, self.speeds, strict=True)]
+        parts = [
+            self._part(part, speed, centre, half, t) for part, speed in zip(self.form.parts, self.speeds, strict=True)
+        ]
         worst = 0.0
         for m, bias in enumerate(self.form.bias):
             errors, sizes = ([part[m][n] for part in parts] for n in (0, 1))

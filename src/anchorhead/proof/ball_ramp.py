@@ -1,8 +1,8 @@
 """Checks a bound for truncated linear functions with Arb's balls, by a route of its own.
 
-The weights are read as exact rationals (exact_form). The line of queries is cut at every crossing of neighbouring anchors,
-at the target's corners and switches; on each region one anchor of each head is the heaviest, anchors whose logit stays
-NEGLIGIBLE below it are bounded together, and the rest is enclosed by balls in the mean value form
+The weights are read as exact rationals (exact_form). The line of queries is cut at every crossing of neighbouring
+anchors, at the target's corners and switches; on each region one anchor of each head is the heaviest, anchors whose logit
+stays NEGLIGIBLE below it are bounded together, and the rest is enclosed by balls in the mean value form
 
     g(x) in g(c) + g'(X) (X - c),        g = heads - target,   X = [c - h, c + h],
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from math import exp, expm1, inf
 
 import flint
@@ -26,7 +27,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.exact_form import ExactForm, ExactHead, exact_form
+from anchorhead.proof.exact_form import ExactHead, exact_form
 from anchorhead.targets.ramp import TruncatedLinear
 
 NEGLIGIBLE = 60
@@ -92,12 +93,10 @@ class _Checker:
         self.unit = Fraction(self.model.unit)
         self.form = exact_form(network, self.unit)
         if self.form.outputs != target.outputs:
-            raise CertificateError(
-                f"the network has {self.form.outputs} outputs, the target {target.outputs}"
-            )
+            raise CertificateError(f"the network has {self.form.outputs} outputs, the target {target.outputs}")
         for head in self.form.heads:
             crossings = head.crossings
-            if any(b < a for a, b in zip(crossings, crossings[1:], strict=False)):
+            if any(b < a for a, b in pairwise(crossings)):
                 raise CertificateError("the anchors of a head are out of order")
         box = certificate.on.broadcast_to(target.w.shape)
         self.spacing, self.middle = self._scale()
@@ -134,8 +133,8 @@ class _Checker:
             head = self.form.heads[0]
             crossings = head.crossings
             values = [anchor.value for anchor in head.anchors if anchor.output >= 0]
-            steps = sorted(b - a for a, b in zip(values, values[1:], strict=False))
-            gaps = sorted(b - a for a, b in zip(crossings, crossings[1:], strict=False)) or [Fraction(1)]
+            steps = sorted(b - a for a, b in pairwise(values))
+            gaps = sorted(b - a for a, b in pairwise(crossings)) or [Fraction(1)]
             spacing = steps[len(steps) // 2] / gaps[len(gaps) // 2]
         if spacing <= 0:
             raise CertificateError("the query does not grow with w·x + t")
@@ -163,9 +162,7 @@ class _Checker:
     def _queries(self, box: Box) -> tuple[Fraction, Fraction]:
         lows, highs = [], []
         for i, (row, bias) in enumerate(zip(self.form.weight, self.form.query_bias, strict=True)):
-            ends = [
-                [a * Fraction(float(end[i][j])) for end in (box.low, box.high)] for j, a in enumerate(row)
-            ]
+            ends = [[a * Fraction(float(end[i][j])) for end in (box.low, box.high)] for j, a in enumerate(row)]
             lows.append(bias + sum((min(pair) for pair in ends), Fraction(0)))
             highs.append(bias + sum((max(pair) for pair in ends), Fraction(0)))
         error = Fraction(self.query_error) / self.spacing
@@ -179,9 +176,7 @@ class _Checker:
     def _intervals(self) -> list[tuple[Fraction, Fraction]]:
         low, high = self.queries
         cuts = {low, high}
-        corners = [
-            (Fraction(end) - self.middle) / self.spacing for end in (self.target.low, self.target.high)
-        ]
+        corners = [(Fraction(end) - self.middle) / self.spacing for end in (self.target.low, self.target.high)]
         switches = [(Fraction(float(s)) - self.middle) / self.spacing for s in self.target.switches]
         cuts |= {*corners, *switches}
         for head in self.form.heads:
@@ -204,7 +199,7 @@ class _Checker:
             place = bisect_right(starts, start) - 1
             return place < 0 or not (excluded[place][0] <= start and end <= excluded[place][1])
 
-        return [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if claimed(a, b)]
+        return [(a, b) for a, b in pairwise(ordered) if claimed(a, b)]
 
     def _excluded(self, switches: list[Fraction]) -> list[tuple[Fraction, Fraction]]:
         """The queries that only inputs with an excluded pre-activation can give."""
@@ -213,9 +208,7 @@ class _Checker:
         for low, high in sorted(self.certificate.excluded):
             start, end = ((Fraction(x) - self.middle) / self.spacing for x in (low, high))
             if not any(start < switch < end for switch in switches):
-                raise CertificateError(
-                    f"the certificate leaves out ({low:g}, {high:g}), where nothing switches"
-                )
+                raise CertificateError(f"the certificate leaves out ({low:g}, {high:g}), where nothing switches")
             if start + error < end - error:
                 intervals.append((start + error, end - error))
         return intervals
@@ -223,9 +216,7 @@ class _Checker:
     def _region(self, start: Fraction, end: Fraction) -> _Region:
         middle = (start + end) / 2
         pre = self.middle + self.spacing * middle
-        feature = int(
-            self.target.features[bisect_right([float(s) for s in self.target.switches], float(pre))]
-        )
+        feature = int(self.target.features[bisect_right([float(s) for s in self.target.switches], float(pre))])
         inside = self.target.low < pre < self.target.high
         level = (
             self.middle + self.spacing * start
@@ -276,9 +267,7 @@ class _Checker:
                 head, query, *(head.largest(n) for n in ("slope", "offset", "slope_error", "offset_error"))
             )
         )
-        nearest = min(
-            (float(gap(k)[0]) for k in (heaviest - 1, heaviest + 1) if 0 <= k < len(anchors)), default=inf
-        )
+        nearest = min((float(gap(k)[0]) for k in (heaviest - 1, heaviest + 1) if 0 <= k < len(anchors)), default=inf)
         floor = nearest if len(seen) == 1 else float(NEGLIGIBLE)
         unseen = len(anchors) * exp(-floor)
         steep = float(anchors[-1].slope - anchors[0].slope)
@@ -366,9 +355,7 @@ def _window(head: ExactHead, seen: list[int], start: Fraction, top, own: Fractio
         window.slopes.append(anchor.slope - top.slope)
         window.offsets.append((anchor.slope - top.slope) * (start - head.origin) + anchor.offset - top.offset)
         window.values.append((anchor.value if anchor.output == feature else Fraction(0)) - own)
-        window.foreign.append(
-            Fraction(0) if anchor.output in (feature, -1) or anchor is top else abs(anchor.value)
-        )
+        window.foreign.append(Fraction(0) if anchor.output in (feature, -1) or anchor is top else abs(anchor.value))
     return window
 
 

@@ -16,7 +16,7 @@ BLOCK = 2**20
 
 
 class Cells:
-    """Cells of the pieces of a target, cut at the nodes: on each the target is level + slope q in one output feature."""
+    """Cells of the pieces of a target: on each the target is level + slope q in one output feature."""
 
     def __init__(
         self, left: np.ndarray, right: np.ndarray, level: np.ndarray, slope: np.ndarray, group: np.ndarray
@@ -33,16 +33,12 @@ class Cells:
         """The cells of all pieces, between consecutive nodes."""
         cuts = []
         for piece in pieces:
-            inside = nodes[
-                np.searchsorted(nodes, piece.low, "right") : np.searchsorted(nodes, piece.high, "left")
-            ]
+            inside = nodes[np.searchsorted(nodes, piece.low, "right") : np.searchsorted(nodes, piece.high, "left")]
             low, high = ([end] if np.isfinite(end) else [] for end in (piece.low, piece.high))
             cuts.append(np.concatenate([low, inside, high]))
         counts = [max(len(cut) - 1, 0) for cut in cuts]
         ends = (np.concatenate([cut[part] for cut in cuts]) for part in (slice(None, -1), slice(1, None)))
-        targets = (
-            np.repeat([getattr(piece, n) for piece in pieces], counts) for n in ("level", "slope", "group")
-        )
+        targets = (np.repeat([getattr(piece, n) for piece in pieces], counts) for n in ("level", "slope", "group"))
         return cls(*ends, *targets)
 
     def halved(self, which: Bool[np.ndarray, " cells"]) -> Cells:
@@ -71,12 +67,7 @@ class Cells:
     def exact(self, readout: Readout) -> Float[np.ndarray, " cells"]:
         """A bound on |sum of heads - target| on each cell, in any output feature."""
         tilt = np.abs(self.derivative - self.slope)
-        own = (
-            np.abs(self._difference(readout))
-            + tilt * self.half
-            + self.curvature * self.half**2 / 2
-            + self.slack
-        )
+        own = np.abs(self._difference(readout)) + tilt * self.half + self.curvature * self.half**2 / 2 + self.slack
         own += 16 * FLOAT64.unit * (np.abs(self.value) + abs(readout.bias) + np.abs(self.level))
         return np.maximum(own, self.foreign)
 
@@ -92,9 +83,7 @@ class Cells:
     def _difference(self, readout: Readout) -> Float[np.ndarray, " cells"]:
         return self.value + readout.bias - self.level - self.slope * self.centre
 
-    def _add_settled(
-        self, head: ScalarHead, cells: Int[np.ndarray, " some"], end: int, arithmetic: Arithmetic
-    ) -> None:
+    def _add_settled(self, head: ScalarHead, cells: Int[np.ndarray, " some"], end: int, arithmetic: Arithmetic) -> None:
         """A head whose weight is on one end anchor, up to exp(-60) each; the dtype's logits may bring that closer."""
         if not len(cells):
             return
@@ -152,9 +141,7 @@ class Cells:
         total = _sum(weight)
         weight /= total
         # how far the weights computed here, in float64, may be off
-        noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slope * centre) + np.abs(offset)).max(
-            axis=1, keepdims=True
-        )
+        noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slope * centre) + np.abs(offset)).max(axis=1, keepdims=True)
 
         mean = value[:, middle] + _sum(weight * (value - value[:, middle]))
         tilt = slope - slope[:, middle] - _sum(weight * (slope - slope[:, middle]))
@@ -178,8 +165,7 @@ class Cells:
         self.foreign[cells] += foreign_read[:, 0]
 
         logit_error = (
-            (head.query_roundings * arithmetic.unit * np.abs(slope) + head.slope_error[index])
-            * (np.abs(centre) + half)
+            (head.query_roundings * arithmetic.unit * np.abs(slope) + head.slope_error[index]) * (np.abs(centre) + half)
             + head.offset_error[index]
             + arithmetic.unit * (np.abs(logit) + np.abs(slope) * half)
         ) * (1 + 1e-6)

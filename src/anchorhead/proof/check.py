@@ -34,9 +34,7 @@ def check(thing: Network | HasNetwork | str | Path) -> Certificate:
         missing = "certificate" if certificate is None else "target"
         raise CertificateError(f"the network has no {missing}: there is nothing to check")
     if certificate.kind != "proven":
-        raise CertificateError(
-            f"the certificate says {certificate.kind!r}: only proven bounds can be checked"
-        )
+        raise CertificateError(f"the certificate says {certificate.kind!r}: only proven bounds can be checked")
     if target.kind not in CHECKERS:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
     CHECKERS[target.kind](network, target, certificate)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from anchorhead.errors import CertificateError
 from anchorhead.network import Attention, Network
+from anchorhead.proof.layers import only_attention
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,7 @@ class ExactHead:
     @cached_property
     def crossings(self) -> list[Fraction]:
         """The queries at which neighbouring anchors weigh the same."""
-        pairs = zip(self.anchors, self.anchors[1:], strict=False)
-        return [self.origin - (b.offset - a.offset) / (b.slope - a.slope) for a, b in pairs]
+        return [self.origin - (b.offset - a.offset) / (b.slope - a.slope) for a, b in pairwise(self.anchors)]
 
     def largest(self, name: str) -> Fraction:
         """The largest |slope|, |offset|, |value| or error of any anchor."""
@@ -67,12 +68,10 @@ class ExactForm:
 
 def exact_form(network: Network, unit: Fraction) -> ExactForm:
     """Raises CertificateError where the weights are not those of heads on one scalar."""
-    attention = network.layers[1] if len(network.layers) == 2 else None
-    embed = network.embed
-    plain = isinstance(attention, Attention) and not (attention.mask or attention.skip or attention.grid)
-    if not plain or embed.states is not None or embed.source is not None or embed.tokens is None:
+    embed, attention = network.embed, only_attention(network)
+    if attention is None:
         raise CertificateError("the layers are not those of a network of heads on one scalar")
-    tokens = embed.tokens
+    tokens = embed.tokens or 0
     weight = np.broadcast_to(embed.weight, (tokens, *embed.weight.shape[-2:]))
     bias = np.broadcast_to(embed.bias, (tokens, weight.shape[1]))
     moving = (weight != 0).any(axis=(0, 2)) | (np.ptp(bias, axis=0) != 0)
@@ -86,9 +85,7 @@ def exact_form(network: Network, unit: Fraction) -> ExactForm:
         raise CertificateError("keys or values depend on the input")
     places = bias if embed.registers is None else np.concatenate([bias, embed.registers])
     constants = np.where(asked & ~moving, bias[0], 0)
-    heads = tuple(
-        _head(attention, h, f, constants, places, unit, network.dtype) for h in range(attention.heads)
-    )
+    heads = tuple(_head(attention, h, f, constants, places, unit, network.dtype) for h in range(attention.heads))
     out_bias = np.zeros(attention.outputs) if attention.bias is None else attention.bias
     if attention.outputs > 1 and (out_bias != 0).any():
         raise CertificateError("a network with several outputs and a bias is not covered")
@@ -114,9 +111,7 @@ def _head(
     if len(query) != 2 or len(turns) != 1:
         raise CertificateError("a head's query is not (scalar, constant)")
     turn, still = turns[0], 1 - turns[0]
-    if any(error for _, error in fixed) or not all(
-        _power_of_two(float(x)) for x in (scales[turn], fixed[still][0])
-    ):
+    if any(error for _, error in fixed) or not all(_power_of_two(float(x)) for x in (scales[turn], fixed[still][0])):
         raise CertificateError("a head's query is scaled by something other than a power of two")
     key, value = (
         attention.key[min(h, len(attention.key) - 1)],
@@ -129,9 +124,7 @@ def _head(
         counts[name] = counts.get(name, 0) + 1
         if name not in cache:
             keys = [_dot(row, place, unit, dtype) for row in key]
-            written, output, error = _value(
-                attention.output[h], [_dot(row, place, unit, dtype) for row in value]
-            )
+            written, output, error = _value(attention.output[h], [_dot(row, place, unit, dtype) for row in value])
             cache[name] = ExactAnchor(
                 scales[turn] * keys[turn][0],
                 fixed[still][0] * keys[still][0],
@@ -144,7 +137,7 @@ def _head(
     if len(set(counts.values())) != 1:
         raise CertificateError("some anchors stand on more tokens than others")
     anchors = sorted(cache.values(), key=lambda anchor: anchor.slope)
-    if len(anchors) < 2 or any(a.slope == b.slope for a, b in zip(anchors, anchors[1:], strict=False)):
+    if len(anchors) < 2 or any(a.slope == b.slope for a, b in pairwise(anchors)):
         raise CertificateError("a head has fewer than two anchors, or two with the same slope")
     origin = -fixed[turn][0] / scales[turn]
     return ExactHead(tuple(anchors), origin, 1 + int(origin != 0), next(iter(counts.values())))

@@ -79,10 +79,7 @@ def prove_exact(
 def _pieces(target: ScalarTarget) -> list[list[Piece]]:
     """The pieces of each function, as enclosures."""
     return [
-        [
-            (piece.left, piece.right, _enclosure(piece.expressions[k], target.variable))
-            for piece in target.pieces.pieces
-        ]
+        [(piece.left, piece.right, _enclosure(piece.expressions[k], target.variable)) for piece in target.pieces.pieces]
         for k in range(target.outputs)
     ]
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.network import Attention, Network
+from anchorhead.proof.layers import only_attention
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +32,8 @@ class HeadForm:
 
 def head_form(network: Network) -> HeadForm:
     """Raises CertificateError where the weights are not those of a head, copied entry by entry."""
-    attention = network.layers[1] if len(network.layers) == 2 else None
-    embed = network.embed
-    plain = isinstance(attention, Attention) and not (attention.mask or attention.skip or attention.grid)
-    if not plain or (embed.tokens, embed.inputs) != (1, 1) or embed.states is not None or embed.source is not None:
+    embed, attention = network.embed, only_attention(network)
+    if attention is None or (embed.tokens, embed.inputs) != (1, 1):
         raise CertificateError("the layers are not those of a head on a scalar")
     weight = np.broadcast_to(embed.weight, (1, *embed.weight.shape[-2:]))[0, :, 0]
     row = np.broadcast_to(embed.bias, (1, len(weight)))
@@ -49,9 +48,11 @@ def head_form(network: Network) -> HeadForm:
 
 
 def _part(attention: Attention, h: int, query: int, tokens: np.ndarray) -> ReadPart:
-    asks, key, value = attention.query[h], attention.key[min(h, len(attention.key) - 1)], attention.value[
-        min(h, len(attention.value) - 1)
-    ]
+    asks, key, value = (
+        attention.query[h],
+        attention.key[min(h, len(attention.key) - 1)],
+        attention.value[min(h, len(attention.value) - 1)],
+    )
     one = int(np.flatnonzero(asks[1])[0]) if len(asks) == 2 and (asks[1] != 0).sum() == 1 else -1
     asked = one >= 0 and np.array_equal(np.flatnonzero(asks[0]), [query]) and asks[0, query] == asks[1, one] == 1
     if not asked or tokens[0, one] != 1 or one == query:

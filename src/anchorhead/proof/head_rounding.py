@@ -46,9 +46,7 @@ def head_rounding(
     arithmetic: Arithmetic,
 ) -> float:
     """A bound on |computed r(s) - r(s)| for every s of the dtype in [low, high], in every output."""
-    left, right = _first_cells(
-        parts, np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf)
-    )
+    left, right = _first_cells(parts, np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf))
     speeds = [lipschitz_bound([part], low, high, origin) for part in parts]
     sup = floor = 0.0
     shifted = origin != 0
@@ -60,9 +58,7 @@ def head_rounding(
         sup = max(sup, float(bound[~loose].max(initial=0.0)))
         if not loose.any() or loose.sum() > MOST_CELLS:
             return max(sup, float(bound.max()))
-        left, right = (
-            np.concatenate(ends) for ends in ((left[loose], centre[loose]), (centre[loose], right[loose]))
-        )
+        left, right = (np.concatenate(ends) for ends in ((left[loose], centre[loose]), (centre[loose], right[loose])))
     return max(sup, float(_cell_bound(parts, speeds, shifted, bias, left, right, arithmetic).max()))
 
 
@@ -112,9 +108,7 @@ def _part_bound(
     arithmetic: Arithmetic,
 ) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
     """The rounding of one softmax on each cell, and a bound on |its output|."""
-    slopes, offsets, values = (
-        np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output])
-    )
+    slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output]))
     centre, half = ((left + right) / 2)[:, None], ((right - left) / 2)[:, None] * (1 + 1e-9)
     gap, logits = _gaps(slopes, offsets, centre)
     log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
@@ -150,8 +144,8 @@ def _gaps(
 ) -> tuple[Float[np.ndarray, "cells p"], Float[np.ndarray, "cells p"]]:
     """max z - z_k for the logits z = slopes t + offsets, right to a few units of the result, and the logits.
 
-    A slope of 1e11 against an offset of -1e11 leaves nothing of float64, so products and sums carry their rounding error
-    along (Dekker's product, Knuth's sum).
+    A slope of 1e11 against an offset of -1e11 leaves nothing of float64, so products and sums carry their rounding
+    error along (Dekker's product, Knuth's sum).
     """
     product, product_error = _two_product(slopes + 0 * t, t + 0 * slopes)
     z, sum_error = _two_sum(product, offsets + 0 * t)

@@ -5,10 +5,10 @@ from the worst ones over the floats, at all scales at once. What is exact and wh
 
   - Whatever is *reported* is exact. An error is |computed - target| with the target enclosed by Arb at that very
     float, with 200 bits; a violation is an enclosure that lies above the bound as a whole.
-  - What is *looked at closely* is chosen in floating point, by |computed - target.values|. The noise of target.values is
-    measured against Arb at a sample of points, and taken four times as large; everything within the noise of the bound
-    is judged by Arb, and so are the 1000 worst of all inputs. A violation could be missed only where target.values
-    errs by more than that; none can be invented. (A noise above a quarter of the bound counts as a quarter.)
+  - What is *looked at closely* is chosen in floating point, by |computed - target.values|. The noise of target.values
+    is measured against Arb at a sample of points, and taken four times as large; whatever comes within the noise of
+    the bound is judged by Arb, and so are the 1000 worst of all inputs. A violation could be missed only where
+    target.values errs by more than that; none can be invented. (A noise above a quarter of the bound counts as one.)
   - Where the noise is above 1% of the bound, as for float64 heads that are exact but for rounding, the distance of the
     computed value from the head in long double, which is their rounding, is a second way into the closer look.
 """
@@ -32,7 +32,7 @@ from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
 
 Progress = Callable[[int, int], None]
 KEPT, SHOWN = 1000, 100
-"""The worst inputs that Arb judges in any case, and the most violations that are listed."""
+"""The worst inputs that Arb judges in any case; those of them that are computed alone, and the most violations listed."""
 SAMPLE, MARGIN = 2048, 4
 CLIMBERS, STEPS = 64, 24
 FORMAT = 1
@@ -40,7 +40,8 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Hunted:
-    """inputs: how many were tried. violations: inputs with a proven error above the bound, the worst first, at most 100."""
+    """The largest error found and its input, how many inputs were tried, and the inputs with a proven error above the
+    bound: the worst first, at most 100."""
 
     worst_error: float
     at: float
@@ -104,13 +105,10 @@ class _Search:
         self.tried += count
 
     def finish(self) -> Hunted:
-        """Judges the worst inputs, as computed among others and, because other kernels may be at work then, alone."""
-        worst = Found(self.ground.low, (), -1.0, above=False)
-        for x, among in zip(self.x, self.computed, strict=True):
-            for computed in (among, self.claim.computed(np.array([x]))[0]):
-                found = self._judge(x, computed)
-                worst = found if found.error > worst.error else worst
-        worst = max([worst, *self.violations.values()], key=lambda found: found.error)
+        """Judges the worst inputs; the first of them also as computed alone, when other kernels may be at work."""
+        alone = [(x, self.claim.computed(np.array([x]))[0]) for x in self.x[:SHOWN]]
+        judged = [self._judge(x, computed) for x, computed in (*zip(self.x, self.computed, strict=True), *alone)]
+        worst = max([*judged, *self.violations.values()], key=lambda found: found.error)
         return Hunted(worst.error, worst.at, self.tried, self.claim.bound, tuple(self._worst_violations()))
 
     def _starts(
@@ -168,8 +166,9 @@ class _Search:
         x, computed, score = (
             np.concatenate(both) for both in ((self.x, x), (self.computed, computed), (self.score, score))
         )
-        _, once = np.unique(to_ordinals(x), return_index=True)
-        top = once[np.argsort(-score[once], kind="stable")][:KEPT]
+        order = np.argsort(-score, kind="stable")
+        _, once = np.unique(to_ordinals(x[order]), return_index=True)
+        top = order[np.sort(once)][:KEPT]
         self.x, self.computed, self.score = x[top], computed[top], score[top]
 
     def _judge(self, x: Any, computed: Float[np.ndarray, "2 m"]) -> Found:
@@ -212,8 +211,9 @@ class _Search:
             data = json.loads(path.read_bytes())
             saved = {key: data[key] for key in self._identity()}
             worst, violations = ([Found.from_json(one) for one in data[key]] for key in ("worst", "violations"))
-            tried = int(data["tried"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            computed = np.array([found.computed for found in worst]).reshape(len(worst), *self.computed.shape[1:])
+            tried = range(self.inputs + 1)[data["tried"]]
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise AnchorheadError(f"{path} is not the state of a hunt, or is damaged: give another file") from error
         different = [key for key, value in self._identity().items() if saved[key] != value]
         if different:
@@ -221,10 +221,10 @@ class _Search:
                 f"{path} is the state of another hunt: another {' and another '.join(different)}. "
                 "Give another file, or delete it to begin anew"
             )
-        self.tried, self.violations = tried, {found.at: found for found in violations}
+        self.tried, self.computed = tried, computed
+        self.violations = {found.at: found for found in violations}
         self.x = np.array([found.at for found in worst], self.ground.dtype)
         self.score = np.array([found.error for found in worst])
-        self.computed = np.array([found.computed for found in worst])
 
     def _identity(self) -> dict[str, Any]:
         return {"format": FORMAT, "head, target or bound": self.claim.digest, "inputs": self.inputs, "seed": self.seed}

@@ -95,3 +95,6 @@ class Claim:
             errors = [(arb(y) - f).abs_lower() for y, f in pairs]
             above = any(error > arb(self.bound) for error in errors)
             return Found(x, outputs, max(map(float, errors), default=0.0), above)
+
+    def __str__(self) -> str:
+        return f"{self.target.name} on [{self.target.low:g}, {self.target.high:g}] within {self.bound:.3g}"

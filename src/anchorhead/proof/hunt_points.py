@@ -53,8 +53,8 @@ class Ground:
         """Places: kinks, crossings of anchors that are at most two apart, the origin, 0, and both ends."""
         low, high = target.low, target.high
         first, last = (int(to_ordinals(np.array([end], dtype))[0]) for end in (low, high))
-        first += int(from_ordinals(np.array([first]), dtype)[0] < low)
-        last -= int(from_ordinals(np.array([last]), dtype)[0] > high)
+        lowest, highest = (float(from_ordinals(np.array([end]), dtype)[0]) for end in (first, last))
+        first, last = first + int(lowest < low), last - int(highest > high)
         if first > last:
             raise AnchorheadError(f"there is no {dtype} in [{low!r}, {high!r}]: nothing to hunt")
         kinks = [float(kink.at.mid()) for kink in target.pieces.kinks]

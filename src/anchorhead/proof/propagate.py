@@ -38,6 +38,15 @@ class Range:
         """A bound on |exact|."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
+    def turned(self) -> Range:
+        """Features as tokens, and tokens as features."""
+        return Range(self.low.T, self.high.T, self.error.T)
+
+    @classmethod
+    def constant(cls, value: np.ndarray) -> Range:
+        """A value that is stored, and so exact."""
+        return cls(value.astype(np.float64), value.astype(np.float64), np.zeros(value.shape))
+
     @classmethod
     def joined(cls, parts: list[Range]) -> Range:
         return cls(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("low", "high", "error")))
@@ -71,10 +80,10 @@ def _embedded(embed: Embed, box: Box, arithmetic: Arithmetic) -> Ranges:
         inputs = Range(*(a[embed.source] for a in (inputs.low, inputs.high, inputs.error)))
     weight = np.broadcast_to(embed.weight, (len(inputs.low), *embed.weight.shape[-2:])).astype(np.float64)
     result: Ranges = {"input": _affine(weight, embed.bias.astype(np.float64), inputs, arithmetic)}
-    for kind, appended in (("register", embed.registers), ("state", embed.states)):
-        if appended is not None:
-            constant = appended.astype(np.float64)
-            result[kind] = Range(constant, constant, np.zeros_like(constant))
+    if embed.registers is not None:
+        result["register"] = Range.constant(embed.registers)
+    if embed.states is not None:
+        result["state"] = Range.constant(embed.states)
     return result
 
 
@@ -91,9 +100,7 @@ def _after(layer: Any, now: Ranges, arithmetic: Arithmetic, many: bool) -> Range
                 for step in layer.layers:
                     now = _after(step, now, arithmetic, many)
             return now
-    raise AnchorheadError(
-        f"rounding is followed through at most {MOST_STEPS:,} repeated steps, not {layer.times:,}"
-    )
+    raise AnchorheadError(f"rounding is followed through at most {MOST_STEPS:,} repeated steps, not {layer.times:,}")
 
 
 def _affine(weight: np.ndarray, bias: np.ndarray | None, x: Range, arithmetic: Arithmetic) -> Range:
@@ -120,25 +127,13 @@ def _after_linear(layer: Linear, now: Ranges, arithmetic: Arithmetic) -> Ranges:
         flat = Range(*(a.reshape(1, -1) for a in (everyone.low, everyone.high, everyone.error)))
         offset = None if bias is None else np.broadcast_to(bias, layer.weight.shape[:2]).reshape(-1)
         mapped = _affine(layer.dense().astype(np.float64), offset, flat, arithmetic)
-        return {
-            "input": Range(
-                *(a.reshape(layer.weight.shape[:2]) for a in (mapped.low, mapped.high, mapped.error))
-            )
-        }
+        return {"input": Range(*(a.reshape(layer.weight.shape[:2]) for a in (mapped.low, mapped.high, mapped.error)))}
     mapped = _affine(layer.on_features().astype(np.float64), None, everyone, arithmetic)
-    turned = Range(*(a.T for a in (mapped.low, mapped.high, mapped.error)))
-    mixed = _affine(
-        (layer.mix if layer.mix is not None else np.zeros((0, 0))).astype(np.float64),
-        None,
-        turned,
-        arithmetic,
-    )
-    back = Range(*(a.T for a in (mixed.low, mixed.high, mixed.error)))
-    return {
-        "input": back
-        if bias is None
-        else _added(back, Range(bias + 0 * back.low, bias + 0 * back.low, 0 * back.low), arithmetic)
-    }
+    mix = np.zeros((0, 0)) if layer.mix is None else layer.mix.astype(np.float64)
+    mixed = _affine(mix, None, mapped.turned(), arithmetic).turned()
+    if bias is None:
+        return {"input": mixed}
+    return {"input": _added(mixed, Range.constant(np.broadcast_to(bias, mixed.low.shape)), arithmetic)}
 
 
 def _added(a: Range, b: Range, arithmetic: Arithmetic) -> Range:
@@ -150,9 +145,7 @@ def _added(a: Range, b: Range, arithmetic: Arithmetic) -> Range:
 def _softmax(layer: Softmax, x: Range, arithmetic: Arithmetic) -> Range:
     parts = np.split(np.arange(sum(layer.groups)), np.cumsum(layer.groups)[:-1])
     results = [_softmax_group(Range(x.low[:, g], x.high[:, g], x.error[:, g]), arithmetic) for g in parts]
-    return Range(
-        *(np.concatenate([getattr(r, n) for r in results], axis=1) for n in ("low", "high", "error"))
-    )
+    return Range(*(np.concatenate([getattr(r, n) for r in results], axis=1) for n in ("low", "high", "error")))
 
 
 def _softmax_group(z: Range, arithmetic: Arithmetic) -> Range:
@@ -187,9 +180,7 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
     """Every token may see every other: masks only take keys away, which moves no average out of the range of values."""
     everyone = Range.joined([now[kind] for kind in ("input", "register", "state") if kind in now])
     if many:
-        raise AnchorheadError(
-            "rounding in an attention layer depends on the number of tokens: give Embed tokens="
-        )
+        raise AnchorheadError("rounding in an attention layer depends on the number of tokens: give Embed tokens=")
     seen = everyone if layer.grid is None else now["register"]
     terms = len(seen.low)
     total = Range(*(np.zeros((1, layer.outputs)) for _ in range(3)))
@@ -206,25 +197,15 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
         moved = np.tanh(_log_error(np.array(logit_error), np.array(2 * product), arithmetic) / 2)
         low, high = value.low.min(axis=0), value.high.max(axis=0)
         size, wrong = value.size.max(axis=0), value.error.max(axis=0)
-        sums = float(arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) / (
-            1 - float(arithmetic.gamma(terms))
-        )
-        error = (
-            (high - low) * moved
-            + wrong
-            + sums * (size + wrong)
-            + 4 * terms * arithmetic.tiny * (size + wrong + 1)
-        )
+        sums = float(arithmetic.gamma(terms + 1) + arithmetic.gamma(terms)) / (1 - float(arithmetic.gamma(terms)))
+        error = (high - low) * moved + wrong + sums * (size + wrong) + 4 * terms * arithmetic.tiny * (size + wrong + 1)
         read = Range(low[None], high[None], error[None])
         total = _added(total, _affine(layer.output[h].astype(np.float64), None, read, arithmetic), arithmetic)
     if layer.bias is not None:
-        bias = layer.bias.astype(np.float64)[None]
-        total = _added(total, Range(bias, bias, np.zeros_like(bias)), arithmetic)
+        total = _added(total, Range.constant(layer.bias[None]), arithmetic)
     result: Ranges = {}
     for kind, x in now.items():
-        spread = Range(
-            *(np.broadcast_to(a, (len(x.low), layer.outputs)) for a in (total.low, total.high, total.error))
-        )
+        spread = Range(*(np.broadcast_to(a, (len(x.low), layer.outputs)) for a in (total.low, total.high, total.error)))
         result[kind] = (
             spread
             if layer.skip is None

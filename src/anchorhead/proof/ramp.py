@@ -1,7 +1,7 @@
 """The error of a network that computes truncated linear functions with heads on one scalar.
 
-With s = w . x + t and q the query that the dtype computes, Range(s) = T((s - middle) / spacing) for the piecewise linear
-T(q) = Range(middle + spacing q), which moves by at most spacing |dq|. So
+With s = w . x + t and q the query that the dtype computes, Range(s) = T((s - middle) / spacing) for the piecewise
+linear T(q) = Range(middle + spacing q), which moves by at most spacing |dq|. So
 
     |output - Range(s)| <= |dtype - heads|(q) + |heads - T|(q) + spacing |q - (s - middle) / spacing|:
 
@@ -11,6 +11,7 @@ rounding of the head, approximation, and rounding of the query, each bounded on 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from anchorhead.targets.ramp import TruncatedLinear
 
 @dataclass(frozen=True)
 class Lattice:
-    """The scale of the query: s = middle + spacing q. `margin`: how near to a switch nothing is claimed, in spacings."""
+    """The scale of the query: s = middle + spacing q. Nearer to a switch than `margin` spacings nothing is claimed."""
 
     middle: float
     spacing: float
@@ -55,9 +56,7 @@ class RampBound:
         }
 
 
-def prove_ramp(
-    network: Network, target: TruncatedLinear, on: Box, lattice: Lattice, sample: bool = False
-) -> RampBound:
+def prove_ramp(network: Network, target: TruncatedLinear, on: Box, lattice: Lattice, sample: bool = False) -> RampBound:
     """A bound that holds for every input in the box; with `sample`, an estimate from the places where it is decided."""
     arithmetic = arithmetic_of(network.dtype)
     form = scalar_form(network)
@@ -78,9 +77,7 @@ def _query_rounding(
     weight, bias = form.weight * lattice.spacing, form.bias * lattice.spacing
     stored = (np.abs(weight - target.w) * size).sum(axis=1) + np.abs(bias + lattice.middle - target.t)
     reach = (np.abs(weight) * size).sum(axis=1)
-    computed = (
-        lattice.spacing * affine_error(form.weight[:, None], form.bias[:, None], size, arithmetic)[:, 0]
-    )
+    computed = lattice.spacing * affine_error(form.weight[:, None], form.bias[:, None], size, arithmetic)[:, 0]
     cast = arithmetic.unit * reach + arithmetic.tiny * np.abs(weight).sum(axis=1)
     ends = abs(target.low) + abs(target.high)
     own_noise = 8 * FLOAT64.unit * (reach + np.abs(bias) + ends + np.abs(target.t))
@@ -94,15 +91,15 @@ def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> li
     gap = lattice.margin - query_error
     if len(switches) and gap <= 0:
         raise AnchorheadError(
-            f"the query of {lattice.spacing:.3g} a spacing rounds by {query_error:.3g} spacings, no less than the margin "
-            f"of {lattice.margin:.3g} around the switches: use fewer anchors, a smaller box or float64"
+            f"w·x + t rounds by {query_error:.3g} spacings of {lattice.spacing:.3g}, no less than the margin of "
+            f"{lattice.margin:.3g} around the switches: use fewer anchors, a smaller box or float64"
         )
     pieces = []
     edges = np.concatenate([[-np.inf], switches, [np.inf]])
     for start, end, feature in zip(edges[:-1], edges[1:], target.features, strict=True):
         start, end = (start + gap if np.isfinite(start) else start), (end - gap if np.isfinite(end) else end)
         cuts = [start, *(corner for corner in corners if start < corner < end), end]
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        for low, high in pairwise(cuts):
             if low < high:
                 pieces.append(_piece(low, high, corners, target, lattice, int(feature)))
     return pieces
@@ -121,9 +118,7 @@ def _piece(
 def _deciding(pieces: list[Piece], hand_overs: list[float]) -> list[Piece]:
     """The parts of the pieces around their ends, the middle, and the places where one head takes over from another."""
     finite = [end for piece in pieces for end in (piece.low, piece.high) if np.isfinite(end)]
-    places = np.unique(
-        [0.0, min(finite), max(finite), *finite[:4], *finite[-4:], *hand_overs[:4], *hand_overs[-4:]]
-    )
+    places = np.unique([0.0, min(finite), max(finite), *finite[:4], *finite[-4:], *hand_overs[:4], *hand_overs[-4:]])
     parts = []
     for place in places:
         for piece in pieces:

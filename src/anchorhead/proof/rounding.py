@@ -73,11 +73,11 @@ def softmax_read_error(
     |lambda_k| <= Lambda_k and one C for all k. Exact division of these e_k by their sum would give r~ with
     r~ - r = sum w_k (exp lambda_k - 1)(v_k - r) / sum w_k exp lambda_k, because sum w_k (v_k - r) = 0; by Jensen the
     denominator is at least exp(-sum w_k Lambda_k). The sum of the e_k is common to all weights and errs relatively by
-    gamma_(p-1), which moves r~ by gamma_(p-1) |r~|; each weight adds a division and its place in a dot product of p terms,
-    gamma_(p+1) in all. Exponentials below the smallest normal number are off by less than it.
+    gamma_(p-1), which moves r~ by gamma_(p-1) |r~|; each weight adds a division and its place in a dot product of p
+    terms, gamma_(p+1) in all. Exponentials below the smallest normal number are off by less than it.
 
-    A factor that all exponentials share changes nothing, so the argument holds as well with lambda_k - lambda_j, where j
-    is the heaviest anchor: its error is then 0 and the others' Lambda_k + Lambda_j. The smaller of the two is taken.
+    A factor that all exponentials share changes nothing, so the argument holds as well with lambda_k - lambda_j, where
+    j is the heaviest anchor: its error is then 0 and the others' Lambda_k + Lambda_j. The smaller of the two is taken.
 
     Anchors that are left out, because their weights add up to at most eps, cost no more than 3 eps max |v|: adding x to
     a sum rounds by at most |x|, so a term that is small moves no other term by more than itself.
@@ -89,10 +89,7 @@ def softmax_read_error(
     relative = np.where(heaviest, 0.0, log_error + (log_error * heaviest).max(axis=-1, keepdims=True))
     # two anchors of the same weight: only one of them can be the reference
     relative = np.where(heaviest.sum(axis=-1, keepdims=True) > 1, log_error, relative)
-    bounds = [
-        _moved(weights, error, deviation, values + value_error, value_error)
-        for error in (log_error, relative)
-    ]
+    bounds = [_moved(weights, error, deviation, values + value_error, value_error) for error in (log_error, relative)]
     moved, size, wrong_values = (np.minimum(one, two) for one, two in zip(*bounds, strict=True))
     summed = arithmetic.gamma(p + 1) * size + arithmetic.gamma(p - 1) * (result + moved + wrong_values)
     summed = summed / (1 - arithmetic.gamma(p))
@@ -105,12 +102,11 @@ def _moved(
     log_error: Float[np.ndarray, "... p"],
     *terms: Float[np.ndarray, "... p"],
 ) -> tuple[Float[np.ndarray, "..."], ...]:
-    """sum w (exp Lambda - 1) a for the first of the terms, sum w exp(Lambda) a for the others, over exp(-sum w Lambda)."""
+    """sum w (exp Lambda - 1) a for the first of the terms, sum w exp(Lambda) a for others, over exp(-sum w Lambda)."""
     weights = np.maximum(weights, 1e-300)  # what underflows here may not do so once multiplied
     grown = np.exp(np.minimum(np.log(weights) + log_error, 700.0))
     change = np.where(log_error < 1, weights * np.expm1(np.minimum(log_error, 1.0)), grown)
     denominator = np.exp(-np.minimum((weights * log_error).sum(axis=-1), 700.0))
     return tuple(
-        (factor * term).sum(axis=-1) / denominator
-        for factor, term in zip((change, grown, grown), terms, strict=True)
+        (factor * term).sum(axis=-1) / denominator for factor, term in zip((change, grown, grown), terms, strict=True)
     )

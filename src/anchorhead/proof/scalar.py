@@ -8,8 +8,8 @@ Its derivatives are moments under w: with A = sum w a,
 
     r' = sum w (v - r)(a - A),     r'' = sum w (v - r)(a - A)^2,     A' = sum w (a - A)^2.
 
-log w_k is concave in q, so w_k(q) <= w_k(c) exp((a_k - A(c)) (q - c)): the weights on a cell are bounded by those at its
-centre c. On a cell of width h whose target is linear, with g = sum of heads - target,
+log w_k is concave in q, so w_k(q) <= w_k(c) exp((a_k - A(c)) (q - c)): the weights on a cell are bounded by those at
+its centre c. On a cell of width h whose target is linear, with g = sum of heads - target,
 
     |g| <= max |g(c) ± g'(c) h/2| + sup |r''| h^2 / 8.
 

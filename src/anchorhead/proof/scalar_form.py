@@ -15,6 +15,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.layers import only_attention
 from anchorhead.proof.rounding import dot_error, exact_factor
 from anchorhead.proof.scalar_head import Readout, ScalarHead
 
@@ -43,23 +44,14 @@ class ScalarForm:
 
 def scalar_form(network: Network) -> ScalarForm:
     """The scalar form of a network, refused with a reason where it has none."""
-    if len(network.layers) != 2 or not isinstance(network.layers[1], Attention):
-        raise _unreadable("it is not an Embed followed by an Attention")
-    embed, attention = network.embed, network.layers[1]
-    if (
-        attention.mask
-        or attention.skip
-        or attention.grid
-        or embed.states is not None
-        or embed.source is not None
-    ):
-        raise _unreadable("it has a mask, a skip, a grid, states or a source")
-    if embed.features is None or embed.features.count(QUERY) != 1 or embed.tokens is None:
-        raise _unreadable(f"it has no feature called {QUERY!r}, or takes any number of tokens")
+    embed, attention = network.embed, only_attention(network)
+    if attention is None:
+        raise _unreadable("it is not an Embed of so many tokens and one plain Attention")
+    if embed.features is None or embed.features.count(QUERY) != 1:
+        raise _unreadable(f"it has no feature called {QUERY!r}")
     reader = _Reader(embed, attention, embed.features.index(QUERY), arithmetic_of(network.dtype))
-    weight = np.broadcast_to(embed.weight, (embed.tokens, *embed.weight.shape[-2:]))[:, reader.query].astype(
-        np.float64
-    )
+    weight = np.broadcast_to(embed.weight, (len(reader.inputs), *embed.weight.shape[-2:]))
+    weight = weight[:, reader.query].astype(np.float64)
     bias = reader.inputs[:, reader.query]
     return ScalarForm(weight, bias, tuple(reader.head(h) for h in range(attention.heads)), reader.readout())
 
@@ -78,9 +70,7 @@ class _Reader:
         self.inputs = np.broadcast_to(embed.bias, (embed.tokens or 0, width)).astype(np.float64)
         registers = np.zeros((0, width)) if embed.registers is None else embed.registers.astype(np.float64)
         self.tokens = np.concatenate([self.inputs, registers])
-        varying = (embed.weight != 0).any(
-            axis=tuple(a for a in range(embed.weight.ndim) if a != embed.weight.ndim - 2)
-        )
+        varying = (embed.weight != 0).any(axis=tuple(a for a in range(embed.weight.ndim) if a != embed.weight.ndim - 2))
         varying[query] = True
         if (self.k[..., varying] != 0).any() or (self.v[..., varying] != 0).any():
             raise _unreadable("its keys or values depend on the input")
@@ -121,11 +111,7 @@ class _Reader:
 
     def readout(self) -> Readout:
         bias = 0.0 if self.attention.bias is None else float(self.attention.bias[0])
-        if (
-            self.attention.bias is not None
-            and self.attention.outputs > 1
-            and (self.attention.bias != 0).any()
-        ):
+        if self.attention.bias is not None and self.attention.outputs > 1 and (self.attention.bias != 0).any():
             raise _unreadable("it has several outputs and a bias")
         return Readout(bias, int(not exact_factor(self.o).all()))
 

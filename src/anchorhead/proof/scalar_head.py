@@ -43,7 +43,7 @@ class ScalarHead:
         """How many anchors to each side of the heaviest matter, and a bound on the weight of all the others.
 
         Where anchor j is the heaviest, q lies between its crossings x_(j-1) and x_j, so that
-        z_j - z_(j+i) = sum_(m<i) step_(j+m) (x_(j+m) - q) >= sum_(m<i) step_(j+m) (x_(j+m) - x_j), likewise on the left.
+        z_j - z_(j+i) = sum_(m<i) step_(j+m) (x_(j+m) - q) >= sum_(m<i) step_(j+m) (x_(j+m) - x_j); likewise below.
         """
         x, step = self.crossings, np.diff(self.slopes)
         count = len(self.slopes)

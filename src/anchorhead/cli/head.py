@@ -1,0 +1,149 @@
+"""`anchorhead head`: the fewest anchors for a function, proven."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anchorhead.cli.head_report import print_frontier, print_head, print_named, write_frontier
+from anchorhead.cli.interval import Interval
+from anchorhead.cli.waiting import waiting
+
+
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+
+
+class Placement(StrEnum):
+    solved = "solved"
+    uniform = "uniform"
+
+
+Functions = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FUNCTION",
+        help="A name such as gelu, or an expression in x; several have the same keys and a vector of values.",
+    ),
+]
+On = Annotated[
+    Interval | None,
+    typer.Option("--on", parser=Interval.parse, metavar="LOW:HIGH", help="The domain: -10:10, 1e-3:1, -pi:pi."),
+]
+Within = Annotated[float | None, typer.Option(help="The error asked for: the smallest head proven within it.")]
+Anchors = Annotated[
+    int | None, typer.Option(help="Or: the best head with so many anchors; with --frontier, the most to try.")
+]
+Picture = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the head: a .safetensors file.")
+]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the frontier's table with all digits.")]
+
+
+def head(
+    functions: Functions = None,
+    on: On = None,
+    within: Within = None,
+    anchors: Anchors = None,
+    dtype: Annotated[Dtype, typer.Option(help="The type in which the head computes.")] = Dtype.float64,
+    placement: Annotated[
+        Placement, typer.Option(help="Anchors where they serve best, or the paper's even spacing.")
+    ] = Placement.solved,
+    max_value: Annotated[float | None, typer.Option(help="A cap on |value|.")] = None,
+    max_slope: Annotated[float | None, typer.Option(help="A cap on |slope|.")] = None,
+    plot: Picture = None,
+    output: Output = None,
+    frontier: Annotated[
+        bool, typer.Option("--frontier", help="Error against anchors: uniform, solved, a polynomial.")
+    ] = False,
+    csv: Csv = None,
+    named: Annotated[bool, typer.Option("--list", help="List the functions that have names.")] = False,
+) -> None:
+    """Approximate a function of one variable by one attention head with as few anchors as possible, proven.
+
+    Example: [bold]anchorhead head gelu --on -10:10 --within 1e-6 --plot gelu.png -o gelu.safetensors[/bold]
+
+    Example: [bold]anchorhead head "sin(5*x)*exp(-x**2)" --on -2:2 --anchors 12 --dtype float32[/bold]
+
+    Example: [bold]anchorhead head sin cos --on -pi:pi --within 1e-5[/bold]
+
+    Example: [bold]anchorhead head gelu --on -10:10 --frontier --plot frontier.png --csv frontier.csv[/bold]
+    """
+    if named:
+        print_named()
+        return
+    if not functions or on is None:
+        raise typer.BadParameter("give a FUNCTION and its domain, as in: gelu --on -10:10; --list lists names")
+    if frontier and (within is not None or output is not None or placement != Placement.solved):
+        raise typer.BadParameter("--frontier makes many heads: leave out --within, --output and --placement")
+    if not frontier and (csv is not None or (within is None) == (anchors is None)):
+        raise typer.BadParameter("give --within or --anchors, one of the two; --csv belongs to --frontier")
+    _check_files(plot, output, csv)
+    target = functions[0] if len(functions) == 1 else functions
+    options = {"dtype": dtype.value, "max_value": max_value, "max_slope": max_slope}
+    if frontier:
+        _frontier(target, (on.low, on.high), anchors, plot, csv, options)
+    else:
+        options |= {"within": within, "anchors": anchors, "placement": placement.value}
+        _head(target, (on.low, on.high), plot, output, options)
+
+
+def _head(
+    target: Any, on: tuple[float, float], plot: Path | None, output: Path | None, options: dict[str, Any]
+) -> None:
+    from anchorhead.constructions.head import head as make
+    from anchorhead.plotting import plot as draw
+
+    began = time.perf_counter()
+    with waiting("solving") as tell:
+        found = make(
+            target, on, progress=lambda anchors, error: tell(f"{anchors} anchors, error {error:.2g}"), **options
+        )
+    print_head(found, time.perf_counter() - began)
+    if plot is not None:
+        draw(found, plot)
+        typer.echo(f"Plot: {plot}")
+    if output is not None:
+        found.save(output)
+        typer.echo(f"Head: {output}")
+
+
+def _frontier(
+    target: Any,
+    on: tuple[float, float],
+    most: int | None,
+    plot: Path | None,
+    csv: Path | None,
+    options: dict[str, Any],
+) -> None:
+    from anchorhead.lab.frontier import MOST
+    from anchorhead.lab.frontier import frontier as sweep
+    from anchorhead.plotting import plot as draw
+
+    with waiting("solving") as tell:
+        found = sweep(target, on, most=MOST if most is None else most, progress=tell, **options)
+    print_frontier(found)
+    if plot is not None:
+        draw(found, plot)
+        typer.echo(f"Plot: {plot}")
+    if csv is not None:
+        write_frontier(found, csv)
+        typer.echo(f"Table: {csv}")
+
+
+def _check_files(plot: Path | None, *others: Path | None) -> None:
+    """Refuses what cannot be written before any work is done."""
+    from anchorhead.network.files import check_folder
+    from anchorhead.plotting import check_picture_path
+
+    if plot is not None:
+        check_picture_path(plot)
+    for path in others:
+        if path is not None:
+            check_folder(path)

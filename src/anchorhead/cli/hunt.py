@@ -1,0 +1,121 @@
+"""`anchorhead hunt`: tries to break a certificate."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anchorhead.cli.report import progress_bar
+
+if TYPE_CHECKING:
+    from anchorhead.network import Network
+    from anchorhead.proof.hunt import Hunted
+
+SUFFIX = ".safetensors"
+LISTED = 5
+INTERRUPTED = 130
+
+
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+
+
+def _ends(text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in text.split(":"))
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r}: give two numbers, as in -10:10") from error
+    return low, high
+
+
+def hunt(
+    function: Annotated[
+        str, typer.Argument(metavar="FUNCTION|FILE", help="A name, an expression in x, or a head that was saved.")
+    ],
+    on: Annotated[
+        tuple | None, typer.Option(parser=_ends, metavar="LOW:HIGH", help="The domain, as in -10:10.")
+    ] = None,
+    within: Annotated[float | None, typer.Option(help="The error that the head is built for.")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="The type it computes in.  [default: float64]")] = None,
+    inputs: Annotated[int, typer.Option(min=1, help="How many inputs to try.")] = 10_000_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the inputs.")] = 0,
+    state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the state here; go on from it if it exists.")
+    ] = None,
+) -> None:
+    """Search for inputs at which a head errs by more than its certificate allows; exit code 1 if there are any.
+
+    Inputs are crowded at kinks, crossings and ends, and an optimiser climbs from the worst. A violation is reported
+    only if ball arithmetic proves it. A hunt that was stopped goes on when the same command is given again.
+
+    Example: [bold]anchorhead hunt gelu --on -10:10 --within 2e-5 --dtype float32 --inputs 10000000[/bold]
+    """
+    from anchorhead.network.files import check_folder
+    from anchorhead.proof.hunt import Claim
+    from anchorhead.proof.hunt import hunt as search
+
+    if state is not None:
+        check_folder(state)
+    if function.endswith(SUFFIX):
+        if on is not None or within is not None or dtype is not None:
+            raise typer.BadParameter(
+                "a saved head has its own domain, error and dtype: leave out --on, --within, --dtype"
+            )
+        claim = Claim.of(_loaded(function))
+    else:
+        if on is None or within is None:
+            raise typer.BadParameter(
+                f"{function!r} needs --on LOW:HIGH and --within ERROR; a saved head, {SUFFIX}, does not"
+            )
+        claim = Claim.of(_solved(function, on, within, (dtype or Dtype.float64).value))
+    typer.echo(f"{claim}, in {claim.network.dtype}")
+    kept = state or Path(f"hunt-{claim.digest[:12]}.json")
+    try:
+        with progress_bar("inputs") as progress:
+            result = search(claim, inputs, seed, kept, progress)
+    except KeyboardInterrupt:
+        saved = (
+            f"The state is in {kept}: give the same command again to go on."
+            if kept.exists()
+            else "Nothing was done yet."
+        )
+        typer.secho(f"Stopped. {saved}", fg="yellow", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if state is None:
+        kept.unlink(missing_ok=True)
+    _print(result)
+    if result.violations:
+        raise typer.Exit(1)
+
+
+def _loaded(path: str) -> Network:
+    from anchorhead.network.files import load
+
+    return load(path)
+
+
+def _solved(function: str, on: tuple[float, float], within: float, dtype: str) -> Network:
+    from rich.console import Console
+
+    from anchorhead.constructions.head import head
+
+    with Console(stderr=True).status("Solving for the head …"):
+        return head(function, on, within, dtype=dtype).network
+
+
+def _print(result: Hunted) -> None:
+    typer.echo(
+        f"{result.inputs:,} inputs: worst error {result.worst_error:.6g} at x = {result.at!r}, "
+        f"bound {result.bound:.6g}, ratio {result.ratio:.4f}"
+    )
+    if not result.violations:
+        typer.secho("No violation.", fg="green")
+        return
+    typer.secho("The bound is violated, proven. The worst inputs:", fg="red")
+    for found in result.violations[:LISTED]:
+        torch, numpy = ((", ".join(map(repr, row))) for row in found.computed)
+        typer.echo(f"  x = {found.at!r}  error {found.error:.6g}  torch {torch}  numpy {numpy}")

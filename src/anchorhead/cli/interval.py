@@ -1,0 +1,32 @@
+"""A domain as a user writes it: -10:10, 1e-3:1e3 or -pi:pi."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import typer
+
+from anchorhead.errors import AnchorheadError
+
+ALLOWED = "two ends such as -10:10, 1e-3:1e3 or -pi:2*pi"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The two ends; that the lower one comes first is for the library to check."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def parse(cls, text: str) -> Interval:
+        """Each end is a number or an expression without variables."""
+        from anchorhead.targets import parse
+
+        ends = text.split(":")
+        if len(ends) != 2:
+            raise typer.BadParameter(f"{text!r}: give {ALLOWED}")
+        try:
+            return cls(*(float(parse(end, ()).values({})) for end in ends))
+        except AnchorheadError as error:
+            raise typer.BadParameter(f"{text!r}: give {ALLOWED} ({error})") from error

@@ -1,0 +1,123 @@
+"""The frontier: rows that only get better, bounds that are those of the heads, polynomials that are the best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anchorhead.constructions.head import head
+from anchorhead.errors import AnchorheadError
+from anchorhead.lab import frontier
+from anchorhead.lab.frontier import SHOWN
+from anchorhead.lab.polynomial import best_polynomial
+
+X = np.unique(np.concatenate([-np.cos(np.pi * np.arange(2001) / 2000), np.linspace(-1, 1, 1001)]))
+
+
+@pytest.mark.parametrize(
+    ("f", "coefficients", "error"),
+    [
+        (lambda x: x**5, 5, 1 / 16),
+        (lambda x: 2 * x**8, 8, 1 / 64),
+        (np.abs, 3, 1 / 8),
+        (np.abs, 4, 1 / 8),
+        (np.sign, 1, 1.0),
+        (lambda x: 1 / (x + 1.25), 4, 0.75**-2 * 2.0**-4),
+    ],
+)
+def test_polynomials_have_the_errors_that_chebyshev_found(f, coefficients, error):
+    assert best_polynomial(X, f(X), coefficients).error == pytest.approx(error, rel=1e-4)
+
+
+@pytest.mark.parametrize("f", [np.exp, lambda x: np.exp(-16 * x**2), np.abs, lambda x: np.sin(40 * x), np.cbrt])
+@pytest.mark.parametrize("coefficients", range(1, 17))
+def test_no_polynomial_errs_by_less_than_the_best_one(f, coefficients):
+    best = best_polynomial(X, f(X), coefficients)
+    assert best.least <= best.error * (1 + 1e-9)
+    assert best.error <= 1.001 * best.least + 1e-14
+
+
+@pytest.fixture(scope="module")
+def bell():
+    return frontier("exp(-x**2)", (-2, 2), most=6)
+
+
+def assert_never_worse(found):
+    for fewer, more in zip(found.rows, found.rows[1:], strict=False):
+        assert more.anchors == fewer.anchors + 1
+        assert more.solved <= fewer.solved
+        assert fewer.used <= fewer.anchors
+
+
+def test_more_anchors_never_have_a_worse_bound(bell):
+    assert [row.anchors for row in bell.rows] == [2, 3, 4, 5, 6]
+    assert_never_worse(bell)
+    assert bell.rows[-1].solved < 1e-4 * bell.rows[0].solved
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_they_have_none_at_kinks_either(dtype):
+    found = frontier("relu", (-1, 2), dtype=dtype, most=6)
+    assert_never_worse(found)
+    assert found.rows[1].solved < {"float64": 1e-9, "float32": 1e-3}[dtype]
+
+
+def test_the_bounds_are_those_of_heads(bell):
+    row = bell.rows[2]
+    solved = head("exp(-x**2)", (-2, 2), anchors=row.anchors)
+    even = head("exp(-x**2)", (-2, 2), anchors=row.anchors, placement="uniform")
+    assert bell.kind == solved.certificate.kind == "proven"
+    assert row.solved <= solved.certificate.bound
+    assert (row.max_value, row.max_slope) == (solved.atom.max_value, solved.atom.max_slope)
+    assert row.uniform == even.certificate.bound
+
+
+def test_polynomials_are_best_for_the_function_on_its_domain(bell):
+    s = np.linspace(-2, 2, 5001)
+    expected = best_polynomial(s / 2, np.exp(-(s**2)), 5)
+    assert bell.rows[3].polynomial == pytest.approx(expected.error, rel=1e-3)
+
+
+def test_rows_end_where_more_anchors_gain_nothing():
+    found = frontier("sigmoid(3*x)", (-2, 2), most=16)
+    assert [row.anchors for row in found.rows] == list(range(2, SHOWN + 1))
+    assert {row.used for row in found.rows} == {2}
+    assert found.rows[0].solved < 100 * found.resolution
+
+
+def test_caps_are_kept():
+    free, capped = (frontier("relu", (-1, 1), most=4, max_value=cap) for cap in (None, 20.0))
+    assert max(row.max_value for row in capped.rows) <= 20 < max(row.max_value for row in free.rows)
+    assert_never_worse(capped)
+
+
+def test_callables_are_measured_and_several_functions_have_one_head():
+    opaque = frontier(lambda x: np.tanh(x) ** 3, (-1, 1), most=3)
+    assert opaque.kind == "measured"
+    both = frontier(["sin(x)", "cos(x)"], (-1, 1), most=3)
+    single = frontier("sin(x)", (-1, 1), most=3)
+    assert both.rows[0].polynomial >= single.rows[0].polynomial
+
+
+def test_progress_is_told_in_words():
+    told = []
+    frontier("sin(x)*x", (-1, 1), most=3, progress=told.append)
+    assert any(text.startswith("solving: 3 anchors") for text in told)
+    assert any(text.startswith("proving") for text in told)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"most": 1}, "most=1"),
+        ({"most": 4.0}, "most=4.0"),
+        ({"most": 1000}, "from 2 to"),
+        ({"max_value": 0}, "above 0"),
+        ({"max_slope": float("nan")}, "above 0"),
+        ({"max_value": 1e-9}, "keeps to the caps"),
+        ({"dtype": "float16"}, "float16"),
+    ],
+)
+def test_what_makes_no_frontier_is_refused(options, message):
+    with pytest.raises(AnchorheadError, match=message):
+        frontier("sin", (-1, 1), **{"most": 3, **options})

@@ -1,0 +1,145 @@
+"""Pictures of heads show the error where it is largest, say what they show, and come out of files as well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import matplotlib as mpl
+import matplotlib.image
+import numpy as np
+import pytest
+
+from anchorhead.constructions.head import head
+from anchorhead.errors import AnchorheadError
+from anchorhead.network.files import load
+from anchorhead.plotting import Frontier, FrontierRow, plot
+from anchorhead.plotting.head import MOST_NUMBERED, draw_head
+from anchorhead.plotting.head_view import HeadView
+from anchorhead.proof.head import TERMS
+
+
+def measured(x):
+    return np.tanh(x) ** 3
+
+
+HEADS = {
+    "smooth": lambda: head("softplus", (-3, 3), anchors=3),
+    "kink": lambda: head("relu", (-1, 1), anchors=3, max_slope=1e7),
+    "two parts": lambda: head("abs", (-1, 1), 1e-3, dtype="float32"),
+    "several functions": lambda: head(["sin(x)", "cos(x)"], (-1, 1), anchors=3),
+    "opaque": lambda: head(measured, (-1, 1), anchors=3),
+    "many anchors": lambda: head("gelu", (-4, 4), anchors=MOST_NUMBERED + 4, placement="uniform"),
+    "exact up to rounding": lambda: head("sigmoid", (-4, 4), anchors=2),
+    "far from 0": lambda: head("sin", (1000, 1001), anchors=3),
+}
+
+
+@pytest.fixture(scope="module")
+def heads():
+    return {name: make() for name, make in HEADS.items()}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_picture_of_every_head_is_not_blank(name, heads, tmp_path):
+    plot(heads[name], tmp_path / "head.png")
+    pixels = mpl.image.imread(tmp_path / "head.png")
+    assert min(pixels.shape[:2]) > 500
+    assert pixels[..., :3].std() > 0.05
+    assert len(np.unique(pixels[::4, ::4].reshape(-1, pixels.shape[-1]), axis=0)) > 20
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_the_drawn_error_stays_in_the_band_and_reaches_what_exact_arithmetic_errs_by(name, heads):
+    view = HeadView.of(heads[name])
+    s = view.points()
+    error = np.abs(view.computed(s) - view.exact(s)).max()
+    bound, in_exact = view.certificate.bound, view.certificate.terms[TERMS[0]]
+    assert error <= bound
+    if in_exact > 0.9 * bound:
+        assert error >= 0.95 * bound
+
+
+def test_the_error_at_a_kink_would_be_missed_by_even_points(heads):
+    view = HeadView.of(heads["kink"])
+    even = np.linspace(*view.on, 3000)
+    missed, seen = (np.abs(view.computed(s) - view.exact(s)).max() for s in (even, view.points()))
+    assert missed < 0.5 * seen
+
+
+def test_points_are_those_of_the_dtype_within_the_domain():
+    view = HeadView.of(head("relu", (-0.1, 0.1), anchors=3, dtype="float32"))
+    s = view.points()
+    assert np.float32(0.1) > 0.1
+    assert -0.1 <= s[0] < s[-1] <= 0.1
+    assert (s == s.astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("name", ["smooth", "two parts", "several functions", "far from 0"])
+def test_a_head_that_was_saved_has_the_same_picture(name, heads, tmp_path):
+    plot(heads[name], tmp_path / "made.svg")
+    heads[name].save(tmp_path / "head.safetensors")
+    plot(load(tmp_path / "head.safetensors"), tmp_path / "loaded.svg")
+    assert (tmp_path / "made.svg").read_bytes() == (tmp_path / "loaded.svg").read_bytes()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_there_is_a_panel_for_the_weights_of_each_part_with_a_line_an_anchor(name, heads):
+    _, _, *below = draw_head(heads[name]).axes
+    assert [len(axes.lines) for axes in below] == [len(part) for part in heads[name].parts]
+    for axes, part in zip(below, heads[name].parts, strict=True):
+        total = sum(np.asarray(line.get_ydata()) for line in axes.lines)
+        assert np.allclose(total, 1)
+        assert bool(axes.texts) == (len(part) <= MOST_NUMBERED)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("two parts", "proven"), ("opaque", "measured")])
+def test_a_picture_says_what_it_shows(name, kind, heads):
+    shown, top, middle = heads[name], *draw_head(heads[name]).axes[:2]
+    note = " ".join(text.get_text() for text in top.texts)
+    for words in (f"{shown.anchors} anchors", shown.dtype, kind, f"{shown.certificate.bound:.3g}"):
+        assert words in note
+    assert shown.target.name in top.get_title("left")
+    assert "[−1, 1]" in top.get_title("left")
+    legend = [text.get_text() for text in middle.get_legend().get_texts()]
+    assert f"{kind}: {shown.certificate.bound:.3g}" in legend
+
+
+def test_the_part_of_exact_arithmetic_is_drawn_where_rounding_shows(heads):
+    for name, shows in (("smooth", False), ("exact up to rounding", True)):
+        legend = draw_head(heads[name]).axes[1].get_legend()
+        assert any("exact arithmetic" in text.get_text() for text in legend.get_texts()) == shows
+
+
+def test_a_head_without_a_certificate_is_refused(heads, tmp_path):
+    with pytest.raises(AnchorheadError, match="without a certificate"):
+        plot(replace(heads["smooth"].network, certificate=None), tmp_path / "head.png")
+
+
+def rows(count: int) -> tuple[FrontierRow, ...]:
+    return tuple(FrontierRow(p, 10.0**-p, p, 1, p, 2.0 * p, 1 / p, 0.5**p) for p in range(2, 2 + count))
+
+
+@pytest.mark.parametrize("count", [1, 15])
+def test_a_frontier_has_three_lines_of_errors_and_two_of_weights(count, tmp_path):
+    from anchorhead.plotting.frontier import draw_frontier
+
+    frontier = Frontier("gelu", -10.0, 10.0, "float32", "proven", 6e-8, rows(count))
+    upper, lower = draw_frontier(frontier).axes
+    drawn = [
+        [list(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == count] for axes in (upper, lower)
+    ]
+    assert [row.solved for row in frontier.rows] in drawn[0]
+    assert [row.uniform for row in frontier.rows] in drawn[0]
+    assert [row.polynomial for row in frontier.rows] in drawn[0]
+    assert [row.max_value for row in frontier.rows] in drawn[1]
+    assert [row.max_slope for row in frontier.rows] in drawn[1]
+    plot(frontier, tmp_path / "frontier.png")
+    assert mpl.image.imread(tmp_path / "frontier.png")[..., :3].std() > 0.05
+
+
+def test_a_bound_that_is_not_finite_leaves_a_gap(tmp_path):
+    first, *rest = rows(4)
+    plot(
+        Frontier("f", 0.0, 1.0, "float64", "proven", 1e-16, (replace(first, uniform=np.inf), *rest)), tmp_path / "f.png"
+    )
+    assert (tmp_path / "f.png").exists()

@@ -1,0 +1,200 @@
+"""The hunt finds what was planted, invents nothing, and finds no violation of a certificate."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from anchorhead.constructions.head import Head, head
+from anchorhead.constructions.head_network import head_network
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Part
+from anchorhead.network import Network
+from anchorhead.proof.hunt import Claim, hunt
+from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
+
+HEADS = {
+    "relu": ((-1, 1), 1e-9, 1e-4),
+    "hardtanh": ((-2, 2), 1e-9, 1e-4),
+    "abs": ((-1, 1), 1e-9, 1e-4),
+    "tanh": ((-5, 5), 1e-14, 1e-5),
+    "sigmoid": ((-8, 8), 1e-14, 1e-5),
+    "square": ((-1, 1), 1e-2, 1e-2),
+    "relu(x - 1000)": ((999, 1001), 1e-8, 1e-2),
+    "sin": ((-0.001, 0.002), 1e-9, 1e-6),
+}
+"""Domain, and the error asked for in float64 and in float32."""
+
+
+def relu(dtype: str = "float32") -> Head:
+    return head("relu", on=(-1, 1), within=1e-4, dtype=dtype)
+
+
+def changed(built: Head, part: int, anchor: int, factor: float) -> Network:
+    """The network of a head with one value multiplied, under its old certificate."""
+    parts = list(built.parts)
+    values = np.array(parts[part].values)
+    values[anchor] *= factor
+    parts[part] = Part.of(parts[part].slopes, parts[part].offsets, values, built.atom.dtype)
+    atom = Atom.of(parts, built.atom.origin, built.atom.bias, built.atom.dtype)
+    return head_network(atom, built.target).with_(certificate=built.certificate)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", HEADS)
+def test_no_certificate_is_violated(function, dtype):
+    on, in_float64, in_float32 = HEADS[function]
+    built = head(function, on=on, within=in_float64 if dtype == "float64" else in_float32, dtype=dtype)
+    found = hunt(Claim.of(built.network), inputs=100_000)
+    assert found.violations == ()
+    assert found.inputs == 100_000
+    assert on[0] <= found.at <= on[1]
+    assert 0.05 < found.ratio <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_bound_below_the_true_error_is_found_out(dtype):
+    claim = Claim.of(relu(dtype).network)
+    worst = hunt(claim, inputs=50_000).worst_error
+    found = hunt(replace(claim, bound=0.98 * worst), inputs=50_000, seed=1)
+    assert found.violations
+    assert found.worst_error == found.violations[0].error > 0.98 * worst
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_value_that_was_changed_is_found_out(dtype):
+    built = relu(dtype)
+    heavy = int(np.abs(built.parts[0].values[:, 0]).argmax())
+    found = hunt(Claim.of(changed(built, 0, heavy, 1.001)), inputs=20_000)
+    assert found.violations
+    worst = found.violations[0]
+    exact = max(worst.at, 0.0)
+    assert max(abs(y - exact) for row in worst.computed for y in row) == pytest.approx(worst.error)
+    assert worst.error > built.certificate.bound
+
+
+def test_a_violation_that_an_even_grid_does_not_see_is_found():
+    """The largest error of this head lives within 1e-9 of its kink."""
+    claim = Claim.of(head("relu", on=(-1, 1), within=1e-9, dtype="float64").network)
+    close, even = np.linspace(-1e-9, 1e-9, 2001), np.linspace(-1, 1, 20_000)
+    at_the_kink, seen = (np.abs(claim.computed(x)[:, 0, 0] - np.maximum(x, 0)).max() for x in (close, even))
+    bound = (at_the_kink + seen) / 2
+    assert seen < bound
+    found = hunt(replace(claim, bound=bound), inputs=20_000)
+    assert found.violations
+    assert all(abs(violation.at) < 1e-8 for violation in found.violations)
+
+
+def test_a_result_that_is_not_a_number_is_a_violation():
+    claim = Claim.of(relu().network)
+    found = claim.judge(0.5, np.array([[np.nan], [0.5]]))
+    assert found.above
+    assert found.error == np.inf
+
+
+def test_noise_in_the_values_of_the_target_invents_no_violation():
+    """In float64, (1 - cos x)/x^2 is 0 near 1e-8, where 1/2 is right; Arb knows better."""
+    built = head("(1 - cos(x))/x**2", on=(1e-8, 1), anchors=3, dtype="float32")
+    x = np.geomspace(1e-8, 1e-7, 1000)
+    noise = np.abs(built.target.values(x)[:, 0] - 0.5).max()
+    assert noise > 10 * built.certificate.bound
+    found = hunt(Claim.of(built.network), inputs=20_000)
+    assert found.violations == ()
+    assert found.worst_error <= built.certificate.bound
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_hunt_that_was_stopped_ends_as_if_it_had_not_been(planted, tmp_path):
+    claim = Claim.of(relu().network)
+    claim = replace(claim, bound=claim.bound / 4) if planted else claim
+    state, done = tmp_path / "hunt.json", []
+
+    def stop(tried: int, inputs: int) -> None:
+        done.append(tried)
+        if len(done) in (1, 3):
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            hunt(claim, 50_000, state=state, progress=stop)
+    resumed = hunt(claim, 50_000, state=state, progress=stop)
+    assert done == sorted(set(done))
+    assert done[-1] == resumed.inputs == 50_000
+    assert resumed == hunt(claim, 50_000)
+    assert bool(resumed.violations) == planted
+    assert hunt(claim, 50_000, state=state) == resumed
+
+
+def test_the_state_of_another_hunt_is_refused(tmp_path):
+    built, state = relu(), tmp_path / "hunt.json"
+    claim = Claim.of(built.network)
+    hunt(claim, 5_000, state=state)
+    before = state.read_bytes()
+    others = [
+        replace(claim, bound=claim.bound / 2),
+        Claim.of(changed(built, 0, 0, 1.5)),
+        Claim.of(head("hardtanh", on=(-2, 2), within=1e-4, dtype="float32").network),
+    ]
+    for other in others:
+        with pytest.raises(AnchorheadError, match="another head, target or bound"):
+            hunt(other, 5_000, state=state)
+    with pytest.raises(AnchorheadError, match="another seed"):
+        hunt(claim, 5_000, seed=1, state=state)
+    with pytest.raises(AnchorheadError, match="another inputs"):
+        hunt(claim, 6_000, state=state)
+    assert state.read_bytes() == before
+
+
+def test_a_damaged_state_is_refused(tmp_path):
+    claim, state = Claim.of(relu().network), tmp_path / "hunt.json"
+    hunt(claim, 5_000, state=state)
+    good = json.loads(state.read_bytes())
+    for change in (
+        {"worst": [[1]]},
+        {"tried": 10**9},
+        {"tried": "many"},
+        {"violations": None},
+        {"worst": [["x", [], "0x1p0", 0]]},
+    ):
+        state.write_text(json.dumps(good | change))
+        with pytest.raises(AnchorheadError, match="damaged"):
+            hunt(claim, 5_000, state=state)
+    state.write_text("[]")
+    with pytest.raises(AnchorheadError, match="damaged"):
+        hunt(claim, 5_000, state=state)
+
+
+def test_a_network_that_claims_nothing_is_refused():
+    with pytest.raises(AnchorheadError, match="a hunt needs"):
+        Claim.of(relu().network.with_(certificate=None))
+    with pytest.raises(AnchorheadError, match="at least 1 input"):
+        hunt(Claim.of(relu().network), inputs=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ordinals_count_the_floats(dtype):
+    info = np.finfo(dtype)
+    x = np.array([0.0, info.smallest_subnormal, -info.smallest_subnormal, 1.0, -1.0, info.max, info.min], dtype)
+    assert np.array_equal(from_ordinals(to_ordinals(x), dtype), x)
+    assert np.array_equal(to_ordinals(np.nextafter(x[:-2], np.array(np.inf, dtype))), to_ordinals(x[:-2]) + 1)
+    assert to_ordinals(np.array([-0.0], dtype))[0] == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_input_lies_in_the_domain_and_neighbours_of_the_places_are_tried(dtype):
+    built = head("hardtanh", on=(-1.7, 2.1), within=1e-4, dtype=dtype)
+    ground = Ground.of(built.target, built.parts, built.atom.origin, dtype)
+    rng = np.random.default_rng(0)
+    ordinals = ground.explore(0, 40_000, 20_000, rng)
+    ordinals = np.concatenate([ordinals, ground.near(ordinals, rng)])
+    x = from_ordinals(ordinals, dtype).astype(np.float64)
+    assert x.min() >= -1.7
+    assert x.max() <= 2.1
+    for place in (-1.0, 1.0, 0.0):
+        at = int(to_ordinals(np.array([place], dtype))[0])
+        assert set(range(at - 50, at + 51)) <= set(ordinals.tolist())
+    for end, inwards in ((ground.first, 1), (ground.last, -1)):
+        assert {end + inwards * step for step in range(50)} <= set(ordinals.tolist())
