@@ -49,6 +49,9 @@ class Certificate:
             raise AnchorheadError(f'kind={self.kind!r} of a certificate: "proven" or "measured", nothing between')
         if not (math.isfinite(self.bound) and self.bound >= 0):
             raise AnchorheadError(f"bound={self.bound!r} of a certificate: a finite number, 0 or more")
+        for name in ("norm", "dtype", "arithmetic", "method", "target"):
+            if not isinstance(getattr(self, name), str):
+                raise AnchorheadError(f"{name}={getattr(self, name)!r} of a certificate: a text")
         for name in ("terms", "reference"):
             object.__setattr__(self, name, {str(key): float(value) for key, value in getattr(self, name).items()})
 

@@ -88,7 +88,8 @@ def head(
     target = functions[0] if len(functions) == 1 else functions
     options = {"dtype": dtype.value, "max_value": max_value, "max_slope": max_slope}
     if frontier:
-        _frontier(target, (on.low, on.high), anchors, plot, csv, options)
+        options |= {} if anchors is None else {"most": anchors}
+        _frontier(target, (on.low, on.high), plot, csv, options)
     else:
         options |= {"within": within, "anchors": anchors, "placement": placement.value}
         _head(target, (on.low, on.high), plot, output, options)
@@ -117,17 +118,15 @@ def _head(
 def _frontier(
     target: Any,
     on: tuple[float, float],
-    most: int | None,
     plot: Path | None,
     csv: Path | None,
     options: dict[str, Any],
 ) -> None:
-    from anchorhead.lab.frontier import MOST
-    from anchorhead.lab.frontier import frontier as sweep
+    from anchorhead.lab import frontier as sweep
     from anchorhead.plotting import plot as draw
 
     with waiting("solving") as tell:
-        found = sweep(target, on, most=MOST if most is None else most, progress=tell, **options)
+        found = sweep(target, on, progress=tell, **options)
     print_frontier(found)
     if plot is not None:
         draw(found, plot)

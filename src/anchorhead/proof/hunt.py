@@ -32,7 +32,7 @@ from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
 
 Progress = Callable[[int, int], None]
 KEPT, SHOWN = 1000, 100
-"""The worst inputs that Arb judges in any case; those of them that are computed alone, and the most violations listed."""
+"""The worst inputs that Arb judges in any case; those of them computed alone, and the most violations listed."""
 SAMPLE, MARGIN = 2048, 4
 CLIMBERS, STEPS = 64, 24
 FORMAT = 1

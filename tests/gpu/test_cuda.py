@@ -1,0 +1,33 @@
+"""On a GPU, networks keep to the bounds that are proven for their dtype. Skipped without one."""
+
+import numpy as np
+import pytest
+import torch
+
+import anchorhead as ah
+from anchorhead.targets.ramp import TruncatedLinear
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [{"anchors": 1000}, {"heads": 8}])
+def test_a_network_on_the_gpu_is_within_its_bound(size, dtype):
+    rng = np.random.default_rng(0)
+    network = ah.truncated_linear(
+        rng.normal(size=(50, 10)), rng.normal(size=50), -1, 1, on=(-1, 1), dtype=dtype, **size
+    )
+    target = TruncatedLinear.from_record(network.target)
+    x = rng.uniform(-1, 1, (2000, 50, 10)).astype(dtype)
+    y = network.module().to("cuda")(torch.from_numpy(x).cuda())
+    assert np.abs(y.detach().cpu().numpy() - target.values(x)).max() <= network.certificate.bound
+    assert torch.equal(network(torch.from_numpy(x).cuda()).cpu(), network(torch.from_numpy(x).cuda()).cpu())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_head_on_the_gpu_is_within_its_bound(dtype):
+    head = ah.head("relu", on=(-1, 1), within=1e-4, dtype=dtype)
+    s = torch.cat([torch.linspace(-1, 1, 100_001), torch.logspace(-12, 0, 10_000), -torch.logspace(-12, 0, 10_000)])
+    s = s.to(getattr(torch, dtype))
+    error = head(s.cuda()).cpu().double() - torch.relu(s.double())
+    assert float(error.abs().max()) <= head.certificate.bound
