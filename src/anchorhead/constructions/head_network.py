@@ -22,12 +22,13 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
     """The network, with its target and no certificate yet. Inputs (..., 1, 1), outputs (..., 1, functions)."""
     outputs = len(atom.bias)
     tokens = max(len(part) for part in atom.parts)
+    reach = max(abs(end - atom.origin) for end in (target.low, target.high))
     names = ["query", "one"]
     columns = [np.zeros(tokens), np.ones(tokens)]
     for number, part in enumerate(atom.parts):
         label = f" of part {number}" if len(atom.parts) > 1 else ""
         names += [f"slope{label}", f"offset{label}", *(f"value {m}{label}" for m in range(outputs))]
-        columns += _padded(part, tokens)
+        columns += _padded(part, tokens, reach)
     table = np.stack(columns, axis=1).astype(atom.dtype)
     table[0, 0] = -atom.origin
     width, heads = len(names), len(atom.parts)
@@ -52,9 +53,10 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
     )
 
 
-def _padded(part: Part, tokens: int) -> list[np.ndarray]:
+def _padded(part: Part, tokens: int, reach: float) -> list[np.ndarray]:
     """Slope, offset and values of each anchor, the last one repeated out of reach."""
     index = np.minimum(np.arange(tokens), len(part) - 1)
     absent = np.arange(tokens) >= len(part)
-    far = np.maximum(ABSENT, np.abs(part.offsets[index]) / 8).astype(part.offsets.dtype)
+    largest = np.abs(part.slopes[index]) * reach + np.abs(part.offsets).max()
+    far = np.maximum(ABSENT, largest / 8).astype(part.offsets.dtype)
     return [part.slopes[index], part.offsets[index] - np.where(absent, far, 0), *part.values[index].T]

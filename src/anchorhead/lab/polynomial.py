@@ -29,6 +29,8 @@ class BestPolynomial:
 
 def best_polynomial(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], coefficients: int) -> BestPolynomial:
     """The best polynomial with so many coefficients for values y at ascending points x of [-1, 1]."""
+    if coefficients == 1:
+        return BestPolynomial(float(np.ptp(y)) / 2, float(np.ptp(y)) / 2)
     basis = chebyshev.chebvander(x, coefficients - 1)
     spread = -np.cos(np.pi * np.arange(coefficients + 1) / coefficients)
     spread += _SKEW * (1 - spread**2)

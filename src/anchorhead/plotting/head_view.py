@@ -20,7 +20,6 @@ _EVEN = 3000
 _PER_DECADE = 8
 _NEAR = np.linspace(-12, 12, 97)  # in units of 1/slope step: how a crossing is sampled
 _FINE = 1e4  # units of round-off: an error below is drawn against the target's balls
-_ABSENT = 1000.0  # so far below an anchor with its slope, an anchor only fills a place
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +28,6 @@ class Keys:
 
     slopes: Float[np.ndarray, " p"]
     offsets: Float[np.ndarray, " p"]
-
-    @classmethod
-    def of(cls, slopes: np.ndarray, offsets: np.ndarray) -> Keys:
-        """Without the anchors that fill up the tokens of a network and have no weight anywhere."""
-        slopes, offsets = slopes.astype(np.float64), offsets.astype(np.float64)
-        same = slopes[:, None] == slopes
-        seen = offsets > np.where(same, offsets, -np.inf).max(axis=1) - _ABSENT
-        return cls(slopes[seen], offsets[seen])
 
     def __len__(self) -> int:
         return len(self.slopes)
@@ -63,10 +54,11 @@ class HeadView:
         else:
             if thing.target is None or thing.target.kind != KIND:
                 raise AnchorheadError("a network whose target is no function of one variable is no head")
-            form, target, network = head_form(thing), ScalarTarget.from_json(dict(thing.target.data)), thing
+            target, network = ScalarTarget.from_json(dict(thing.target.data)), thing
+            form = head_form(thing, target.low, target.high)
         if network.certificate is None:
             raise AnchorheadError("a head without a certificate cannot be plotted: it has no band to show")
-        parts = tuple(Keys.of(part.slopes, part.offsets) for part in form.parts)
+        parts = tuple(Keys(part.slopes.astype(np.float64), part.offsets.astype(np.float64)) for part in form.parts)
         return cls(parts, form.origin, target, network, network.certificate)
 
     @property

@@ -36,7 +36,7 @@ def check_head(network: Network, record: TargetRecord, certificate: Certificate)
     low, high = (float(end.reshape(-1)[0]) for end in (certificate.on.low, certificate.on.high))
     if (low, high) != (target.low, target.high) or certificate.on.low.size != 1:
         raise CertificateError(f"the certificate is for {certificate.on}, the target for [{target.low}, {target.high}]")
-    form = head_form(network)
+    form = head_form(network, low, high)
     if len(form.bias) != target.outputs:
         raise CertificateError(f"the network has {len(form.bias)} outputs, the target {target.outputs}")
     model = arithmetic_of(network.dtype)

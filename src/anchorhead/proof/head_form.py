@@ -30,8 +30,11 @@ class HeadForm:
     bias: Float[np.ndarray, " m"]
 
 
-def head_form(network: Network) -> HeadForm:
-    """Raises CertificateError where the weights are not those of a head, copied entry by entry."""
+def head_form(network: Network, low: float, high: float) -> HeadForm:
+    """The head of a network, for inputs from low to high.
+
+    Raises CertificateError where the weights are not those of a head, copied entry by entry.
+    """
     embed, attention = network.embed, only_attention(network)
     if attention is None or (embed.tokens, embed.inputs) != (1, 1):
         raise CertificateError("the layers are not those of a head on a scalar")
@@ -42,9 +45,11 @@ def head_form(network: Network) -> HeadForm:
     if len(moving) != 1 or weight[moving[0]] != 1:
         raise CertificateError("not exactly one feature is the input")
     query = int(moving[0])
-    parts = tuple(_part(attention, h, query, tokens) for h in range(attention.heads))
+    origin = float(-row[0, query])
+    reach = max(abs(low - origin), abs(high - origin))
+    parts = tuple(_present(_part(attention, h, query, tokens), reach) for h in range(attention.heads))
     bias = np.zeros(attention.outputs) if attention.bias is None else np.asarray(attention.bias, np.float64)
-    return HeadForm(parts, float(-row[0, query]), bias)
+    return HeadForm(parts, origin, bias)
 
 
 def _part(attention: Attention, h: int, query: int, tokens: np.ndarray) -> ReadPart:
@@ -64,6 +69,19 @@ def _part(attention: Attention, h: int, query: int, tokens: np.ndarray) -> ReadP
     keys = tokens[:, key.argmax(axis=1)]
     order = np.argsort(keys[:, 0], kind="stable")
     return ReadPart(keys[order, 0], keys[order, 1], tokens[order][:, value.argmax(axis=1)])
+
+
+def _present(part: ReadPart, reach: float) -> ReadPart:
+    """The part without anchors that have another's slope and so low an offset that their weight is 0 in the dtype.
+
+    exp(-1000) underflows to 0; each of the two logits is rounded by at most u (|slope| reach + |offset|), twice.
+    """
+    slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
+    unit = float(np.finfo(part.slopes.dtype).eps) / 2
+    rounded = 8 * unit * (np.abs(slopes) * reach + np.abs(offsets).max())
+    higher = np.array([offsets[slopes == slope].max() for slope in slopes])
+    keep = higher - offsets < 1000 + rounded
+    return ReadPart(part.slopes[keep], part.offsets[keep], part.values[keep])
 
 
 def _copies(matrix: np.ndarray) -> bool:
