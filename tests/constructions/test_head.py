@@ -88,6 +88,12 @@ def test_so_many_anchors_achieve_what_the_certificate_says(placement):
     assert largest_error(head) <= head.certificate.bound
 
 
+@pytest.mark.parametrize(("function", "dtype"), [("abs(x) + x/2", "float32"), ("exp(sin(x))", "float64")])
+def test_more_anchors_never_give_a_worse_bound(function, dtype):
+    bounds = [ah.head(function, on=(-1, 2), anchors=anchors, dtype=dtype).certificate.bound for anchors in range(2, 9)]
+    assert bounds == sorted(bounds, reverse=True)
+
+
 def test_solved_anchors_beat_uniform_ones_by_far():
     solved, uniform = (ah.head("sin", on=(-3, 3), anchors=6, placement=p) for p in ("solved", "uniform"))
     assert solved.certificate.bound < 1e-4 * uniform.certificate.bound

@@ -10,10 +10,10 @@ from anchorhead.proof.scalar import sup_error
 from anchorhead.proof.scalar_head import Piece, Readout, ScalarHead
 
 
-def head_of(slopes, offsets, values, origin=0.0, roundings=1):
+def head_of(slopes, offsets, values, origin=0.0):
     zeros = np.zeros(len(slopes))
     groups = np.zeros(len(slopes), int)
-    return ScalarHead(slopes, offsets, values, groups, origin, zeros, zeros, zeros, roundings)
+    return ScalarHead(slopes, offsets, values, groups, origin, zeros, zeros, zeros)
 
 
 def uneven_head(rng, anchors, sharpness):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anchorhead.cli.head import Dtype
+from anchorhead.cli.interval import Interval
 from anchorhead.cli.report import progress_bar
+from anchorhead.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -19,25 +21,12 @@ LISTED = 5
 INTERRUPTED = 130
 
 
-class Dtype(StrEnum):
-    float64 = "float64"
-    float32 = "float32"
-
-
-def _ends(text: str) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in text.split(":"))
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r}: give two numbers, as in -10:10") from error
-    return low, high
-
-
 def hunt(
     function: Annotated[
         str, typer.Argument(metavar="FUNCTION|FILE", help="A name, an expression in x, or a head that was saved.")
     ],
     on: Annotated[
-        tuple | None, typer.Option(parser=_ends, metavar="LOW:HIGH", help="The domain, as in -10:10.")
+        Interval | None, typer.Option(parser=Interval.parse, metavar="LOW:HIGH", help="The domain: -10:10, -pi:pi.")
     ] = None,
     within: Annotated[float | None, typer.Option(help="The error that the head is built for.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="The type it computes in.  [default: float64]")] = None,
@@ -98,13 +87,17 @@ def _loaded(path: str) -> Network:
     return load(path)
 
 
-def _solved(function: str, on: tuple[float, float], within: float, dtype: str) -> Network:
-    from rich.console import Console
-
+def _solved(function: str, on: Interval, within: float, dtype: str) -> Network:
     from anchorhead.constructions.head import head
 
-    with Console(stderr=True).status("Solving for the head …"):
-        return head(function, on, within, dtype=dtype).network
+    with waiting("solving") as tell:
+        return head(
+            function,
+            (on.low, on.high),
+            within,
+            dtype=dtype,
+            progress=lambda anchors, error: tell(f"solving: {anchors} anchors, error {error:.2g}"),
+        ).network
 
 
 def _print(result: Hunted) -> None:

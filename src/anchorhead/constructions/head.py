@@ -17,7 +17,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.solve import smallest, solve
+from anchorhead.heads.solve import improvements, smallest
 from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
@@ -151,8 +151,19 @@ class _Request:
         known = self._known and self._shipped(self._known.with_anchors(anchors))
         if self._known and known and anchors <= self._known.searched:
             return known
-        found = self.certified(solve(self._values, self.target.kinks, *self._interval, anchors, **self._options).atom)
+        found = self._best_proven(anchors)
         return known if known and known.certificate.bound <= found.certificate.bound else found
+
+    def _best_proven(self, anchors: int) -> Head:
+        """The head with the smallest certified bound of all that the search comes by: more anchors never do worse.
+
+        A certificate adds at most the rounding to the exact part where an estimate adds them point by point, so it is
+        between one and two estimates; heads estimated beyond that cannot be the best.
+        """
+        found = improvements(self._values, self.target.kinks, *self._interval, anchors, **self._options)
+        least = min(solution.total for solution in found)
+        heads = [self.certified(solution.atom) for solution in found if solution.total <= 2.2 * least]
+        return min(heads, key=lambda head: (head.certificate.bound, head.anchors))
 
     @cached_property
     def _known(self) -> Frontier | None:

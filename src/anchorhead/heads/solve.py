@@ -27,10 +27,26 @@ def solve(
     max_slope: float | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The best head found with at most so many anchors, rounding included.
+    """The best head found with at most so many anchors, rounding included: the best of `improvements`."""
+    found = improvements(f, kinks, low, high, anchors, dtype, max_value, max_slope, progress)
+    return min(found, key=lambda solution: (solution.total, solution.atom.anchors))
 
-    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called
-    on the way. More anchors never give a worse head.
+
+def improvements(
+    f: Function,
+    kinks: Sequence[float],
+    low: float,
+    high: float,
+    anchors: int,
+    dtype: Dtype = "float64",
+    max_value: float | None = None,
+    max_slope: float | None = None,
+    progress: Progress | None = None,
+) -> list[Solution]:
+    """The heads with at most so many anchors that were, on some way, better than all with fewer anchors.
+
+    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called on the way.
+    With more anchors the list only grows, so its best head is never worse.
     """
     if anchors < 1:
         raise AnchorheadError(f"anchors={anchors!r}: a head has at least 1 anchor")
@@ -42,7 +58,7 @@ def solve(
         found += search.climb(way, top)
     if not found:
         raise AnchorheadError(f"no head with {anchors} anchors keeps to the caps; {_help(search, None)}")
-    return min(found, key=lambda solution: (solution.total, solution.atom.anchors))
+    return found
 
 
 def smallest(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from anchorhead.plotting import style
+from anchorhead.plotting.head import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,8 +83,8 @@ def draw_frontier(frontier: Frontier) -> Figure:
     for axes in (upper, lower):
         axes.grid(True)
         axes.minorticks_off()
-    title = f"{frontier.name} on [{frontier.low:g}, {frontier.high:g}]: error against anchors"
-    style.title(upper, title, f"one head, rounding in {frontier.dtype} included")
+    title = f"{short(frontier.name)} on [{frontier.low:g}, {frontier.high:g}]"
+    style.title(upper, title, f"error against anchors, rounding in {frontier.dtype} included")
     return figure
 
 

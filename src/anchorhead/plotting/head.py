@@ -56,7 +56,7 @@ def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) 
     for m in range(drawn):
         axes.plot(s, exact[:, m], color=style.PALE, linewidth=9, label="target" if m == 0 else None)
     for m in range(drawn):
-        axes.plot(s, computed[:, m], color=style.SERIES[m], label=_short(names[m]))
+        axes.plot(s, computed[:, m], color=style.SERIES[m], label=short(names[m]))
     axes.set_ylabel("output")
     axes.margins(y=0.1)
     axes.grid(True)
@@ -146,7 +146,7 @@ def _listed(group: list[int]) -> str:
 
 
 def _heading(head: HeadView) -> str:
-    return f"{_short(head.target.name)} on [{head.on[0]:g}, {head.on[1]:g}]"
+    return f"{short(head.target.name)} on [{head.on[0]:g}, {head.on[1]:g}]"
 
 
 def _note(head: HeadView) -> str:
@@ -156,5 +156,6 @@ def _note(head: HeadView) -> str:
     return f"{head.anchors} anchors{parts}, {certificate.dtype}, {known}"
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A name that fits into a title."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

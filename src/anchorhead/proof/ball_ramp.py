@@ -1,8 +1,8 @@
 """Checks a bound for truncated linear functions with Arb's balls, by a route of its own.
 
 The weights are read as exact rationals (exact_form). The line of queries is cut at every crossing of neighbouring
-anchors, at the target's corners and switches; on each region one anchor of each head is the heaviest, anchors whose logit
-stays NEGLIGIBLE below it are bounded together, and the rest is enclosed by balls in the mean value form
+anchors, at the target's corners and switches; on each region one anchor of each head is the heaviest, anchors whose
+logit stays NEGLIGIBLE below it are bounded together, and the rest is enclosed by balls in the mean value form
 
     g(x) in g(c) + g'(X) (X - c),        g = heads - target,   X = [c - h, c + h],
 
@@ -27,7 +27,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.exact_form import ExactHead, exact_form
+from anchorhead.proof.exact_form import ExactAnchor, ExactHead, exact_form
 from anchorhead.targets.ramp import TruncatedLinear
 
 NEGLIGIBLE = 60
@@ -262,11 +262,7 @@ class _Checker:
                 k += direction
         query = max(abs(q) for q in ends)
         spread = float(2 * head.largest("value")) * UP
-        every = float(
-            self._logit_error(
-                head, query, *(head.largest(n) for n in ("slope", "offset", "slope_error", "offset_error"))
-            )
-        )
+        every = float(self._any_logit_error(head, query))
         nearest = min((float(gap(k)[0]) for k in (heaviest - 1, heaviest + 1) if 0 <= k < len(anchors)), default=inf)
         floor = nearest if len(seen) == 1 else float(NEGLIGIBLE)
         unseen = len(anchors) * exp(-floor)
@@ -282,10 +278,7 @@ class _Checker:
         if len(seen) > 1:
             region.windows.append(_window(head, seen, start, top, own, feature))
             gaps = float(max(gap(k)[1] for k in seen))
-            delta = max(
-                float(self._logit_error(head, query, a.slope, a.offset, a.slope_error, a.offset_error))
-                for a in (anchors[k] for k in seen)
-            )
+            delta = max(float(self._logit_error(anchors[k], top, ends, head.origin != 0)) for k in seen)
             log_error = delta + self.model.unit * (gaps + 2 * delta) + self.model.exp_error
             region.log_error = max(region.log_error, log_error * UP)
         growth = exp(min(2 * region.log_error, 700.0))
@@ -295,18 +288,27 @@ class _Checker:
         return int(loud > 0), growth * (loud + stored)
 
     def _logit_error(
-        self,
-        head: ExactHead,
-        query: Fraction,
-        slope: Fraction,
-        offset: Fraction,
-        slope_error: Fraction,
-        offset_error: Fraction,
+        self, anchor: ExactAnchor, top: ExactAnchor, ends: tuple[Fraction, Fraction], moved: bool
     ) -> Fraction:
-        """How far the dtype's logit may be from the exact one: product, query, key and sum each round."""
-        product = abs(slope) * query
-        rounded = head.query_roundings * self.unit * product + self.unit * (product + abs(offset))
-        return (rounded + slope_error * query + offset_error) * Fraction(1_000_001, 1_000_000)
+        """How far the dtype's logit may be from the exact one, up to a shift that all anchors share.
+
+        The product with the slope rounds, the sum with the offset rounds, and the key itself may be off; a rounding of
+        the query (`moved`) shifts all logits, and counts by the slope's distance from the heaviest anchor's.
+        """
+        query = max(abs(q) for q in ends)
+        product = abs(anchor.slope) * query
+        logit = max(abs(anchor.slope * q + anchor.offset) for q in ends)
+        shift = abs(anchor.slope - top.slope) * query if moved else Fraction(0)
+        rounded = self.unit * (product + logit + shift)
+        return (rounded + anchor.slope_error * query + anchor.offset_error) * Fraction(1_000_001, 1_000_000)
+
+    def _any_logit_error(self, head: ExactHead, query: Fraction) -> Fraction:
+        """The same for any anchor of a head."""
+        product, offset = head.largest("slope") * query, head.largest("offset")
+        rounded = (
+            self.unit * (4 * product + offset) + head.largest("slope_error") * query + head.largest("offset_error")
+        )
+        return rounded * Fraction(1_000_001, 1_000_000)
 
     # cells
 
@@ -348,7 +350,9 @@ class _Checker:
         )
 
 
-def _window(head: ExactHead, seen: list[int], start: Fraction, top, own: Fraction, feature: int) -> _Window:
+def _window(
+    head: ExactHead, seen: list[int], start: Fraction, top: ExactAnchor, own: Fraction, feature: int
+) -> _Window:
     window = _Window()
     for k in sorted(seen):
         anchor = head.anchors[k]

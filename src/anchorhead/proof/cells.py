@@ -110,7 +110,7 @@ class Cells:
         """A bound on the rounding of any logit of the head, anchors outside the window included."""
         query = np.abs(self.centre[cells] - head.origin) + self.half[cells]
         steepest, highest = np.abs(head.slopes).max(), np.abs(head.offsets).max()
-        rounded = (head.query_roundings + 1.001) * arithmetic.unit * (steepest * query + highest)
+        rounded = 3.001 * arithmetic.unit * (steepest * query + highest)
         return rounded + head.slope_error.max() * query * 1.001 + head.offset_error.max()
 
     def _add_awake(
@@ -164,8 +164,10 @@ class Cells:
         self.slack[cells] += (slack + unseen * values * (1 + half * slopes))[:, 0]
         self.foreign[cells] += foreign_read[:, 0]
 
+        # a rounding of q - origin moves all logits; what they share changes no softmax, so the leaning remains
+        query, shifts = np.abs(centre) + half, int(head.origin != 0)
         logit_error = (
-            (head.query_roundings * arithmetic.unit * np.abs(slope) + head.slope_error[index]) * (np.abs(centre) + half)
+            (arithmetic.unit * (np.abs(slope) + shifts * leaning) + head.slope_error[index]) * query
             + head.offset_error[index]
             + arithmetic.unit * (np.abs(logit) + np.abs(slope) * half)
         ) * (1 + 1e-6)

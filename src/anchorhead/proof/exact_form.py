@@ -30,12 +30,10 @@ class ExactAnchor:
 
 @dataclass(frozen=True)
 class ExactHead:
-    """Anchors in the order of their slopes; the dtype rounds the query's moving part `query_roundings` times, relative
-    to |q - origin|."""
+    """Anchors in the order of their slopes, each carried by `copies` tokens; they see the query as q - origin."""
 
     anchors: tuple[ExactAnchor, ...]
     origin: Fraction
-    query_roundings: int
     copies: int
 
     @cached_property
@@ -140,7 +138,7 @@ def _head(
     if len(anchors) < 2 or any(a.slope == b.slope for a, b in pairwise(anchors)):
         raise CertificateError("a head has fewer than two anchors, or two with the same slope")
     origin = -fixed[turn][0] / scales[turn]
-    return ExactHead(tuple(anchors), origin, 1 + int(origin != 0), next(iter(counts.values())))
+    return ExactHead(tuple(anchors), origin, next(iter(counts.values())))
 
 
 def _value(output: np.ndarray, entries: list[tuple[Fraction, Fraction]]) -> tuple[Fraction, int, Fraction]:

@@ -66,7 +66,7 @@ class Claim:
     @cached_property
     def atom(self) -> Atom:
         """The same head, to be computed by numpy."""
-        form, dtype = head_form(self.network), self.network.dtype
+        form, dtype = head_form(self.network, self.target.low, self.target.high), self.network.dtype
         parts = [Part.of(part.slopes, part.offsets, part.values, dtype) for part in form.parts]  # type: ignore[arg-type]
         return Atom.of(parts, form.origin, form.bias, dtype)  # type: ignore[arg-type]
 

@@ -87,7 +87,8 @@ class Ground:
         """Distances from a place between the whole interval and the gap to the next float."""
         place = from_ordinals(rng.choice(self.places, count), self.dtype)
         width = self.high - self.low
-        octaves = np.log2(width) - np.log2(np.spacing(np.abs(place)).astype(np.float64))
+        gap = np.maximum(np.spacing(np.abs(place)), np.finfo(self.dtype).tiny).astype(np.float64)
+        octaves = np.log2(width) - np.log2(gap)
         distance = width * np.exp2(-octaves * rng.random(count) ** 2)
         return self._rounded(place.astype(np.float64) + np.where(rng.random(count) < 0.5, distance, -distance))
 

@@ -106,7 +106,6 @@ class _Reader:
             slope_error=np.abs(scale) * key_error[:, turn],
             offset_error=np.abs(fixed[still]) * key_error[:, still],
             value_error=value_error,
-            query_roundings=1 + int(fixed[turn] != 0),
         )
 
     def readout(self) -> Readout:
@@ -141,7 +140,7 @@ class _Reader:
         )
 
 
-def _sorted_head(origin: float, query_roundings: int, **columns: np.ndarray) -> ScalarHead:
+def _sorted_head(origin: float, **columns: np.ndarray) -> ScalarHead:
     """A head with its anchors in order, and those that several tokens carry taken together."""
     table = np.stack(list(columns.values()), axis=1)
     rows, counts = np.unique(table, axis=0, return_counts=True)
@@ -151,4 +150,4 @@ def _sorted_head(origin: float, query_roundings: int, **columns: np.ndarray) -> 
         raise _unreadable("two anchors have the same slope")
     parts = dict(zip(columns, rows.T, strict=True))
     parts["groups"] = parts["groups"].astype(int)
-    return ScalarHead(**parts, origin=origin, query_roundings=query_roundings, copies=int(counts[0]))
+    return ScalarHead(**parts, origin=origin, copies=int(counts[0]))

@@ -18,7 +18,6 @@ class ScalarHead:
 
     groups           which output feature each anchor writes to, -1 for none (its value is then 0)
     slope_error      how far the dtype's slopes, offsets and values (which it computes) may be from these
-    query_roundings  how often q - origin and its product with a slope are rounded
     copies           how many tokens carry each anchor
     """
 
@@ -30,7 +29,6 @@ class ScalarHead:
     slope_error: Float[np.ndarray, " p"]
     offset_error: Float[np.ndarray, " p"]
     value_error: Float[np.ndarray, " p"]
-    query_roundings: int
     copies: int = 1
 
     @cached_property
