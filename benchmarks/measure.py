@@ -29,7 +29,5 @@ def peak_megabytes() -> float:
 
 def in_own_process(module: str, *arguments: str) -> dict[str, Any]:
     """What `python -m module arguments` prints as JSON on its last line."""
-    run = subprocess.run(
-        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])

@@ -57,12 +57,8 @@ def run(way: str) -> dict:
 def plain(network: ah.Network, x: torch.Tensor, queries: int) -> torch.Tensor:
     """The network's attention from its weights alone, with nothing left out."""
     embed, attention = network.layers
-    weight, bias, registers = (
-        torch.from_numpy(np.array(a)) for a in (embed.weight, embed.bias, embed.registers)
-    )
-    q, k, v, o = (
-        torch.from_numpy(np.array(getattr(attention, n)[0])) for n in ("query", "key", "value", "output")
-    )
+    weight, bias, registers = (torch.from_numpy(np.array(a)) for a in (embed.weight, embed.bias, embed.registers))
+    q, k, v, o = (torch.from_numpy(np.array(getattr(attention, n)[0])) for n in ("query", "key", "value", "output"))
     tokens = torch.einsum("bni,noi->bno", x, weight) + bias
     sequence = torch.cat([tokens, registers.expand(len(x), *registers.shape)], 1)
     weights = torch.softmax((sequence[:, :queries] @ q.T) @ (sequence @ k.T).mT, -1)

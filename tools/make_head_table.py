@@ -34,6 +34,7 @@ from anchorhead.targets import ScalarTarget, target_of
 ENOUGH = 5e-12  # an estimated error with which the climb ends: the levels that are printed go down to 1e-10
 MOST_ANCHORS = 40
 PROOF_S = 30.0
+LOOSEST = 2.2  # a bound is between one and two estimates: heads estimated beyond that cannot be the best
 Key = tuple[str, float, float, str]
 
 
@@ -93,11 +94,13 @@ def frontier(key: Key, limit_s: float) -> Frontier:
     heads: list[Entry] = []
     least, proven = float("inf"), float("inf")
     for solution in found:
-        if solution.total < least:
-            least, entry = solution.total, proved(solution, target)
-            if entry.bound < proven:
-                proven = entry.bound
-                heads.append(entry)
+        least = min(least, solution.total)
+        if solution.total > LOOSEST * least:
+            continue
+        entry = proved(solution, target)
+        if entry.bound < proven:
+            proven = entry.bound
+            heads = [*(head for head in heads if head.atom.anchors < entry.atom.anchors), entry]
     return Frontier(function, low, high, dtype, tuple(heads), climb.searched, "; ".join(climb.notes))
 
 

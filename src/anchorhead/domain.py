@@ -36,9 +36,7 @@ class Box:
                 "or a pair of arrays with the ends of each feature"
             ) from error
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise AnchorheadError(
-                f"on={on!r} has an end that is not finite: a certificate needs a bounded box"
-            )
+            raise AnchorheadError(f"on={on!r} has an end that is not finite: a certificate needs a bounded box")
         if (low > high).any():
             raise AnchorheadError(f"on={on!r} has a lower end above its upper end: give (lower, upper)")
         return cls(_frozen(low), _frozen(high))
@@ -70,11 +68,7 @@ class Box:
         return cls.of((data["low"], data["high"]))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Box)
-            and np.array_equal(self.low, other.low)
-            and np.array_equal(self.high, other.high)
-        )
+        return isinstance(other, Box) and np.array_equal(self.low, other.low) and np.array_equal(self.high, other.high)
 
     def __hash__(self) -> int:
         return hash((self.low.tobytes(), self.high.tobytes()))

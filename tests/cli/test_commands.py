@@ -170,9 +170,7 @@ def test_a_file_cannot_command_the_terminal(tmp_path):
     assert "\x1b[2J" not in result.stderr
 
 
-@pytest.mark.parametrize(
-    "command", ["info", "check", "cite", "paper single-head", "paper multi-head", "paper heatmap"]
-)
+@pytest.mark.parametrize("command", ["info", "check", "cite", "paper single-head", "paper multi-head", "paper heatmap"])
 def test_every_command_has_an_example(command):
     assert f"Example: anchorhead {command}" in ran(*command.split(), "--help")
 

@@ -40,7 +40,8 @@ def points(head, count=20_000):
         slopes, offsets = part.slopes.astype(float), part.offsets.astype(float)
         near += list(head.atom.origin - np.diff(offsets) / np.diff(slopes))
     away = np.geomspace(1e-16, 1, 400) * (high - low)
-    s = np.concatenate([rng.uniform(low, high, count), *(place + sign * away for place in near for sign in (-1, 1)), near])
+    geometric = (place + sign * away for place in near for sign in (-1, 1))
+    s = np.concatenate([rng.uniform(low, high, count), *geometric, near])
     s = s.astype(head.dtype)
     return np.unique(s[(s >= low) & (s <= high)])
 
@@ -101,7 +102,8 @@ def test_solved_anchors_beat_uniform_ones_by_far():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_far_from_zero_and_on_tiny_and_huge_domains(dtype):
-    for function, on, within in [("sin", (1000, 1010), 1e-3), ("abs(x - 3)", (3 - 1e-6, 3 + 1e-6), 1e-8), ("relu", (-1e6, 1e6), 1e4)]:
+    cases = [("sin", (1000, 1010), 1e-3), ("abs(x - 3)", (3 - 1e-6, 3 + 1e-6), 1e-8), ("relu", (-1e6, 1e6), 1e4)]
+    for function, on, within in cases:
         head = ah.head(function, on=on, within=within, dtype=dtype)
         assert largest_error(head) <= head.certificate.bound <= within
 

@@ -121,9 +121,7 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     switch = np.mean(network.certificate.excluded[0])
     target = TruncatedLinear.from_record(network.target)
     x = (switch - target.t)[:, None] * target.w / (target.w**2).sum(axis=1, keepdims=True)
-    assert (
-        np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
-    )
+    assert np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
 
 
 def test_an_output_map_may_be_a_function():

@@ -24,6 +24,25 @@ DTYPES = ("float64", "float32")
 KEYS = [(name, *on, dtype) for name, domains in STANDARD.items() for on in domains for dtype in DTYPES]
 
 
+PROMISED = [
+    ("sigmoid", (-10, 10), 1e-14, "float64", 2),
+    ("tanh", (-10, 10), 1e-14, "float64", 2),
+    ("relu", (-1, 1), 1e-9, "float64", 3),
+    ("relu", (-1, 1), 1e-11, "float64", 4),
+    ("hardtanh", (-2, 2), 1e-9, "float64", 4),
+    ("silu", (-10, 10), 1e-6, "float64", 3),
+    ("abs", (-1, 1), 1e-9, "float64", 5),
+    ("square", (-1, 1), 1e-6, "float64", 3),
+    ("gelu", (-10, 10), 2e-5, "float64", 7),
+    ("gelu", (-10, 10), 1e-6, "float64", 8),
+    ("sin", (-math.pi, math.pi), 1e-6, "float64", 6),
+    ("relu", (-1, 1), 1e-4, "float32", 3),
+    ("relu", (-1, 1), 1e-5, "float32", 4),
+    ("hardtanh", (-2, 2), 1e-4, "float32", 4),
+    ("gelu", (-10, 10), 2e-5, "float32", 9),
+]
+
+
 @cache
 def known(name: str, low: float, high: float, dtype: Any) -> Frontier:
     found = lookup(name, low, high, dtype, str(arithmetic_of(dtype)))
@@ -96,6 +115,22 @@ def test_a_head_of_the_table_is_what_the_solver_would_certify(name, within, dtyp
     assert dataclasses.asdict(shipped.certificate) | {"terms": None} == dataclasses.asdict(proven) | {"terms": None}
     assert shipped.certificate.kind == "proven"
     assert shipped.certificate.bound <= within
+
+
+@pytest.mark.parametrize(("name", "on", "within", "dtype", "anchors"), PROMISED)
+def test_what_the_library_promises_comes_from_the_table(name, on, within, dtype, anchors, monkeypatch):
+    _no_solver(monkeypatch)
+    head = ah.head(name, on, within, dtype=dtype)
+    assert head.anchors <= anchors
+    assert head.certificate.kind == "proven"
+    assert head.certificate.bound <= within
+
+
+@pytest.mark.parametrize(("name", "anchors"), [("relu", 4), ("abs", 5)])
+def test_the_solver_is_no_better(name, anchors, monkeypatch):
+    shipped = ah.head(name, (-1, 1), anchors=anchors)
+    monkeypatch.setattr(construction, "lookup", lambda *_: None)
+    assert shipped.certificate.bound <= ah.head(name, (-1, 1), anchors=anchors).certificate.bound
 
 
 def test_a_request_between_levels_takes_the_fewest_anchors_that_do(monkeypatch):
@@ -188,6 +223,6 @@ def _no_solver(monkeypatch) -> list:
         asked.append(args)
         raise LookupError("the solver was asked")
 
-    for name in ("smallest", "solve"):
+    for name in ("smallest", "improvements"):
         monkeypatch.setattr(construction, name, refuse)
     return asked

@@ -34,9 +34,7 @@ def test_weights_gather_as_the_range_widens(maps):
     for row in maps.rows.values():
         inside = [np.abs(maps.s) < panel.high for panel in row]
         peaks = [panel.weights.max(axis=(0, 2))[own].mean() for panel, own in zip(row, inside, strict=True)]
-        peaks_alone = [
-            panel.weights[0].max(axis=1)[own].mean() for panel, own in zip(row, inside, strict=True)
-        ]
+        peaks_alone = [panel.weights[0].max(axis=1)[own].mean() for panel, own in zip(row, inside, strict=True)]
         assert sorted(peaks_alone) == peaks_alone
         assert sorted(panel.c for panel in row) == [panel.c for panel in row]
         assert peaks[-1] > 0.8

@@ -121,9 +121,7 @@ def test_flipped_bytes_give_an_error_or_a_network(seed, tmp_path):
     for n in range(700):
         damaged = whole.copy()
         places = rng.integers(0, header if n % 4 else len(whole), size=1 + n % 3)
-        damaged[places] = (
-            rng.integers(32, 127, len(places)) if n % 2 else damaged[places] ^ (1 << rng.integers(0, 8))
-        )
+        damaged[places] = rng.integers(32, 127, len(places)) if n % 2 else damaged[places] ^ (1 << rng.integers(0, 8))
         path.write_bytes(damaged.tobytes())
         outcomes.add(usable(path))
     assert outcomes == {True, False}

@@ -29,9 +29,7 @@ def test_inside_and_on_the_edge_nothing_is_said():
 
 def test_warn_warns_once_and_computes_on():
     network = certified()
-    with pytest.warns(
-        OutsideWarning, match=r"2 of 6 input entries lie outside the box \[-1, 1\].*-1.5"
-    ) as caught:
+    with pytest.warns(OutsideWarning, match=r"2 of 6 input entries lie outside the box \[-1, 1\].*-1.5") as caught:
         y = network(OUTSIDE)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():

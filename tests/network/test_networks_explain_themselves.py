@@ -41,9 +41,7 @@ def test_random_networks_fit_100_columns(drawn):
 def test_layers_inside_a_repeat_have_their_own_features():
     embed = Embed(np.ones((2, 1)), np.zeros(2), features=("a", "b"))
     widen = Linear(np.ones((3, 2)), features=("p", "q", "r"))
-    network = Network(
-        [embed, Repeat([widen, Softmax((3,)), Linear(np.ones((2, 3)), features=("a", "b"))], 4)]
-    )
+    network = Network([embed, Repeat([widen, Softmax((3,)), Linear(np.ones((2, 3)), features=("a", "b"))], 4)])
     text = network.describe()
     assert "Repeat 4 times" in text
     assert all(f"  {name}\n" in text for name in ("p", "q", "r"))
@@ -77,9 +75,7 @@ def test_the_logit_of_the_description_bounds_the_measured_one():
     assert max(largest_logit(network, rng.uniform(-2, 2, (3, 2))) for _ in range(20)) <= bound
 
 
-@pytest.mark.parametrize(
-    ("factor", "times", "largest"), [(2.0, 3, 8.0), (0.5, 10**6, 1.0), (1.0, 10**6, 1.0)]
-)
+@pytest.mark.parametrize(("factor", "times", "largest"), [(2.0, 3, 8.0), (0.5, 10**6, 1.0), (1.0, 10**6, 1.0)])
 def test_magnitudes_through_many_steps(factor, times, largest):
     layers = (Embed(np.eye(1), np.zeros(1)), Repeat([Linear(np.full((1, 1), factor))], times))
     assert sizes(layers, np.ones((1, 1))).activation == largest

@@ -168,9 +168,7 @@ VALUES = {
         ["(3,)", "(5, 2)"],
     ),
     "certificate for tokens of a network of any number": (
-        lambda: Network(
-            [Embed(np.ones((3, 2)), np.zeros(3))], certificate=certificate(on=(np.zeros((4, 2)), 1))
-        ),
+        lambda: Network([Embed(np.ones((3, 2)), np.zeros(3))], certificate=certificate(on=(np.zeros((4, 2)), 1))),
         ["(4, 2)", "(1, 2)"],
     ),
 }

@@ -71,9 +71,7 @@ def test_example_tokens_of_a_learner_ask_nothing(logits):
     assert logits == [(2, 2, 9)] * 3
     logits.clear()
     Network([embed(states=2), Repeat([learner], 3)], output="state")(X)
-    assert logits == [(2, 7, 9), (2, 2, 9)] * 3, (
-        "keys that read what the heads write are needed of every token"
-    )
+    assert logits == [(2, 7, 9), (2, 2, 9)] * 3, "keys that read what the heads write are needed of every token"
 
 
 def test_a_head_that_writes_nothing_is_not_asked(logits):

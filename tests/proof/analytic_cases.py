@@ -81,9 +81,7 @@ def exact(parts: Sequence[Softmax], origin: float, bias: float, output: int | No
         t, result = s - arb(origin), s * 0 + arb(bias)
         for slopes, offsets, values in parts:
             column = values if output is None else values[:, output]
-            weights = [
-                (arb(float(a)) * t + arb(float(g))).exp() for a, g in zip(slopes, offsets, strict=True)
-            ]
+            weights = [(arb(float(a)) * t + arb(float(g))).exp() for a, g in zip(slopes, offsets, strict=True)]
             top = sum((w * arb(float(v)) for w, v in zip(weights, column, strict=True)), s * 0)
             result += top / sum(weights, s * 0)
         return result

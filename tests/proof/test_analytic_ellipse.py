@@ -42,9 +42,7 @@ def test_the_matrix_evaluates_polynomials_within_its_stated_rounding(degree: int
 
 @pytest.mark.parametrize("oversampling", [4, 16])
 @pytest.mark.parametrize("degree", [3, 8, 24])
-def test_a_polynomial_between_the_points_exceeds_them_by_the_cosine_at_most(
-    degree: int, oversampling: int
-) -> None:
+def test_a_polynomial_between_the_points_exceeds_them_by_the_cosine_at_most(degree: int, oversampling: int) -> None:
     rng = np.random.default_rng(degree)
     points = np.cos(np.arange(oversampling * degree + 1) * np.pi / (oversampling * degree))
     everywhere = np.cos(np.linspace(0, np.pi, 20001))

@@ -111,8 +111,6 @@ def test_leaving_out_more_than_the_switches_is_refused():
 def test_another_kind_of_network_is_refused():
     network = ah.truncated_linear(*functions(), -1, 1, anchors=8)
     embed, attention = network.layers
-    masked = Attention(
-        attention.query, attention.key, attention.value, attention.output, mask="self+registers"
-    )
+    masked = Attention(attention.query, attention.key, attention.value, attention.output, mask="self+registers")
     with pytest.raises(ah.CertificateError, match="layers"):
         ah.check(Network([embed, masked], target=network.target, certificate=network.certificate))

@@ -50,9 +50,7 @@ def random_network(rng, number):
         Linear(weights(6, WIDTH), mix=weights(5, 12), bias=weights(5, 6)),
         Linear(weights(5, 2, 12, WIDTH), weights(2)),
     ][number % 3]
-    middle = (
-        [Repeat((attention,), 3), Softmax((2, 2)), grid] if number % 4 == 0 else [attention, Softmax((1, 3))]
-    )
+    middle = [Repeat((attention,), 3), Softmax((2, 2)), grid] if number % 4 == 0 else [attention, Softmax((1, 3))]
     return Network([embed, *middle, last])
 
 
@@ -72,9 +70,7 @@ def test_ranges_and_rounding_hold(number):
 
 def test_a_network_without_softmax_gets_a_tight_bound():
     rng = np.random.default_rng(0)
-    network = Network(
-        [Embed(rng.normal(size=(2, 3)), np.zeros(2), tokens=1), Linear(rng.normal(size=(1, 2)))]
-    )
+    network = Network([Embed(rng.normal(size=(2, 3)), np.zeros(2), tokens=1), Linear(rng.normal(size=(1, 2)))])
     u = 2.0**-53
     size = np.abs(network.layers[1].weight) @ np.abs(network.embed.weight) @ np.full(3, 2.0)
     assert rounding_error(network, Box.of((-2, 2))) <= 10 * u * float(size.max())

@@ -41,9 +41,7 @@ def test_the_search_comes_close_to_the_bound_and_stays_below(options, dtype):
 
 @pytest.mark.parametrize("c", [0.05, 0.3, 2.7, 30.0, 1000.0])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(
-    "options", [{"anchors": 17}, {"heads": 3}, {"anchors": 9, "outputs": lambda k: k // 3}]
-)
+@pytest.mark.parametrize("options", [{"anchors": 17}, {"heads": 3}, {"anchors": 9, "outputs": lambda k: k // 3}])
 def test_a_sharpness_of_ones_own_keeps_its_bound(options, dtype, c):
     intervals = options.get("anchors", 19) - 1
     network = truncated_linear(*functions(), 5, 7, dtype=dtype, sharpness=c * (intervals / 2) ** 2, **options)
@@ -64,9 +62,7 @@ def test_a_sharpness_of_ones_own_keeps_its_bound(options, dtype, c):
 )
 def test_no_bound_is_ever_exceeded(low, width, tokens, size, several, c, reach, dtype, seed):
     heads = size // 8 + 1
-    options, intervals = (
-        ({"heads": heads}, (tokens - 2) * heads) if several else ({"anchors": size}, size - 1)
-    )
+    options, intervals = ({"heads": heads}, (tokens - 2) * heads) if several else ({"anchors": size}, size - 1)
     beta = None if c is None else c * (intervals / width) ** 2
     network = truncated_linear(
         *functions(tokens, 2, seed),

@@ -56,11 +56,7 @@ def truth(expression: Expression, at: dict[str, mpmath.mpc | mpmath.mpf], real: 
             values[node] = _apply(node, a, at, real)
         except (ZeroDivisionError, OverflowError, ValueError) as error:
             raise Undefined from error
-        if (
-            mpmath.isnan(values[node])
-            or mpmath.isinf(values[node])
-            or abs(values[node]) > mpmath.mpf(10) ** 50
-        ):
+        if mpmath.isnan(values[node]) or mpmath.isinf(values[node]) or abs(values[node]) > mpmath.mpf(10) ** 50:
             raise Undefined
     return values[expression.core]
 
@@ -120,9 +116,7 @@ def _log(a, real: bool):
 def near(value) -> arb:
     """A ball that surely holds an mpmath result of 100 digits whose cancellation lost at most 40."""
     with ctx.workprec(400):
-        return arb(mpmath.nstr(value, 95)) + arb(0, 1) * (arb(10) ** -60) * (
-            1 + arb(mpmath.nstr(abs(value), 10))
-        )
+        return arb(mpmath.nstr(value, 95)) + arb(0, 1) * (arb(10) ** -60) * (1 + arb(mpmath.nstr(abs(value), 10)))
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -165,10 +159,7 @@ def test_a_finite_complex_ball_contains_every_value(seed: int) -> None:
         if not ball.is_finite():
             continue
         for _ in range(4):
-            point = {
-                n: c + radius * complex(rng.uniform(-1, 1), rng.uniform(-1, 1)) * 0.999
-                for n, c in centre.items()
-            }
+            point = {n: c + radius * complex(rng.uniform(-1, 1), rng.uniform(-1, 1)) * 0.999 for n, c in centre.items()}
             with mpmath.workdps(100):
                 try:
                     value = truth(expression, {n: mpmath.mpc(p) for n, p in point.items()}, real=False)
@@ -250,9 +241,7 @@ def test_derivatives_agree_with_differences(seed: int) -> None:
             sides = (at[1] - at[0]) / h, (at[2] - at[1]) / h
             if abs(sides[0] - sides[1]) > mpmath.mpf(10) ** -15 * (1 + abs(exact)):
                 continue  # at a kink, or too curved for this step
-            assert abs((sides[0] + sides[1]) / 2 - exact) <= mpmath.mpf(10) ** -12 * (1 + abs(exact)), (
-                expression
-            )
+            assert abs((sides[0] + sides[1]) / 2 - exact) <= mpmath.mpf(10) ** -12 * (1 + abs(exact)), expression
             ball = slope.ball({"x": arb(x), "y": arb(y)})
             assert not ball.is_finite() or ball.overlaps(near(exact))
 

@@ -177,9 +177,7 @@ def _formula(depth: int) -> st.SearchStrategy[str]:
         st.tuples(part, st.sampled_from(["+", "-", "*", "/"]), part).map(lambda t: f"({t[0]}){t[1]}({t[2]})"),
         st.tuples(part, st.sampled_from(["+", "-", "*", "/"]), part).map(lambda t: f"{t[0]}{t[1]}{t[2]}"),
         part.map(lambda a: f"-{a}"),
-        st.tuples(part, st.sampled_from(["2", "-3", "0.5", "(1/3)", "-0.25"])).map(
-            lambda t: f"({t[0]})**{t[1]}"
-        ),
+        st.tuples(part, st.sampled_from(["2", "-3", "0.5", "(1/3)", "-0.25"])).map(lambda t: f"({t[0]})**{t[1]}"),
         st.tuples(st.sampled_from([n for n in NAMED if n != "clip"]), part).map(lambda t: f"{t[0]}({t[1]})"),
         st.tuples(part, part, part).map(lambda t: f"max({t[0]},min({t[1]},{t[2]}))"),
         st.tuples(part, part, part).map(lambda t: f"where({t[0]}<={t[1]},{t[2]},clip({t[0]},-1,2))"),

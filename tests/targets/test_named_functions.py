@@ -62,9 +62,7 @@ EXACT = {
     "hardswish": lambda x: x * min(max(x + 3, 0), 6) / 6,
     "hardsigmoid": lambda x: min(max(x + 3, 0), 6) / 6,
     "gelu": lambda x: x * (1 + mpmath.erf(x / mpmath.sqrt(2))) / 2,
-    "gelu_tanh": lambda x: (
-        x * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf(0.044715) * x**3))) / 2
-    ),
+    "gelu_tanh": lambda x: x * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf(0.044715) * x**3))) / 2,
     "silu": lambda x: x / (1 + mpmath.exp(-x)),
     "mish": lambda x: x * mpmath.tanh(mpmath.log(1 + mpmath.exp(x))),
     "elu": lambda x: x if x > 0 else mpmath.exp(x) - 1,

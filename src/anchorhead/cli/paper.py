@@ -14,9 +14,7 @@ from anchorhead.cli.sizes import Sizes
 if TYPE_CHECKING:
     from anchorhead.plotting import Sweep
 
-paper = typer.Typer(
-    no_args_is_help=True, help="See the paper's claims on the weights that its proofs construct."
-)
+paper = typer.Typer(no_args_is_help=True, help="See the paper's claims on the weights that its proofs construct.")
 
 
 class Dtype(StrEnum):
@@ -35,9 +33,7 @@ Low = Annotated[float, typer.Option(help="The lower end a of the range.")]
 High = Annotated[float, typer.Option(help="The upper end b of the range.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random linear functions and of the search.")]
 Kind = Annotated[Dtype, typer.Option(help="The floating-point type in which the networks run.")]
-Picture = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw the rates: .png, .svg or .pdf.")
-]
+Picture = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the rates: .png, .svg or .pdf.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table with all digits.")]
 
 

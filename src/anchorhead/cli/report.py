@@ -28,8 +28,7 @@ PATIENCE = 1.0
 def print_sweep(sweep: Sweep) -> None:
     """A line a size, then the rate."""
     typer.echo(
-        f"The {sweep.theorem} theorem on [{sweep.low:g}, {sweep.high:g}] in {sweep.dtype}, "
-        f"varying the {sweep.varied}"
+        f"The {sweep.theorem} theorem on [{sweep.low:g}, {sweep.high:g}] in {sweep.dtype}, varying the {sweep.varied}"
     )
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     columns = _columns(sweep)
@@ -42,8 +41,7 @@ def print_sweep(sweep: Sweep) -> None:
         typer.echo("One size has no rate: give a range such as 8:512.")
     else:
         typer.echo(
-            f"Fitted rate: the error found goes as ({sweep.intervals_formula})^{sweep.rate:.3f}; "
-            "the theorem's is -1."
+            f"Fitted rate: the error found goes as ({sweep.intervals_formula})^{sweep.rate:.3f}; the theorem's is -1."
         )
 
 

@@ -44,9 +44,7 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
     opaque = isinstance(target, CallableTarget)
     return Network(
         [
-            Embed(
-                weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)
-            ),
+            Embed(weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)),
             Attention(query, key, value, output, bias=np.array(atom.bias), features=features),
         ],
         target=TargetRecord(OPAQUE if opaque else KIND, target.to_json()),

@@ -31,14 +31,10 @@ def lattice(low: float, high: float, anchors: int, margin: float) -> Lattice:
 def switches(low: float, high: float, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the nearest anchor's output feature changes, and the features between: half-way between two anchors."""
     changes = np.flatnonzero(np.diff(outputs))
-    return low + (high - low) * (changes + 0.5) / (len(outputs) - 1), outputs[
-        np.append(changes, len(outputs) - 1)
-    ]
+    return low + (high - low) * (changes + 0.5) / (len(outputs) - 1), outputs[np.append(changes, len(outputs) - 1)]
 
 
-def network(
-    target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpness: float, dtype: str
-) -> Network:
+def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpness: float, dtype: str) -> Network:
     """The theorem's network; `sharpness` is c, `outputs` the output feature of each anchor."""
     tokens, inputs = target.w.shape
     anchors = len(outputs)
@@ -51,9 +47,7 @@ def network(
     if several:
         names += [f"anchor's value in output {g}" for g in range(target.outputs)]
         values = np.linspace(target.low, target.high, anchors)[np.arange(places) % anchors]
-        constants += [
-            np.where(outputs[np.arange(places) % anchors] == g, values, 0.0) for g in range(target.outputs)
-        ]
+        constants += [np.where(outputs[np.arange(places) % anchors] == g, values, 0.0) for g in range(target.outputs)]
     table = np.stack(constants, axis=1)
     weight = np.zeros((tokens, len(names), inputs))
     weight[:, 0] = target.w / scale.spacing

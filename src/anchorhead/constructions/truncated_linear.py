@@ -69,19 +69,14 @@ def truncated_linear(
         return single_head.network(target, scale, features, c, kind)
 
     model = require_model(kind)
-    c = (
-        _given_sharpness(sharpness, scale, kind)
-        if sharpness is not None
-        else _best(build, target, box, scale)
-    )
+    c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
     network = build(c)
     bound = prove_ramp(network, target, box, scale)
     if not np.isfinite(bound.total):
-        raise AnchorheadError(
-            f"no finite bound can be proven in {kind} for {count} anchors: use fewer, or float64"
-        )
+        raise AnchorheadError(f"no finite bound can be proven in {kind} for {count} anchors: use fewer, or float64")
     theirs = (high - low) / count
-    name = f"the {'multi' if heads is not None else 'single'}-head theorem's (b - a)/{formula}, without its softmax term"
+    which = "single" if heads is None else "multi"
+    name = f"the {which}-head theorem's (b - a)/{formula}, without its softmax term"
     radius = margin * scale.spacing
     certificate = Certificate(
         kind="proven",
@@ -124,15 +119,8 @@ def _few_bits(c: float, bits: int = 8) -> float:
 
 
 def _given_sharpness(beta: float, scale: Lattice, kind: str) -> float:
-    if (
-        isinstance(beta, bool)
-        or not isinstance(beta, int | float | np.number)
-        or not np.isfinite(beta)
-        or beta <= 0
-    ):
-        raise AnchorheadError(
-            f"sharpness={beta!r}: the paper's beta, a number above 0, or None to have it chosen"
-        )
+    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not np.isfinite(beta) or beta <= 0:
+        raise AnchorheadError(f"sharpness={beta!r}: the paper's beta, a number above 0, or None to have it chosen")
     c = float(np.dtype(kind).type(float(beta) * scale.spacing**2))
     if not SOFTEST <= c <= SHARPEST:
         raise AnchorheadError(
@@ -160,9 +148,7 @@ def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarra
         arrays.append(array)
     w, t = arrays
     if len(w) != len(t) or not w.size:
-        raise AnchorheadError(
-            f"w has shape {w.shape} and t {t.shape}: needed are (tokens, inputs) and (tokens,)"
-        )
+        raise AnchorheadError(f"w has shape {w.shape} and t {t.shape}: needed are (tokens, inputs) and (tokens,)")
     return w, t, kind
 
 
@@ -179,11 +165,7 @@ def _count(tokens: int, anchors: int | None, heads: int | None) -> tuple[int, st
     """How many anchors (or cells) share the range, and what the paper calls that number."""
     if heads is None:
         count = tokens if anchors is None else anchors
-        if (
-            isinstance(count, bool)
-            or not isinstance(count, int | np.integer)
-            or not 2 <= count <= MOST_ANCHORS
-        ):
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MOST_ANCHORS:
             origin = "as many as there are tokens" if anchors is None else "given"
             raise AnchorheadError(
                 f"{count!r} anchors ({origin}): a whole number from 2 to {MOST_ANCHORS:,}; set anchors="
@@ -197,14 +179,10 @@ def _count(tokens: int, anchors: int | None, heads: int | None) -> tuple[int, st
     if isinstance(heads, bool) or not isinstance(heads, int | np.integer) or heads < 1:
         raise AnchorheadError(f"heads={heads!r}: a whole number of at least 1")
     if tokens < 3:
-        raise AnchorheadError(
-            f"{tokens} tokens: the multi-head theorem needs at least 3, for two are only ends"
-        )
+        raise AnchorheadError(f"{tokens} tokens: the multi-head theorem needs at least 3, for two are only ends")
     cells = (tokens - 2) * int(heads)
     if cells > MOST_ANCHORS:
-        raise AnchorheadError(
-            f"{tokens} tokens and {heads} heads make {cells:,} cells: at most {MOST_ANCHORS:,}"
-        )
+        raise AnchorheadError(f"{tokens} tokens and {heads} heads make {cells:,} cells: at most {MOST_ANCHORS:,}")
     return cells, "((n - 2) H)"
 
 
@@ -223,9 +201,7 @@ def _output_features(outputs: Any, count: int) -> np.ndarray:
             f"each of the {count} anchors"
         )
     if features.max() >= count:
-        raise AnchorheadError(
-            f"outputs names feature {features.max()}, but {count} anchors reach at most {count} features"
-        )
+        raise AnchorheadError(f"outputs names feature {features.max()}: {count} anchors reach at most {count} features")
     return features.astype(int)
 
 

@@ -15,8 +15,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.search import Search
 from anchorhead.heads.single import Solution
+from anchorhead.heads.solve import improvements
 from anchorhead.heads.table import lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.lab.polynomial import best_polynomial
@@ -57,7 +57,7 @@ def frontier(
         raise AnchorheadError(f"most={most!r}: the largest number of anchors, from {FEWEST} to {LIMIT}")
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     work = _Work(target_of(function, on, lipschitz), kind, progress or (lambda text: None))
-    solved = work.solved(int(most), _cap("max_value", max_value), _cap("max_slope", max_slope))
+    solved = work.solved(int(most), max_value, max_slope)
     first, last = max(FEWEST, solved[0].atom.anchors), min(int(most), max(SHOWN, solved[-1].atom.anchors + 1))
     target = work.target
     return Frontier(
@@ -101,7 +101,7 @@ class _Work:
     def samples(self) -> Float[np.ndarray, "n m"]:
         return self.problem.at(self.points)
 
-    def solved(self, most: int, max_value: float, max_slope: float) -> list[_Bounded]:
+    def solved(self, most: int, max_value: float | None, max_slope: float | None) -> list[_Bounded]:
         """Heads of ascending anchors, each with a better bound than those before."""
         known = self._shipped(most, max_value, max_slope)
         if known is not None:
@@ -110,10 +110,10 @@ class _Work:
         def climbed(anchors: int, error: float) -> None:
             self.tell(f"solving: {anchors} anchors, error {error:.2g}")
 
-        search = Search(self.problem, self.dtype, max_value, max_slope, climbed)
-        found = [solution for way in search.ways for solution in search.climb(way, most)]
-        if not found:
-            raise AnchorheadError("no head keeps to the caps: give a higher max_value or max_slope")
+        target, caps = self.target, (max_value, max_slope)
+        found = improvements(
+            target.values, target.kinks, target.low, target.high, most, self.dtype, *caps, progress=climbed
+        )
         best: list[_Bounded] = []
         for solution in sorted(found, key=_size):
             if best and solution.total >= best[-1].bound:
@@ -123,10 +123,9 @@ class _Work:
                 best.append(again)
         return best
 
-    def _shipped(self, most: int, max_value: float, max_slope: float) -> list[_Bounded] | None:
+    def _shipped(self, most: int, max_value: float | None, max_slope: float | None) -> list[_Bounded] | None:
         """The same from the table that ships with the package, where it goes so far and nothing is capped."""
-        capped = np.isfinite(max_value) or np.isfinite(max_slope)
-        if capped or not isinstance(self.target, ScalarTarget):
+        if max_value is not None or max_slope is not None or not isinstance(self.target, ScalarTarget):
             return None
         low, high = self.target.low, self.target.high
         known = lookup(self.target.name, low, high, self.dtype, str(require_model(self.dtype)))
@@ -163,9 +162,3 @@ class _Work:
 
 def _size(solution: Solution) -> tuple[int, float]:
     return solution.atom.anchors, solution.total
-
-
-def _cap(name: str, cap: float | None) -> float:
-    if cap is not None and not cap > 0:
-        raise AnchorheadError(f"{name}={cap!r}: a cap is a number above 0, or None for no cap")
-    return np.inf if cap is None else cap

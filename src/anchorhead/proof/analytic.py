@@ -89,9 +89,7 @@ def prove_sup(
     heads = ball_heads(parts, origin, bias)
     several = _lists(pieces)
     if len(several) != len(heads):
-        raise AnchorheadError(
-            f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each"
-        )
+        raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
     sup = Supremum(rtol, floor, start + limit_s, progress)
     for head, own in zip(heads, several, strict=True):
         spans = _spans(own, head, low, high)
@@ -177,8 +175,7 @@ def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> 
             spans.append(Span(*outer, inner, _difference(target, head)))
     if not spans or not reached >= end:
         raise AnchorheadError(
-            f"the pieces of the target cover [{low}, {high}] only up to {float(reached)}: "
-            "give pieces that adjoin"
+            f"the pieces of the target cover [{low}, {high}] only up to {float(reached)}: give pieces that adjoin"
         )
     return spans
 
@@ -189,6 +186,4 @@ def _difference(target: Enclosure, head: BallHead) -> Callable[[acb], acb]:
 
 def check_interval(low: float, high: float) -> None:
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise AnchorheadError(
-            f"low={low!r}, high={high!r} is not an interval: give two finite numbers, low <= high"
-        )
+        raise AnchorheadError(f"low={low!r}, high={high!r} is not an interval: give two finite numbers, low <= high")

@@ -130,8 +130,7 @@ class BallHead:
     def steepness(self) -> float:
         """The size of the numbers that add up in r': the range of slopes times that of values, each part."""
         return sum(
-            (max(part.slopes) - min(part.slopes)) * (max(part.values) - min(part.values))
-            for part in self.softmaxes
+            (max(part.slopes) - min(part.slopes)) * (max(part.values) - min(part.values)) for part in self.softmaxes
         )
 
     def landmarks(self) -> Iterator[arb]:
@@ -160,8 +159,7 @@ def ball_heads(parts: Sequence[Part], origin: float = 0.0, bias: Any = 0.0) -> l
     if not parts:
         raise AnchorheadError("a head without parts: give at least one, with slopes, offsets and values")
     arrays = [
-        tuple(np.asarray(a, dtype=np.float64) for a in (part.slopes, part.offsets, part.values))
-        for part in parts
+        tuple(np.asarray(a, dtype=np.float64) for a in (part.slopes, part.offsets, part.values)) for part in parts
     ]
     values = [v.reshape(len(v), -1) if v.ndim else v.reshape(1, 1) for _, _, v in arrays]
     biases = np.asarray(bias, dtype=np.float64).reshape(-1)

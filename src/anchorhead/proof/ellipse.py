@@ -94,11 +94,7 @@ def bound_on_cell(f: Enclosure, a: arb, b: arb, remainder: float, oversampling: 
     at = centre + half * arb.cos_pi_fmpq(fmpq(peak, oversampling * degree))
     best = int(np.abs(floats).argmax())
     points = [(nodes[best], lower(abs(values[best]))), (at, lower(abs(f(acb(at)).real)))]
-    bound = (
-        (float(fine[peak]) + rounding) / math.cos(math.pi / (2 * oversampling))
-        + blur
-        + _remainder(ellipse, degree)
-    )
+    bound = (float(fine[peak]) + rounding) / math.cos(math.pi / (2 * oversampling)) + blur + _remainder(ellipse, degree)
     return CellBound(bound * _ROUNDED_UP + _TINY, blur, tuple(points))
 
 
@@ -111,9 +107,7 @@ def bound_on_ellipse(f: Enclosure, centre: arb, half: arb, largest: float) -> fl
     """M with |f| <= M <= largest on the ellipse around centre ± half, or None if no covering shows it."""
     width, height = _HALF_AXES
     stack = [
-        (x * width / 2, y * height / 2, width / 4, height / 4, 0)
-        for y in (0.5, 1.5)
-        for x in (-1.5, 1.5, -0.5, 0.5)
+        (x * width / 2, y * height / 2, width / 4, height / 4, 0) for y in (0.5, 1.5) for x in (-1.5, 1.5, -0.5, 0.5)
     ]
     bound, evaluations = 0.0, 0
     while stack:

@@ -67,9 +67,7 @@ def prove_sup_lipschitz(
         half = np.nextafter(np.maximum(centre - left, right - centre), math.inf)
         values = _evaluate(function, centre, len(heads))
         with ctx.workprec(bits):
-            gaps = np.array(
-                [_gap(heads, c, row) for c, row in zip(centre.tolist(), values.tolist(), strict=True)]
-            )
+            gaps = np.array([_gap(heads, c, row) for c, row in zip(centre.tolist(), values.tolist(), strict=True)])
             bounds = np.array(
                 [
                     upper(arb(gap) + f_error + (arb(lipschitz) + rate) * h)

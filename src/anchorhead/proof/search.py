@@ -150,8 +150,7 @@ def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np
     least, most = hunt.segments.reach
     token = int((most - least).argmax())
     asked = [
-        form.weight[token] @ corner[token] + form.bias[token]
-        for corner in (hunt.segments.start, hunt.segments.end)
+        form.weight[token] @ corner[token] + form.bias[token] for corner in (hunt.segments.start, hunt.segments.end)
     ]
     if asked[0] == asked[1]:
         return np.zeros(0)

@@ -65,9 +65,7 @@ class Supremum:
     def goal(self) -> float:
         return max((1 + self.rtol) * self.found, self.floor)
 
-    def cover(
-        self, spans: Sequence[Span], scale: float, bits: int, hints: Iterable[arb], share: float
-    ) -> None:
+    def cover(self, spans: Sequence[Span], scale: float, bits: int, hints: Iterable[arb], share: float) -> None:
         """Bound |f| on the spans.
 
         scale   the size of the numbers of which f is the difference: 2^-80 of it counts as 0
@@ -106,12 +104,7 @@ class Supremum:
             with ctx.workprec(bits):
                 bound, bits = self._bound_cell(span, left, right, bits)
                 middle = ((left + right) / 2).mid()
-            if (
-                bound <= self.goal
-                or self._late()
-                or share_here < share * 0.5**_HALVINGS
-                or not left < middle < right
-            ):
+            if bound <= self.goal or self._late() or share_here < share * 0.5**_HALVINGS or not left < middle < right:
                 self.cells += 1
                 self.bound = max(self.bound, bound)
                 self.done += share_here

@@ -35,9 +35,7 @@ def number(value: float) -> Expression:
 
 def variable(name: str) -> Expression:
     if not VARIABLE.fullmatch(name):
-        raise AnchorheadError(
-            f"{name!r} is not a variable's name: give letters, digits and _, or an entry as x[0,1]"
-        )
+        raise AnchorheadError(f"{name!r} is not a variable's name: give letters, digits and _, or an entry as x[0,1]")
     return Expression("variable", (), name)
 
 
@@ -106,8 +104,7 @@ def power(base: Expression, exponent: Expression) -> Expression:
 def integer_power(base: Expression, exponent: int) -> Expression:
     if isinstance(exponent, bool) or not isinstance(exponent, int) or abs(exponent) > MAX_EXPONENT:
         raise AnchorheadError(
-            f"the exponent {exponent!r} is out of range: "
-            f"integers from -{MAX_EXPONENT} to {MAX_EXPONENT} are allowed"
+            f"the exponent {exponent!r} is out of range: integers from -{MAX_EXPONENT} to {MAX_EXPONENT} are allowed"
         )
     return Expression("integer_power", (base,), exponent)
 
@@ -124,9 +121,7 @@ def make(op: str, args: tuple[Expression, ...], data: Data = None) -> Expression
         return call(op, args)
     arity = _ARITY.get(op, 0 if op in ("pi", "e") else None)
     if (len(args) != arity) if arity is not None else not args:
-        raise AnchorheadError(
-            f"{op} takes {'one or more' if arity is None else arity} arguments, not {len(args)}"
-        )
+        raise AnchorheadError(f"{op} takes {'one or more' if arity is None else arity} arguments, not {len(args)}")
     match op:
         case "add" | "mul":
             return _chain(op, args)

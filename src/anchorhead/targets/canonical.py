@@ -32,13 +32,9 @@ def to_json(expression: Expression) -> dict[str, Any]:
 def from_json(data: Any) -> Expression:
     rows = data.get("nodes") if isinstance(data, dict) else None
     if not isinstance(rows, list) or not rows:
-        raise AnchorheadError(
-            'a saved expression is {"nodes": [[operation, ...], ...]}, with at least one node'
-        )
+        raise AnchorheadError('a saved expression is {"nodes": [[operation, ...], ...]}, with at least one node')
     if len(rows) > MAX_NODES:
-        raise AnchorheadError(
-            f"a saved expression with {len(rows):,} nodes: at most {MAX_NODES:,} are allowed"
-        )
+        raise AnchorheadError(f"a saved expression with {len(rows):,} nodes: at most {MAX_NODES:,} are allowed")
     nodes: list[Expression] = []
     for index, row in enumerate(rows):
         try:

@@ -23,18 +23,14 @@ from anchorhead.targets.zeros import sign
 _NAN = acb(arb.nan(), arb.nan())
 
 
-def complex_ball(
-    expression: Expression, at: Mapping[str, acb], branch: Mapping[str, arb] | None = None
-) -> acb:
+def complex_ball(expression: Expression, at: Mapping[str, acb], branch: Mapping[str, arb] | None = None) -> acb:
     if branch is not None:
         expression = resolve(expression, branch)
     results: list[acb] = []
     for op, data, places in expression.program:
         if op == "variable":
             if data not in at:
-                raise AnchorheadError(
-                    f"no value for {data} in {expression}: given were {', '.join(at) or 'none'}"
-                )
+                raise AnchorheadError(f"no value for {data} in {expression}: given were {', '.join(at) or 'none'}")
             results.append(acb(at[str(data)]))
         elif op in SWITCHES:
             raise AnchorheadError(
@@ -69,9 +65,7 @@ def resolve(expression: Expression, box: Mapping[str, arb]) -> Expression:
     left = [node for node in postorder(resolved) if node.op in SWITCHES]
     if left:
         where = ", ".join(f"{name} in {ball.str(6)}" for name, ball in box.items())
-        raise AnchorheadError(
-            f"{left[0]} is not decided for {where}: give a smaller box, or split at its kink"
-        )
+        raise AnchorheadError(f"{left[0]} is not decided for {where}: give a smaller box, or split at its kink")
     return resolved
 
 

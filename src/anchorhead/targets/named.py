@@ -128,9 +128,7 @@ def call(name: str, args: tuple[Expression, ...]) -> Expression:
     args = (*args, *(number(default) for default in defaults if default is not None))
     for (parameter, _), value in zip(named.parameters, args[1:], strict=True):
         if value.variables:
-            raise AnchorheadError(
-                f"{parameter}={value} of {name} is not constant: give a number ({named.signature})"
-            )
+            raise AnchorheadError(f"{parameter}={value} of {name} is not constant: give a number ({named.signature})")
     if named.demand and not named.demand[0](*args[1:]).ball({}) > 0:
         given = ", ".join(f"{p}={value}" for (p, _), value in zip(named.parameters, args[1:], strict=True))
         raise AnchorheadError(f"{given} of {name}: {named.demand[1]}")

@@ -51,9 +51,7 @@ def _mend(expression: Expression, points: Mapping[str, Array], result: Array) ->
     with ctx.workprec(160):
         for index in broken:
             ball = expression.ball({name: arb(float(point[index])) for name, point in spread.items()})
-            if ball.is_finite() and (
-                ball.is_zero() or ball.rel_accuracy_bits() > 60 or ball.abs_upper() < 5e-324
-            ):
+            if ball.is_finite() and (ball.is_zero() or ball.rel_accuracy_bits() > 60 or ball.abs_upper() < 5e-324):
                 flat[index] = float(ball.mid())
     return result
 

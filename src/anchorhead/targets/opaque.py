@@ -29,9 +29,7 @@ class CallableTarget:
     the user vouches for.
     """
 
-    def __init__(
-        self, f: Callable[..., Any], low: float, high: float, lipschitz: float | None = None
-    ) -> None:
+    def __init__(self, f: Callable[..., Any], low: float, high: float, lipschitz: float | None = None) -> None:
         if not callable(f):
             raise AnchorheadError(f"{f!r} cannot be called: give a function of one number or array")
         if lipschitz is not None and not (math.isfinite(lipschitz) and lipschitz >= 0):
@@ -114,8 +112,7 @@ class CallableTarget:
                 )
             if way == self._numbers:
                 warnings.warn(
-                    f"{self.name} takes no arrays and is called point by point, which is slow: "
-                    "write it with numpy",
+                    f"{self.name} takes no arrays and is called point by point, which is slow: write it with numpy",
                     UserWarning,
                     stacklevel=4,
                 )

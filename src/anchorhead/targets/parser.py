@@ -76,9 +76,7 @@ class _Reader:
                 f"this is not an expression ({error.msg})", self.indent + (error.offset or end + 1) - 1
             ) from None
         except (RecursionError, MemoryError, ValueError):
-            raise self.error(
-                "this is nested too deep or too long for an expression; split it up", 0
-            ) from None
+            raise self.error("this is nested too deep or too long for an expression; split it up", 0) from None
         result = self.walk(tree.body, 0)
         try:
             return build.check_size(result)
@@ -108,9 +106,7 @@ class _Reader:
                 if after == "." or after == "_" or after.isalnum():
                     raise self.error(f"{word}{after} is not a number; write products with *", place)
                 if not math.isfinite(float(word)):
-                    raise self.error(
-                        f"{word[:20]} is not finite: numbers up to about 1.8e308 are allowed", place
-                    )
+                    raise self.error(f"{word[:20]} is not finite: numbers up to about 1.8e308 are allowed", place)
             if kind == "name" and word in _WORDS:
                 raise self.error(f"{word!r} is not maths: for cases write where(x < 0, a, b)", place)
             # signs in a row, and powers of powers, nest without brackets
@@ -123,9 +119,7 @@ class _Reader:
 
     def walk(self, node: ast.expr, depth: int) -> Expression:
         if depth > build.MAX_DEPTH + 10:  # + 10: a sign that leaves no node
-            raise self.error(
-                f"this is nested more than {build.MAX_DEPTH} deep; split it up", self.place(node)
-            )
+            raise self.error(f"this is nested more than {build.MAX_DEPTH} deep; split it up", self.place(node))
         try:
             return self.expression(node, depth)
         except AnchorheadError as error:
@@ -155,13 +149,9 @@ class _Reader:
             case ast.Subscript():
                 return self.subscript(node)
             case ast.Compare():
-                raise self.error(
-                    "a comparison belongs into where(a < b, value if so, value if not)", self.place(node)
-                )
+                raise self.error("a comparison belongs into where(a < b, value if so, value if not)", self.place(node))
             case ast.Tuple():
-                raise self.error(
-                    "a comma outside a function's arguments: give one expression", self.place(node)
-                )
+                raise self.error("a comma outside a function's arguments: give one expression", self.place(node))
             case _:
                 raise self.error(f"{type(node).__name__} is not maths: {_allowed()}", self.place(node))
 
@@ -228,15 +218,11 @@ class _Reader:
 
     def where(self, node: ast.Call, depth: int) -> Expression:
         match node.args:
-            case [ast.Compare(left=left, ops=[op], comparators=[right]), then, other] if (
-                type(op) in _RELATIONS
-            ):
+            case [ast.Compare(left=left, ops=[op], comparators=[right]), then, other] if type(op) in _RELATIONS:
                 parts = [self.walk(part, depth + 1) for part in (left, right, then, other)]
                 return build.where(_RELATIONS[type(op)], *parts)
             case _:
-                raise self.error(
-                    "where takes one comparison and two values: where(x < 0, a, b)", self.place(node)
-                )
+                raise self.error("where takes one comparison and two values: where(x < 0, a, b)", self.place(node))
 
 
 def _entry(name: str) -> tuple[str, ...]:

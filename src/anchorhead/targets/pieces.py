@@ -71,23 +71,17 @@ def analyse(expression: Expression | Sequence[Expression], low: float, high: flo
     several = (expression,) if isinstance(expression, Expression) else tuple(expression)
     names = sorted({name for one in several for name in one.variables})
     if len(names) > 1:
-        raise AnchorheadError(
-            f"{several[0]} depends on {', '.join(names)}: pieces are found for one variable"
-        )
+        raise AnchorheadError(f"{several[0]} depends on {', '.join(names)}: pieces are found for one variable")
     name = names[0] if names else "x"
     shown = ", ".join(short(one) for one in several)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise AnchorheadError(
-            f"[{low}, {high}] is not a domain: give two finite numbers, the lower one first"
-        )
+        raise AnchorheadError(f"[{low}, {high}] is not a domain: give two finite numbers, the lower one first")
     with ctx.workprec(PRECISION):
         return _Analysis(several, name, arb(low), arb(high), Budget(shown)).run()
 
 
 class _Analysis:
-    def __init__(
-        self, several: tuple[Expression, ...], name: str, low: arb, high: arb, budget: Budget
-    ) -> None:
+    def __init__(self, several: tuple[Expression, ...], name: str, low: arb, high: arb, budget: Budget) -> None:
         self.several, self.name, self.low, self.high, self.budget = several, name, low, high, budget
 
     def run(self) -> Pieces:
