@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint format bench constraints clean
+.PHONY: run test lint format bench table constraints clean
 
 run: $(READY)  ## show both theorems of the paper: tables and pictures
 	@mkdir -p out
@@ -27,6 +27,9 @@ format: $(READY)
 
 bench: $(READY)  ## speed and memory as ratios against named alternatives
 	$(BIN)/python -m benchmarks
+
+table: $(READY)  ## make what is missing in the table of named heads
+	$(BIN)/python tools/make_head_table.py
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \

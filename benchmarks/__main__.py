@@ -10,9 +10,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import truncated_linear
+from benchmarks import frontier, truncated_linear
 
-BENCHMARKS = {"truncated_linear": truncated_linear}
+BENCHMARKS = {"truncated_linear": truncated_linear, "frontier": frontier}
 
 
 def main() -> None:

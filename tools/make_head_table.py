@@ -26,7 +26,7 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.search import Search, Way
 from anchorhead.heads.single import Solution
-from anchorhead.heads.table import PATH, STANDARD, Entry, Frontier, read, write
+from anchorhead.heads.table import PATH, STANDARD, Entry, Frontier, frontiers, read, write
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_head
 from anchorhead.targets import ScalarTarget, target_of
@@ -127,8 +127,7 @@ def disagreements(known: Frontier) -> list[str]:
 def make(names: list[str], limit_s: float, jobs: int) -> None:
     """Solves what is named or missing and writes the table after each."""
     models = {dtype: str(arithmetic_of(dtype)) for dtype in get_args(Dtype)}
-    old, records = read(PATH)
-    held = {one.key: one for one in map(Frontier.from_json, records)} if old == models else {}
+    held = {one.key: one for one in frontiers()} if read(PATH)[0] == models else {}
     wanted = [(f, *on, dtype) for dtype in sorted(models, reverse=True) for f, ons in STANDARD.items() for on in ons]
     held = {key: held[key] for key in wanted if key in held}
     todo = [key for key in wanted if key[0] in names or (not names and key not in held)]
@@ -145,7 +144,7 @@ def make(names: list[str], limit_s: float, jobs: int) -> None:
 
 def verify(jobs: int) -> int:
     """Proves everything again; the number of heads for which that failed."""
-    known = [Frontier.from_json(data) for data in read(PATH)[1]]
+    known = frontiers()
     start = time.monotonic()
     with ProcessPoolExecutor(jobs) as pool:
         wrong = [text for texts in pool.map(disagreements, known) for text in texts]

@@ -209,6 +209,6 @@ def _check_resolution(scale: Lattice, kind: str) -> None:
     resolution = np.finfo(kind).eps * max(abs(scale.middle), scale.spacing)
     if not scale.spacing > 4 * resolution:
         raise AnchorheadError(
-            f"anchors {scale.spacing:.3g} apart around {scale.middle:g} are closer than {kind} can tell apart: use fewer "
-            "anchors, a wider range or float64"
+            f"anchors {scale.spacing:.3g} apart around {scale.middle:g} are closer than {kind} can tell apart: use "
+            "fewer anchors, a wider range or float64"
         )

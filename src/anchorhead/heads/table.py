@@ -135,11 +135,12 @@ class Frontier:
 
 def lookup(function: str, low: float, high: float, dtype: Dtype, arithmetic: str) -> Frontier | None:
     """What the table holds for a named function on [low, high], if its proofs are about this model of arithmetic."""
-    models, records = read(PATH)
+    models, lines = read(PATH)
     if models.get(dtype) != arithmetic:
         return None
-    for data in records:
-        if data["function"] != function or data["dtype"] != dtype:
+    start = f'{{"function": {json.dumps(function)},'.encode()
+    for data in (json.loads(line) for line in lines if line.startswith(start)):
+        if data["dtype"] != dtype:
             continue
         k = _steps(function, tuple(_numbers(data["on"])), (low, high))
         if k is not None:
@@ -164,8 +165,8 @@ def _steps(function: str, known: tuple[float, ...], asked: tuple[float, ...]) ->
 
 
 @cache
-def read(path: Path) -> tuple[dict[str, str], tuple[Mapping[str, Any], ...]]:
-    """The model of arithmetic for each dtype, and a record for each line; nothing if there is no file."""
+def read(path: Path) -> tuple[dict[str, str], tuple[bytes, ...]]:
+    """The model of arithmetic for each dtype, and a line for each frontier; nothing if there is no file."""
     if not path.exists():
         return {}, ()
     try:
@@ -173,7 +174,7 @@ def read(path: Path) -> tuple[dict[str, str], tuple[Mapping[str, Any], ...]]:
         header = json.loads(head)
         if header["version"] != VERSION or header["sha256"] != hashlib.sha256(rest).hexdigest():
             raise ValueError("its version or its digest does not fit")
-        return header["arithmetic"], tuple(json.loads(line) for line in rest.splitlines())
+        return header["arithmetic"], tuple(rest.splitlines())
     except (ValueError, KeyError, TypeError) as error:
         raise AnchorheadError(
             f"the table of heads in {path} is damaged ({error}): install anchorhead again, "
@@ -181,9 +182,14 @@ def read(path: Path) -> tuple[dict[str, str], tuple[Mapping[str, Any], ...]]:
         ) from error
 
 
-def write(path: Path, arithmetic: Mapping[str, str], frontiers: Iterable[Frontier]) -> None:
+def frontiers(path: Path = PATH) -> list[Frontier]:
+    """All that is in the table."""
+    return [Frontier.from_json(json.loads(line)) for line in read(path)[1]]
+
+
+def write(path: Path, arithmetic: Mapping[str, str], known: Iterable[Frontier]) -> None:
     """Writes the whole table, in the order of their keys; the file that was there is replaced at once."""
-    lines = [json.dumps(one.to_json()) + "\n" for one in sorted(frontiers, key=lambda one: one.key)]
+    lines = [json.dumps(one.to_json()) + "\n" for one in sorted(known, key=lambda one: one.key)]
     rest = "".join(lines).encode()
     header = {"version": VERSION, "arithmetic": dict(arithmetic), "sha256": hashlib.sha256(rest).hexdigest()}
     part = path.with_suffix(".part")
