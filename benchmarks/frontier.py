@@ -10,6 +10,7 @@ import time
 from typing import cast, get_args
 
 import anchorhead as ah
+from anchorhead.certificate import round_up
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.table import STANDARD, Frontier, lookup
 from anchorhead.proof.arithmetic import require_model
@@ -31,16 +32,17 @@ def row(function: str, on: tuple[float, float], dtype: Dtype) -> dict:
     cells = {f"{level:.0e}".replace("e-0", "e-"): cell(known, level) for level in LEVELS}
     served = [level for level in LEVELS if known and known.within(level)]
     slowest = max((seconds(function, on, level, dtype) for level in served), default=0.0)
-    case = f"{function} [{on[0]:.3g}, {on[1]:.3g}] {dtype}"
+    case = f"{function}\n[{on[0]:.3g}, {on[1]:.3g}] {dtype}"
     return {"case": case, **cells, "ms": f"{1e3 * slowest:.0f}" if served else "-"}
 
 
 def cell(known: Frontier | None, level: float) -> str:
     entry = known and known.within(level)
-    return f"{entry.atom.anchors} {entry.bound:.0e}".replace("e-0", "e-") if entry else "-"
+    return f"{entry.atom.anchors}\n{round_up(entry.bound, 1):.0e}".replace("e-0", "e-") if entry else "-"
 
 
 def seconds(function: str, on: tuple[float, float], level: float, dtype: str) -> float:
+    build = ah.head
     start = time.perf_counter()
-    ah.head(function, on=on, within=level, dtype=dtype)
+    build(function, on=on, within=level, dtype=dtype)
     return time.perf_counter() - start

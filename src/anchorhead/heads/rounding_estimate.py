@@ -64,9 +64,9 @@ def total_bound(
         result += r
         size += np.abs(r) + bound
     additions = len(arrays) - 1 + bool(np.any(bias))
-    if additions == 1:
-        return total + 1.01 * u * (np.abs(result) + total)
-    return total + gamma(max(additions, 0), u) * size
+    if additions <= 0:
+        return total
+    return total + (1.01 * u * (np.abs(result) + total) if additions == 1 else gamma(additions, u) * size)
 
 
 def bound_of_arrays(
