@@ -13,7 +13,6 @@ the same slopes, offsets and values relative to the heaviest anchor, are compute
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import exp, expm1, inf
@@ -27,14 +26,13 @@ from anchorhead.domain import Box
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import arithmetic_of
+from anchorhead.proof.ball_cells import UP, Cell, Region, ball, cell_bound, mean_at, window_of
 from anchorhead.proof.exact_form import ExactAnchor, ExactHead, exact_form
 from anchorhead.targets.ramp import TruncatedLinear
 
 NEGLIGIBLE = 60
 PRECISION = 80
 MOST_CELLS = 2_000_000
-UP = 1 + 1e-9
-"""Covers the float roundings in sums and products of upper bounds."""
 
 
 def check_ramp(network: Network, record: TargetRecord, certificate: Certificate) -> None:
@@ -48,42 +46,6 @@ def check_ramp(network: Network, record: TargetRecord, certificate: Certificate)
         _Checker(network, target, certificate).run()
     finally:
         flint.ctx.prec = before
-
-
-@dataclass
-class _Window:
-    """A head on a region, relative to its heaviest anchor: logits slope x + offset, values, foreign values."""
-
-    slopes: list[Fraction] = field(default_factory=list)
-    offsets: list[Fraction] = field(default_factory=list)
-    values: list[Fraction] = field(default_factory=list)
-    foreign: list[Fraction] = field(default_factory=list)
-
-    def key(self) -> tuple:
-        return tuple(self.slopes), tuple(self.offsets), tuple(self.values), tuple(self.foreign)
-
-
-@dataclass
-class _Region:
-    """Queries start <= q <= start + length: what is needed to bound the error there."""
-
-    start: Fraction
-    length: Fraction
-    base: Fraction
-    slope: Fraction
-    windows: list[_Window]
-    log_error: float
-    extra: float
-    foreign: float
-
-
-@dataclass
-class _Cell:
-    """Bounds on a cell: |g|, sum w |v - r|, and what other output features receive."""
-
-    error: float
-    spread: float
-    foreign: float
 
 
 class _Checker:
@@ -110,7 +72,7 @@ class _Checker:
             raise CertificateError(
                 f"the bound {self.certificate.bound:.4g} is below the rounding of w·x + t alone, {self.query_error:.4g}"
             )
-        known: dict[tuple, tuple[Fraction, list[_Cell]]] = {}
+        known: dict[tuple, tuple[Fraction, list[Cell]]] = {}
         regions = sorted(self._regions(), key=lambda region: -region.log_error)
         for region in regions:
             name = (region.length, region.slope, tuple(window.key() for window in region.windows))
@@ -170,7 +132,7 @@ class _Checker:
 
     # regions
 
-    def _regions(self) -> list[_Region]:
+    def _regions(self) -> list[Region]:
         return [self._region(start, end) for start, end in self._intervals()]
 
     def _intervals(self) -> list[tuple[Fraction, Fraction]]:
@@ -213,7 +175,7 @@ class _Checker:
                 intervals.append((start + error, end - error))
         return intervals
 
-    def _region(self, start: Fraction, end: Fraction) -> _Region:
+    def _region(self, start: Fraction, end: Fraction) -> Region:
         middle = (start + end) / 2
         pre = self.middle + self.spacing * middle
         feature = int(self.target.features[bisect_right([float(s) for s in self.target.switches], float(pre))])
@@ -223,7 +185,7 @@ class _Checker:
             if inside
             else Fraction(self.target.low if pre <= self.target.low else self.target.high)
         )
-        region = _Region(
+        region = Region(
             start,
             end - start,
             self.form.bias - level,
@@ -242,7 +204,7 @@ class _Checker:
         region.extra = (region.extra + summed + biased) * UP
         return region
 
-    def _add_head(self, region: _Region, head: ExactHead, end: Fraction, feature: int) -> tuple[int, float]:
+    def _add_head(self, region: Region, head: ExactHead, end: Fraction, feature: int) -> tuple[int, float]:
         """Adds a head to a region; returns whether it is heard there, and how loud it can be."""
         anchors, start = head.anchors, region.start
         ends = (start - head.origin, end - head.origin)
@@ -276,7 +238,7 @@ class _Checker:
         terms = len(seen) * head.copies
         loud = float(max(abs(anchors[k].value) for k in seen)) * UP
         if len(seen) > 1:
-            region.windows.append(_window(head, seen, start, top, own, feature))
+            region.windows.append(window_of(head, seen, start, top, own, feature))
             gaps = float(max(gap(k)[1] for k in seen))
             delta = max(float(self._logit_error(anchors[k], top, ends, head.origin != 0)) for k in seen)
             log_error = delta + self.model.unit * (gaps + 2 * delta) + self.model.exp_error
@@ -312,23 +274,23 @@ class _Checker:
 
     # cells
 
-    def _fits(self, cell: _Cell, region: _Region, moved: float = 0.0) -> bool:
+    def _fits(self, cell: Cell, region: Region, moved: float = 0.0) -> bool:
         """Whether the bound holds on a cell, with all that the dtype may add."""
         factor = expm1(min(region.log_error, 700.0)) * exp(min(region.log_error, 700.0))
         own = cell.error + moved + factor * cell.spread + region.extra
         other = (cell.foreign + region.foreign) * exp(min(2 * region.log_error, 700.0)) + region.extra
         return max(own, other) * UP <= self.limit
 
-    def _refine(self, region: _Region) -> list[_Cell]:
-        accepted: list[_Cell] = []
-        pending = [(arb(0), _ball(region.length))]
-        base, slope = _ball(region.base), _ball(region.slope)
-        windows = [tuple([_ball(x) for x in part] for part in window.key()) for window in region.windows]
+    def _refine(self, region: Region) -> list[Cell]:
+        accepted: list[Cell] = []
+        pending = [(arb(0), ball(region.length))]
+        base, slope = ball(region.base), ball(region.slope)
+        windows = [tuple([ball(x) for x in part] for part in window.key()) for window in region.windows]
         while pending:
             left, right = pending.pop()
             centre, half = (left + right).mid() / 2, ((right - left) / 2).upper() * arb(1.0000001)
             self.cells += 1
-            cell = _cell(windows, base, slope, centre, half)
+            cell = cell_bound(windows, base, slope, centre, half)
             if self._fits(cell, region):
                 accepted.append(cell)
             elif self._hopeless(windows, base, slope, centre, half) or self.cells > MOST_CELLS:
@@ -339,56 +301,12 @@ class _Checker:
 
     def _hopeless(self, windows: list, base: arb, slope: arb, centre: arb, half: arb) -> bool:
         """Whether the error at the centre alone is beyond what is left of the bound, or the cell too narrow to cut."""
-        value = base - slope * centre + sum((_mean(window, centre) for window in windows), arb(0))
+        value = base - slope * centre + sum((mean_at(window, centre) for window in windows), arb(0))
         return float(abs(value).lower()) > self.limit or float(half.upper()) < 1e-9
 
-    def _refuse(self, region: _Region, centre: arb, cell: _Cell) -> None:
+    def _refuse(self, region: Region, centre: arb, cell: _Cell) -> None:
         s = float(self.middle + self.spacing * region.start) + float(self.spacing) * float(centre.mid())
         raise CertificateError(
             f"the bound {self.certificate.bound:.4g} is not justified: at w·x + t = {s:.8g} the error may be "
             f"{cell.error + self.query_error + region.extra:.4g}"
         )
-
-
-def _window(
-    head: ExactHead, seen: list[int], start: Fraction, top: ExactAnchor, own: Fraction, feature: int
-) -> _Window:
-    window = _Window()
-    for k in sorted(seen):
-        anchor = head.anchors[k]
-        window.slopes.append(anchor.slope - top.slope)
-        window.offsets.append((anchor.slope - top.slope) * (start - head.origin) + anchor.offset - top.offset)
-        window.values.append((anchor.value if anchor.output == feature else Fraction(0)) - own)
-        window.foreign.append(Fraction(0) if anchor.output in (feature, -1) or anchor is top else abs(anchor.value))
-    return window
-
-
-def _mean(window: tuple, x: arb) -> arb:
-    """sum w v at a point, relative to the heaviest anchor's value."""
-    slopes, offsets, values, _ = window
-    powers = [(a * x + b).exp() for a, b in zip(slopes, offsets, strict=True)]
-    return sum((e * v for e, v in zip(powers, values, strict=True)), arb(0)) / sum(powers, arb(0))
-
-
-def _cell(windows: list, base: arb, slope: arb, centre: arb, half: arb) -> _Cell:
-    value, derivative, spread, foreign = base - slope * centre, -slope, arb(0), arb(0)
-    x = arb(centre.mid(), half.upper())
-    for window in windows:
-        value += _mean(window, centre)
-        slopes, offsets, values, others = window
-        powers = [(a * x + b).exp() for a, b in zip(slopes, offsets, strict=True)]
-        total = sum(powers, arb(0))
-        weights = [e / total for e in powers]
-        mean = sum((w * v for w, v in zip(weights, values, strict=True)), arb(0))
-        tilt = sum((w * a for w, a in zip(weights, slopes, strict=True)), arb(0))
-        derivative += sum(
-            (w * (v - mean) * (a - tilt) for w, v, a in zip(weights, values, slopes, strict=True)), arb(0)
-        )
-        spread += sum((w * abs(v - mean) for w, v in zip(weights, values, strict=True)), arb(0))
-        foreign += sum((w * f for w, f in zip(weights, others, strict=True)), arb(0))
-    error = abs(value) + abs(derivative) * half
-    return _Cell(*(float(bound.upper()) * UP for bound in (error, spread, foreign)))
-
-
-def _ball(x: Fraction) -> arb:
-    return arb(flint.fmpq(x.numerator, x.denominator))

@@ -14,31 +14,20 @@ changes no softmax, so |a_k - A| t u remains.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.proof.analytic import lipschitz_bound
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.balls import Part
 from anchorhead.proof.rounding import softmax_read_error
 
 ROUNDS, LOOSE, MOST_CELLS = 60, 0.02, 40_000
 
 
-class SoftmaxPart(Protocol):
-    """One softmax: slopes (p,), offsets (p,), values (p, m)."""
-
-    @property
-    def slopes(self) -> np.ndarray: ...
-    @property
-    def offsets(self) -> np.ndarray: ...
-    @property
-    def values(self) -> np.ndarray: ...
-
-
 def head_rounding(
-    parts: Sequence[SoftmaxPart],
+    parts: Sequence[Part],
     origin: float,
     bias: Float[np.ndarray, " m"],
     low: float,
@@ -63,7 +52,7 @@ def head_rounding(
 
 
 def _first_cells(
-    parts: Sequence[SoftmaxPart], low: float, high: float
+    parts: Sequence[Part], low: float, high: float
 ) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
     """Cells of t = s - origin that narrow geometrically towards the crossings of neighbouring anchors."""
     nodes = [np.linspace(low, high, 33), np.array([0.0])]
@@ -78,7 +67,7 @@ def _first_cells(
 
 
 def _cell_bound(
-    parts: Sequence[SoftmaxPart],
+    parts: Sequence[Part],
     speeds: Sequence[float],
     shifted: bool,
     bias: Float[np.ndarray, " m"],
@@ -99,7 +88,7 @@ def _cell_bound(
 
 
 def _part_bound(
-    part: SoftmaxPart,
+    part: Part,
     speed: float,
     output: int,
     shifted: bool,

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.proof.head_rounding import SoftmaxPart
+from anchorhead.proof.balls import Part
 from anchorhead.targets import ScalarTarget
 
 LONGEST_RUN = 4096
@@ -49,7 +49,7 @@ class Ground:
     places: Int[np.ndarray, " places"]
 
     @classmethod
-    def of(cls, target: ScalarTarget, parts: Sequence[SoftmaxPart], origin: float, dtype: str) -> Ground:
+    def of(cls, target: ScalarTarget, parts: Sequence[Part], origin: float, dtype: str) -> Ground:
         """Places: kinks, crossings of anchors that are at most two apart, the origin, 0, and both ends."""
         low, high = target.low, target.high
         first, last = (int(to_ordinals(np.array([end], dtype))[0]) for end in (low, high))
@@ -99,7 +99,7 @@ class Ground:
         return to_ordinals(np.clip(x, self.low, self.high).astype(self.dtype))
 
 
-def _crossings(part: SoftmaxPart, origin: float) -> Float[np.ndarray, " crossings"]:
+def _crossings(part: Part, origin: float) -> Float[np.ndarray, " crossings"]:
     """Where two anchors that are at most two apart weigh the same."""
     slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
     found = []
