@@ -108,18 +108,29 @@ class AttentionModule(nn.Module):
                 weights = self._on_all_seen({kind: own, "register": weights[..., 1:]}, keys)
         else:
             visible = self._visible(kind)
-            weights = torch.softmax(
-                _beside([self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]),
-                -1,
-            )
-            split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
-            parts: Tokens = dict(zip(visible, split, strict=True))
-            read = reduce(torch.add, (_product(parts[seen], values[seen]) for seen in visible))
+            weights, read = self._all_visible(kind, queries, keys, values, visible, ask)
             if maps is not None:
-                weights = self._on_all_seen(parts, keys)
+                split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
+                weights = self._on_all_seen(dict(zip(visible, split, strict=True)), keys)
         if maps is not None:
             maps.append(weights)
         return torch.einsum("...htv,hov->...to", read, self.out[heads])
+
+    def _all_visible(
+        self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, visible: tuple[Kind, ...], ask: slice
+    ) -> tuple[Tensor, Tensor]:
+        """The weights of all tokens that a kind of token sees, and what is read."""
+        shared = all(tensor.shape[-3] == 1 for seen in visible for tensor in (keys[seen], values[seen]))
+        if shared and kind == "input" and self.mask is None:
+            # many ask and few numbers make a key: joining keys is cheaper than joining logits
+            every_key, every_value = (torch.cat(_alike([t[seen] for seen in visible]), -2) for t in (keys, values))
+            weights = torch.softmax(_product(queries, every_key.mT), -1)
+            return weights, _product(weights, every_value)
+        logits = [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
+        weights = torch.softmax(_beside(logits), -1)
+        split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
+        parts = (_product(part, values[seen]) for part, seen in zip(split, visible, strict=True))
+        return weights, reduce(torch.add, parts)
 
     def _visible(self, kind: Kind) -> tuple[Kind, ...]:
         if kind == "register" and self.mask is not None:
