@@ -69,17 +69,17 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
             where = "across tokens" if layer.across else "on each token"
             return [f"{number}. Linear {where}: {layer.inputs} -> {layer.outputs} features", *features]
         case Attention():
-            return [f"{number}. Attention: {_attention(layer)}", *features]
+            return [f"{number}. Attention: {_attention(layer, leaves.tokens)}", *features]
         case Softmax():
             groups = _counted(len(layer.groups), "group")
             return [f"{number}. Softmax within a token: {groups} of {_sizes(layer.groups)} features"]
     return []
 
 
-def _attention(layer: Attention) -> str:
-    text = (
-        f"{_counted(layer.heads, 'head')}, query and key size {layer.query.shape[1]}, value size {layer.value.shape[1]}"
-    )
+def _attention(layer: Attention, tokens: int | None) -> str:
+    text = _counted(layer.heads, "head")
+    text += "" if tokens is None else f" over {_counted(tokens, 'anchor')} (tokens that carry a key)"
+    text += f", query and key size {layer.query.shape[1]}, value size {layer.value.shape[1]}"
     text += ", shared keys" if layer.heads > 1 and len(layer.key) == 1 else ""
     text += ", shared values" if layer.heads > 1 and len(layer.value) == 1 else ""
     text += f", mask {layer.mask}" if layer.mask else ""
