@@ -241,8 +241,14 @@ class _Request:
 
 
 _METHOD = {
-    ScalarTarget: "difference of target and head bounded on Bernstein ellipses with complex balls, rounding on cells",
-    CallableTarget: "values on a grid and the Lipschitz constant, rounding on cells",
+    ScalarTarget: (
+        "for every s of the dtype: difference of target and head bounded on Bernstein ellipses with complex balls, "
+        "rounding on cells"
+    ),
+    CallableTarget: (
+        "for every s of the dtype, given the Lipschitz constant and values right to 2 ulp of float64: values on a grid, "
+        "rounding on cells"
+    ),
 }
 
 
