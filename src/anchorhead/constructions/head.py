@@ -246,8 +246,8 @@ _METHOD = {
         "rounding on cells"
     ),
     CallableTarget: (
-        "for every s of the dtype, given the Lipschitz constant and values right to 2 ulp of float64: values on a grid, "
-        "rounding on cells"
+        "for every s of the dtype, given the Lipschitz constant and values right to 2 ulp of float64: "
+        "values on a grid, rounding on cells"
     ),
 }
 
