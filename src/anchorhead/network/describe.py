@@ -26,8 +26,8 @@ def describe(network: Network) -> str:
     largest = max(float(np.abs(array).max(initial=0)) for array in weights(layers))
     head = [
         f"Network of {_counted(len(layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}",
-        f"  takes       (..., {network.embed.tokens or 'tokens'}, {network.embed.inputs})",
-        f"  gives       (..., {_outputs(network)}, {network.streams[-1].width}), the {network.output} tokens",
+        f"  takes       {_shape(network, network.embed.tokens or 'tokens', network.embed.inputs)}",
+        f"  gives       {_shape(network, _outputs(network), network.streams[-1].width)}, the {network.output} tokens",
         f"  weights     largest {largest:.3g}",
     ]
     if network.certificate is not None:
@@ -39,6 +39,10 @@ def describe(network: Network) -> str:
     body += _layers("", layers[1:], network.streams[0], first=2)
     tail = [] if network.certificate is None else ["Certificate", *_indented(str(network.certificate))]
     return "\n".join(line for long in [*head, *body, *tail] for line in _wrapped(long))
+
+
+def _shape(network: Network, tokens: Any, features: int) -> str:
+    return f"(..., {tokens}, {features})" if network.token_axis else f"(..., {features})"
 
 
 def _outputs(network: Network) -> Any:

@@ -39,6 +39,7 @@ def save(network: Network, path: str | Path) -> None:
             "layers": [_packed(layer, f"layers.{n}", tensors) for n, layer in enumerate(network.layers)],
             "output": network.output,
             "outside": network.outside,
+            "token_axis": network.token_axis,
         },
         "target": _packed_target(network.target, tensors),
         "certificate": None if network.certificate is None else network.certificate.to_json(),
@@ -69,6 +70,7 @@ def load(path: str | Path) -> Network:
             [_unpacked(layer, tensors) for layer in body["layers"]],
             output=body["output"],
             outside=body["outside"],
+            token_axis=body.get("token_axis", True),
             target=_unpacked_target(header["target"], tensors),
             certificate=None if certificate is None else Certificate.from_json(certificate),
         )

@@ -27,16 +27,18 @@ from anchorhead.network.stream import Kind, Stream
 from anchorhead.network.token_modules import LinearModule, SoftmaxModule, Tokens, parameter
 
 
-def build(layers: tuple[Any, ...], output: Kind) -> NetworkModule:
+def build(layers: tuple[Any, ...], output: Kind, token_axis: bool = True) -> NetworkModule:
     """The torch module of a chain of layers that ends with the tokens of one kind."""
-    return NetworkModule(layers[0], layers[1:], output)
+    return NetworkModule(layers[0], layers[1:], output, token_axis)
 
 
 class NetworkModule(nn.Module):
-    """x (..., tokens, inputs) to (..., tokens of the output's kind, outputs)."""
+    """x (..., tokens, inputs) to (..., tokens of the output's kind, outputs); without a token axis, (..., inputs) to
+    (..., outputs)."""
 
-    def __init__(self, embed: Embed, layers: tuple[Inner, ...], output: Kind) -> None:
+    def __init__(self, embed: Embed, layers: tuple[Inner, ...], output: Kind, token_axis: bool = True) -> None:
         super().__init__()
+        self.token_axis = token_axis
         start = embed.start()
         self.output: Kind = output
         last = streams(layers, start)[-1]
@@ -45,13 +47,15 @@ class NetworkModule(nn.Module):
         self.steps = nn.ModuleList(_modules(layers, needed, start))
 
     def forward(self, x: Tensor, record: list[Tensor] | None = None) -> Tensor:
+        x = x if self.token_axis else x.unsqueeze(-2)
         batch = x.shape[:-2]
         tokens: Tokens = self.embed(x.reshape(-1, *x.shape[-2:]))
         for step in self.steps:
             tokens = step(tokens, record)
         y = tokens[self.output]
         y = y if y.dim() == 3 else y.expand(math.prod(batch), *y.shape)
-        return y.reshape(*batch, *y.shape[1:])
+        y = y.reshape(*batch, *y.shape[1:])
+        return y if self.token_axis else y.squeeze(-2)
 
     def attentions(self) -> Iterator[AttentionModule]:
         return (module for module in self.modules() if isinstance(module, AttentionModule))

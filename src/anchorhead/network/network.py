@@ -51,6 +51,7 @@ class Network:
     """A first Embed, then any number of Linear, Attention, Softmax and Repeat: nothing else.
 
     output       the kind of token whose features leave the network
+    token_axis   whether inputs and outputs have an axis of tokens: a network of one token may leave it out
     target       what it approximates, if known
     certificate  what is known of its error, if anything
     outside      what a call does with inputs outside the certified box: "warn" once, "raise", "clip" or
@@ -62,6 +63,7 @@ class Network:
     target: TargetRecord | None = None
     certificate: Certificate | None = None
     outside: Outside = "warn"
+    token_axis: bool = True
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class Network:
         target: TargetRecord | None = None,
         certificate: Certificate | None = None,
         outside: Outside = "warn",
+        token_axis: bool = True,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "layers", tuple(layers))
@@ -77,6 +80,7 @@ class Network:
         set_(self, "target", target)
         set_(self, "certificate", certificate)
         set_(self, "outside", checked_outside(outside))
+        set_(self, "token_axis", bool(token_axis))
         self.__dict__["_cache"] = {"warned": False}
         _check_layers(self.layers)
         set_(self, "streams", _chain(self.layers))
@@ -84,6 +88,11 @@ class Network:
             raise AnchorheadError(
                 f"output={output!r} of a network whose last layer leaves {self.streams[-1]}: "
                 f"one of {', '.join(self.streams[-1].kinds)}"
+            )
+        if not self.token_axis and (self.embed.tokens, self.streams[-1].count(1)[output]) != (1, 1):
+            raise AnchorheadError(
+                f"token_axis=False of a network that takes {self.embed.tokens or 'any number of'} tokens: "
+                "only networks from one token to one token can leave the axis out"
             )
         if certificate is not None and certificate.dtype != self.dtype:
             raise AnchorheadError(f"a certificate for {certificate.dtype} cannot go with weights in {self.dtype}")
@@ -116,17 +125,20 @@ class Network:
     def __call__(self, x: Any, outside: Outside | None = None) -> Any:
         """The network's output: a tensor for a tensor, an array for anything else.
 
-        x (..., tokens, inputs) becomes (..., tokens, outputs), in the network's dtype. Long batches, many
-        tokens and many heads are worked through in blocks.
+        x (..., tokens, inputs) becomes (..., tokens, outputs), in the network's dtype; without a token axis
+        (..., inputs) becomes (..., outputs). Long batches, many tokens and many heads are worked through in blocks.
         """
         tensor = self._guarded(x, checked_outside(self.outside if outside is None else outside))
         module = self._runner(tensor.device)
-        flat = tensor.reshape(-1, *tensor.shape[-2:])
-        rows = max(1, MEMORY_CAP // (flat.element_size() * self._numbers_a_row(module, flat.shape[-2])))
+        axes = 2 if self.token_axis else 1
+        batch = tensor.shape[:-axes]
+        flat = tensor.reshape(-1, *tensor.shape[-axes:])
+        tokens = flat.shape[-2] if self.token_axis else 1
+        rows = max(1, MEMORY_CAP // (flat.element_size() * self._numbers_a_row(module, tokens)))
         with torch.set_grad_enabled(torch.is_grad_enabled() and tensor.requires_grad):
             parts = [module(flat[start : start + rows]) for start in range(0, max(1, len(flat)), rows)]
             y = parts[0] if len(parts) == 1 else torch.cat(parts)
-        y = y.reshape(*tensor.shape[:-2], *y.shape[-2:])
+        y = y.reshape(*batch, *y.shape[1:])
         return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
 
     def attention(self, x: Any) -> list[Any]:
@@ -137,6 +149,7 @@ class Network:
         kinds that nobody who asks may see are left out.
         """
         tensor = self._guarded(x, "ignore")
+        tensor = tensor if self.token_axis else tensor.unsqueeze(-2)
         module = self._runner(tensor.device)
         flat = tensor.reshape(-1, *tensor.shape[-2:])
         numbers = len(flat) * module.recorded(flat.shape[-2])
@@ -147,14 +160,14 @@ class Network:
             )
         record: list[Tensor] = []
         with torch.no_grad():
-            module(flat, record)
+            module(flat if self.token_axis else flat.squeeze(-2), record)
         maps = [m if m.dim() == 4 else m.expand(len(flat), *m.shape) for m in record]
         maps = [m.reshape(*tensor.shape[:-2], *m.shape[1:]) for m in maps]
         return maps if isinstance(x, Tensor) else [m.cpu().numpy() for m in maps]
 
     def module(self) -> NetworkModule:
         """A new torch module with these weights: no guard, no blocks, differentiable, exportable."""
-        return build(self.layers, self.output)
+        return build(self.layers, self.output, self.token_axis)
 
     def describe(self) -> str:
         """Layers, heads, widths, parameters, largest logit and weight, and what each feature means."""
@@ -175,7 +188,7 @@ class Network:
 
     def _guarded(self, x: Any, outside: Outside) -> Tensor:
         tensor = x if isinstance(x, Tensor) else torch.from_numpy(_as_numbers(x))
-        _check_shape(tensor, self.embed)
+        _check_shape(tensor, self.embed, self.token_axis)
         rounded = tensor.to(getattr(torch, self.dtype))
         _check_finite(rounded)
         if self.certificate is None or outside == "ignore":
@@ -285,16 +298,14 @@ def _as_numbers(x: Any) -> np.ndarray:
     return np.array(array, dtype=array.dtype.newbyteorder("=") if kept else np.float64)
 
 
-def _check_shape(tensor: Tensor, embed: Embed) -> None:
+def _check_shape(tensor: Tensor, embed: Embed, token_axis: bool) -> None:
     tokens = "tokens" if embed.tokens is None else embed.tokens
-    wrong = (
-        tensor.dim() < 2
-        or tensor.shape[-1] != embed.inputs
-        or (embed.tokens is not None and tensor.shape[-2] != embed.tokens)
-        or tensor.shape[-2] == 0
-    )
+    wrong = tensor.dim() < (2 if token_axis else 1) or tensor.shape[-1] != embed.inputs
+    if not wrong and token_axis:
+        wrong = tensor.shape[-2] == 0 or (embed.tokens is not None and tensor.shape[-2] != embed.tokens)
     if wrong:
-        raise AnchorheadError(f"an input of shape {tuple(tensor.shape)}: needed is (..., {tokens}, {embed.inputs})")
+        needed = f"(..., {tokens}, {embed.inputs})" if token_axis else f"(..., {embed.inputs})"
+        raise AnchorheadError(f"an input of shape {tuple(tensor.shape)}: needed is {needed}")
     if tensor.is_complex():
         raise AnchorheadError(f"an input of dtype {tensor.dtype}: give real numbers")
 

@@ -1,0 +1,235 @@
+"""Networks as targets: affine maps and functions of one variable, entry by entry, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import TargetRecord
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.parser import parse
+
+KIND = "mlp"
+IDENTITY = parse("x")
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """x -> weight x + bias; in float64, which holds float32 weights exactly."""
+
+    weight: Float[np.ndarray, "outputs inputs"]
+    bias: Float[np.ndarray, " outputs"]
+
+    def __post_init__(self) -> None:
+        for name, dims in (("weight", 2), ("bias", 1)):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.ndim != dims or not array.size:
+                raise AnchorheadError(f"the {name} of an affine map has shape {array.shape}: {dims} axes are needed")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if len(self.weight) != len(self.bias):
+            raise AnchorheadError(f"an affine map of {len(self.weight)} outputs has a bias of {len(self.bias)} entries")
+
+    @property
+    def inputs(self) -> int:
+        return self.weight.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Neurons a_r = phi_r(w_r . x + t_r), phi_r = activations[which[r]], each an expression in x."""
+
+    affine: Affine
+    activations: tuple[Expression, ...]
+    which: Int[np.ndarray, " neurons"]
+
+    def __post_init__(self) -> None:
+        which = np.array(self.which, dtype=np.int64)
+        which.flags.writeable = False
+        if which.shape != (self.affine.outputs,) or which.min() < 0 or which.max() >= len(self.activations):
+            raise AnchorheadError(
+                f"{self.affine.outputs} neurons with {len(self.activations)} activations, chosen by an array of shape "
+                f"{which.shape}: needed is the number of an activation for each neuron"
+            )
+        for activation in self.activations:
+            if len(activation.variables) > 1:
+                raise AnchorheadError(f"the activation {activation} depends on more than one variable")
+        object.__setattr__(self, "which", which)
+        object.__setattr__(self, "activations", tuple(self.activations))
+
+    @classmethod
+    def of(cls, weight: Any, bias: Any, activation: Expression) -> Hidden:
+        """Neurons that all have the same activation."""
+        affine = Affine(weight, bias)
+        return cls(affine, (activation,), np.zeros(affine.outputs, int))
+
+    @property
+    def neurons(self) -> int:
+        return self.affine.outputs
+
+    @property
+    def linear(self) -> bool:
+        """Whether nothing happens here but the affine map."""
+        return all(self.activations[k] is IDENTITY for k in np.unique(self.which))
+
+    def values(self, z: Float[np.ndarray, "... neurons"]) -> Float[np.ndarray, "... neurons"]:
+        """phi_r(z_r)."""
+        a = np.empty(z.shape, z.dtype)
+        for k, activation in enumerate(self.activations):
+            own = self.which == k
+            a[..., own] = _values(activation, z[..., own])
+        return a
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """x -> readout(hidden_L(... hidden_1(x))), a feed-forward network in exact arithmetic.
+
+    With `tokens` = n the vector x is n tokens, one after the other, and so is the result.
+    """
+
+    hidden: tuple[Hidden, ...]
+    readout: Affine
+    tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        sizes = [layer.affine for layer in self.hidden] + [self.readout]
+        for number, (one, two) in enumerate(zip(sizes, sizes[1:], strict=False), start=1):
+            if one.outputs != two.inputs:
+                raise AnchorheadError(
+                    f"layer {number} of the network has {one.outputs} outputs, but layer {number + 1} takes {two.inputs}"
+                )
+        if self.tokens is not None:
+            for name, size in (("inputs", self.inputs), ("outputs", self.outputs)):
+                if self.tokens < 1 or size % self.tokens:
+                    raise AnchorheadError(
+                        f"{size} {name} do not divide into tokens={self.tokens}: the {name} must be a multiple of it"
+                    )
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers go in, all tokens together."""
+        return (self.hidden[0].affine if self.hidden else self.readout).inputs
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers come out, all tokens together."""
+        return self.readout.outputs
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (self.inputs,) if self.tokens is None else (self.tokens, self.inputs // self.tokens)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.outputs,) if self.tokens is None else (self.tokens, self.outputs // self.tokens)
+
+    def values(self, x: Any) -> Float[np.ndarray, "..."]:
+        """f(x), affine maps and piecewise linear activations in extended precision where the machine has it."""
+        x = np.asarray(x)
+        batch = x.shape[: x.ndim - len(self.input_shape)]
+        a = x.reshape(*batch, self.inputs).astype(np.longdouble)
+        for layer in self.hidden:
+            a = layer.values(_mapped(layer.affine, a))
+        return _mapped(self.readout, a).reshape(*batch, *self.output_shape)
+
+    def __str__(self) -> str:
+        sizes = " -> ".join(str(layer.neurons) for layer in self.hidden)
+        names = {_name(activation) for layer in self.hidden for activation in layer.activations}
+        tokens = "" if self.tokens is None else f", {self.tokens} tokens"
+        return f"network {self.inputs} -> {sizes} -> {self.outputs} ({', '.join(sorted(names))}{tokens})"
+
+    def record(self) -> TargetRecord:
+        """The canonical form that is saved with a network."""
+        arrays: dict[str, np.ndarray] = {"readout.weight": self.readout.weight, "readout.bias": self.readout.bias}
+        for number, layer in enumerate(self.hidden):
+            arrays |= {f"{number}.weight": layer.affine.weight, f"{number}.bias": layer.affine.bias}
+            arrays[f"{number}.which"] = layer.which
+        activations = [[activation.to_json() for activation in layer.activations] for layer in self.hidden]
+        return TargetRecord(KIND, {"activations": activations, "tokens": self.tokens}, arrays)
+
+    @classmethod
+    def from_record(cls, record: TargetRecord) -> Mlp:
+        try:
+            layers = record.data["activations"]
+            hidden = [
+                Hidden(
+                    Affine(record.arrays[f"{number}.weight"], record.arrays[f"{number}.bias"]),
+                    tuple(Expression.from_json(one) for one in activations),
+                    record.arrays[f"{number}.which"],
+                )
+                for number, activations in enumerate(layers)
+            ]
+            readout = Affine(record.arrays["readout.weight"], record.arrays["readout.bias"])
+            tokens = record.data["tokens"]
+            return cls(tuple(hidden), readout, None if tokens is None else int(tokens))
+        except (KeyError, TypeError, ValueError) as error:
+            raise AnchorheadError(f"the stored target is not a network: {error!r}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """An affine map that several in a row were multiplied out to; each entry is right within its error."""
+
+    affine: Affine
+    weight_error: Float[np.ndarray, "outputs inputs"]
+    bias_error: Float[np.ndarray, " outputs"]
+
+
+def merged(target: Mlp) -> tuple[list[tuple[Merged, Hidden]], Merged]:
+    """The hidden layers that do more than an affine map, and the readout, affine maps in a row multiplied out."""
+    waiting: list[Affine] = []
+    hidden: list[tuple[Merged, Hidden]] = []
+    for layer in target.hidden:
+        waiting.append(layer.affine)
+        if not layer.linear:
+            hidden.append((_product(waiting), layer))
+            waiting = []
+    return hidden, _product([*waiting, target.readout])
+
+
+def _product(maps: Sequence[Affine]) -> Merged:
+    """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes."""
+    first = maps[0]
+    weight, bias = first.weight, first.bias
+    weight_error, bias_error = np.zeros_like(weight), np.zeros_like(bias)
+    for one in maps[1:]:
+        n = one.inputs + 2
+        gamma = 2 * n * 2.0**-53
+        size = np.abs(one.weight)
+        weight_error = (size @ weight_error) * (1 + gamma) + gamma * (size @ np.abs(weight)) * (1 + gamma)
+        bias_error = (size @ bias_error) * (1 + gamma) + gamma * (size @ np.abs(bias) + np.abs(one.bias)) * (1 + gamma)
+        weight, bias = one.weight @ weight, one.weight @ bias + one.bias
+    return Merged(Affine(weight, bias), weight_error, bias_error)
+
+
+def _mapped(affine: Affine, x: Float[np.ndarray, "... inputs"]) -> Float[np.ndarray, "... outputs"]:
+    return x @ affine.weight.T.astype(x.dtype) + affine.bias.astype(x.dtype)
+
+
+def _values(activation: Expression, z: np.ndarray) -> np.ndarray:
+    if activation is IDENTITY:
+        return z
+    if activation.op == "relu":
+        return np.maximum(z, 0)
+    if activation.op == "abs":
+        return np.abs(z)
+    variable = (activation.variables or ("x",))[0]
+    return np.asarray(activation.values({variable: z.astype(np.float64)})).astype(z.dtype)
+
+
+def _name(activation: Expression) -> str:
+    return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
+
+
+__all__ = ["IDENTITY", "KIND", "Affine", "Hidden", "Merged", "Mlp", "merged"]
