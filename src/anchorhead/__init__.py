@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
     from anchorhead.constructions.head import Head, head
     from anchorhead.constructions.truncated_linear import truncated_linear
+    from anchorhead.convert.convert import convert
     from anchorhead.domain import Box
     from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
     from anchorhead.network import Network
@@ -25,6 +26,7 @@ __all__ = [
     "Network",
     "OutsideWarning",
     "check",
+    "convert",
     "head",
     "load",
     "plot",
@@ -40,6 +42,7 @@ _HOMES = {
     "Network": "network",
     "OutsideWarning": "errors",
     "check": "proof.check",
+    "convert": "convert.convert",
     "head": "constructions.head",
     "load": "network.files",
     "plot": "plotting",

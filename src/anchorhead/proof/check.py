@@ -10,10 +10,17 @@ from anchorhead.errors import CertificateError
 from anchorhead.network import Network
 from anchorhead.network.files import load
 from anchorhead.proof.ball_head import check_head
+from anchorhead.proof.ball_kernel_smoother import check_kernel_smoother
 from anchorhead.proof.ball_ramp import check_ramp
-from anchorhead.targets import ramp, scalar
+from anchorhead.proof.check_mlp import check_mlp
+from anchorhead.targets import kernel_smoother, mlp, ramp, scalar
 
-CHECKERS = {ramp.KIND: check_ramp, scalar.KIND: check_head}
+CHECKERS = {
+    ramp.KIND: check_ramp,
+    scalar.KIND: check_head,
+    kernel_smoother.KIND: check_kernel_smoother,
+    mlp.KIND: check_mlp,
+}
 
 
 class HasNetwork(Protocol):

@@ -14,6 +14,8 @@ changes no softmax, so |a_k - A| t u remains.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
 
 import numpy as np
 from jaxtyping import Float
@@ -21,9 +23,34 @@ from jaxtyping import Float
 from anchorhead.proof.analytic import lipschitz_bound
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.balls import Part
-from anchorhead.proof.rounding import softmax_read_error
+from anchorhead.proof.rounding import logit_error, softmax_read_error
 
 ROUNDS, LOOSE, MOST_CELLS = 60, 0.02, 40_000
+
+
+@dataclass(frozen=True, eq=False)
+class Wrong:
+    """Errors of logits: the query moved by at most `moved`, and then each logit by at most its entry of `logits`."""
+
+    logits: Float[np.ndarray, " p"]
+    moved: float
+
+
+def ways_to_be_wrong(part: Part, errors: Float[np.ndarray, " p"]) -> list[Wrong]:
+    """Errors of logits as they are, or with that of the steepest anchor on either side taken for one of the query.
+
+    The logit of anchor j is right for another query, at most e = error_j / |a_j| away; the others then err by their own
+    error and |a_k| e. A steep anchor's error, which matters most, is so exchanged for a small one.
+    """
+    slopes = np.asarray(part.slopes, np.float64)
+    ways = [Wrong(errors, 0.0)]
+    for steepest in {int(slopes.argmin()), int(slopes.argmax())}:
+        if slopes[steepest] != 0:
+            moved = float(errors[steepest] / abs(slopes[steepest])) * (1 + 1e-12)
+            rest = errors + np.abs(slopes) * moved * (1 + 1e-12)
+            rest[steepest] = 0.0
+            ways.append(Wrong(rest, moved))
+    return ways
 
 
 def head_rounding(
@@ -33,22 +60,62 @@ def head_rounding(
     low: float,
     high: float,
     arithmetic: Arithmetic,
+    logit_errors: Sequence[Float[np.ndarray, " p"]] | None = None,
 ) -> float:
-    """A bound on |computed r(s) - r(s)| for every s of the dtype in [low, high], in every output."""
-    left, right = _first_cells(parts, np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf))
+    """A bound on |computed r(s) - r(s)| for every s of the dtype in [low, high], in every output.
+
+    `logit_errors` bound, for each part and anchor, by how much logits may be wrong beyond the rounding of a t + g.
+    """
+    ends = np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf)
     speeds = [lipschitz_bound([part], low, high, origin) for part in parts]
+    if logit_errors is None:
+        none = [Wrong(np.zeros(len(part.slopes)), 0.0) for part in parts]
+        return _sup(parts, none, speeds, origin != 0, bias, ends, arithmetic)
+    ways = [ways_to_be_wrong(part, errors) for part, errors in zip(parts, logit_errors, strict=True)]
+    worst = 0.0
+    for left, right in pairwise(_cuts(parts, *ends)):
+        bounds = []
+        for wrong in product(*ways):
+            moved = max(way.moved for way in wrong)
+            shifts = sum(speed * way.moved for speed, way in zip(speeds, wrong, strict=True))
+            found = _sup(parts, wrong, speeds, origin != 0, bias, (left - moved, right + moved), arithmetic)
+            bounds.append(found + shifts * (1 + 1e-9))
+        worst = max(worst, min(bounds))
+    return worst
+
+
+def _cuts(parts: Sequence[Part], low: float, high: float) -> list[float]:
+    """The ends, and where the steepest anchors of the first part meet: on either side another one matters."""
+    slopes, offsets = (np.asarray(array, np.float64) for array in (parts[0].slopes, parts[0].offsets))
+    first, last = int(slopes.argmin()), int(slopes.argmax())
+    if slopes[first] == slopes[last]:
+        return [low, high]
+    meet = float(-(offsets[last] - offsets[first]) / (slopes[last] - slopes[first]))
+    return [low, meet, high] if low < meet < high else [low, high]
+
+
+def _sup(
+    parts: Sequence[Part],
+    wrong: Sequence[Wrong],
+    speeds: Sequence[float],
+    shifted: bool,
+    bias: Float[np.ndarray, " m"],
+    ends: tuple[float, float],
+    arithmetic: Arithmetic,
+) -> float:
+    """The largest bound of a cell, where cells are halved until it is close to the largest bound at a point."""
+    left, right = _first_cells(parts, *ends)
     sup = floor = 0.0
-    shifted = origin != 0
     for _ in range(ROUNDS):
-        bound = _cell_bound(parts, speeds, shifted, bias, left, right, arithmetic)
+        bound = _cell_bound(parts, wrong, speeds, shifted, bias, left, right, arithmetic)
         centre = (left + right) / 2
-        floor = max(floor, float(_cell_bound(parts, speeds, shifted, bias, centre, centre, arithmetic).max()))
+        floor = max(floor, float(_cell_bound(parts, wrong, speeds, shifted, bias, centre, centre, arithmetic).max()))
         loose = (bound > (1 + LOOSE) * floor) & (centre > left) & (centre < right)
         sup = max(sup, float(bound[~loose].max(initial=0.0)))
         if not loose.any() or loose.sum() > MOST_CELLS:
             return max(sup, float(bound.max()))
         left, right = (np.concatenate(ends) for ends in ((left[loose], centre[loose]), (centre[loose], right[loose])))
-    return max(sup, float(_cell_bound(parts, speeds, shifted, bias, left, right, arithmetic).max()))
+    return max(sup, float(_cell_bound(parts, wrong, speeds, shifted, bias, left, right, arithmetic).max()))
 
 
 def _first_cells(
@@ -68,6 +135,7 @@ def _first_cells(
 
 def _cell_bound(
     parts: Sequence[Part],
+    wrong: Sequence[Wrong],
     speeds: Sequence[float],
     shifted: bool,
     bias: Float[np.ndarray, " m"],
@@ -79,8 +147,8 @@ def _cell_bound(
     worst = np.zeros(len(left))
     for output, shift in enumerate(bias.astype(np.float64)):
         total, size = np.zeros(len(left)), np.full(len(left), abs(shift))
-        for part, speed in zip(parts, speeds, strict=True):
-            error, reach = _part_bound(part, speed, output, shifted, left, right, arithmetic)
+        for part, off, speed in zip(parts, wrong, speeds, strict=True):
+            error, reach = _part_bound(part, off.logits, speed, output, shifted, left, right, arithmetic)
             total, size = total + error, size + reach
         additions = len(parts) - 1 + int(shift != 0)
         worst = np.maximum(worst, total + arithmetic.gamma(additions) * (size + total))
@@ -89,6 +157,7 @@ def _cell_bound(
 
 def _part_bound(
     part: Part,
+    wrong: Float[np.ndarray, " p"],
     speed: float,
     output: int,
     shifted: bool,
@@ -115,16 +184,14 @@ def _part_bound(
     moved = half * speed
     deviation, result = off + moved, np.abs(mean) + moved[:, 0] + (weights * noise * off).sum(axis=1)
 
-    u, query = arithmetic.unit, np.abs(centre) + half
-    logit_error = u * np.abs(slopes) * query + u * (np.abs(logits) + np.abs(slopes) * half)
-    logit_error = logit_error * (1 + 1e-6) + 2 * arithmetic.tiny
-    if shifted:
-        logit_error = logit_error + u * query * leaning * (1 + 1e-6)
+    query, steepness = np.abs(centre) + half, np.abs(slopes)
+    lean = query * leaning if shifted else 0.0
+    errors = wrong + logit_error(steepness * query, np.abs(logits) + steepness * half, lean, arithmetic)
     step = np.abs(slopes - slopes[gap.argmin(axis=1)][:, None]) * half
     gaps = gap + step + np.maximum(step - gap, 0.0).max(axis=1, keepdims=True)
     nothing = np.zeros_like(upper)
     size = np.broadcast_to(np.abs(values), upper.shape)
-    error = softmax_read_error(upper, gaps, logit_error, deviation, result, size, nothing, arithmetic)
+    error = softmax_read_error(upper, gaps, errors, deviation, result, size, nothing, arithmetic)
     return error, (upper * size).sum(axis=1)
 
 

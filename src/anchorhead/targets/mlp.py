@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,10 @@ class Mlp:
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
         sizes = [layer.affine for layer in self.hidden] + [self.readout]
-        for number, (one, two) in enumerate(zip(sizes, sizes[1:], strict=False), start=1):
+        for number, (one, two) in enumerate(pairwise(sizes), start=1):
             if one.outputs != two.inputs:
                 raise AnchorheadError(
-                    f"layer {number} of the network has {one.outputs} outputs, but layer {number + 1} takes {two.inputs}"
+                    f"layer {number} of the network has {one.outputs} outputs, layer {number + 1} takes {two.inputs}"
                 )
         if self.tokens is not None:
             for name, size in (("inputs", self.inputs), ("outputs", self.outputs)):
@@ -144,10 +145,13 @@ class Mlp:
         return _mapped(self.readout, a).reshape(*batch, *self.output_shape)
 
     def __str__(self) -> str:
-        sizes = " -> ".join(str(layer.neurons) for layer in self.hidden)
+        sizes = " -> ".join(
+            str(size) for size in [self.inputs, *(layer.neurons for layer in self.hidden), self.outputs]
+        )
         names = {_name(activation) for layer in self.hidden for activation in layer.activations}
-        tokens = "" if self.tokens is None else f", {self.tokens} tokens"
-        return f"network {self.inputs} -> {sizes} -> {self.outputs} ({', '.join(sorted(names))}{tokens})"
+        known = [*sorted(names - {"x"})] or ["linear"]
+        tokens = [] if self.tokens is None else [f"{self.tokens} tokens"]
+        return f"network {sizes} ({', '.join(known + tokens)})"
 
     def record(self) -> TargetRecord:
         """The canonical form that is saved with a network."""
@@ -229,6 +233,8 @@ def _values(activation: Expression, z: np.ndarray) -> np.ndarray:
 
 
 def _name(activation: Expression) -> str:
+    if activation is IDENTITY:
+        return "x"
     return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
 
 

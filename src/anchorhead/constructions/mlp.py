@@ -1,0 +1,223 @@
+"""Networks become attention: from a feed-forward target to an attention-only network, proven within an error.
+
+The error that every layer's heads may leave is shared out by how much the layers after it can amplify it; the network
+is built and proven, and where rounding has eaten the share, built anew with finer heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from anchorhead.certificate import Certificate, round_up
+from anchorhead.constructions.causal import require_causal
+from anchorhead.constructions.head import Placement, Progress
+from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
+from anchorhead.constructions.sequence_layout import Sequence
+from anchorhead.constructions.shapes import Shapes
+from anchorhead.constructions.transformer_layout import Transformer
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype
+from anchorhead.network import Network, Outside, TargetRecord
+from anchorhead.proof.affine_forms import Sources
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.mlp import MlpBound, prove_mlp
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.targets.mlp import Merged, Mlp, merged
+
+Form = Literal["two-layer", "attention-softmax", "deep"]
+Layout = Literal["transformer", "sequence"]
+FORMS: tuple[Form, ...] = ("two-layer", "attention-softmax", "deep")
+LAYOUTS: tuple[Layout, ...] = ("transformer", "sequence")
+PLACEMENTS: tuple[Placement, ...] = ("solved", "uniform")
+MARGIN = {"float32": 1e-3, "float64": 1e-6}
+"""Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
+TRIES = 12
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a network is to be built."""
+
+    form: Form
+    layout: Layout
+    placement: Placement
+    dtype: Dtype
+    causal: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.form}, {self.layout} layout, {self.placement} anchors"
+
+
+def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, causal: bool) -> Way:
+    """The way that the words say, or an error that says which words do not go together, and why."""
+    for name, given, allowed in (("layout", layout, LAYOUTS), ("placement", placement, PLACEMENTS)):
+        if given not in allowed:
+            raise AnchorheadError(f"{name}={given!r}: one of {', '.join(map(repr, allowed))}")
+    layers = len(merged(target)[0])
+    form = form or ("two-layer" if layers == 1 else "deep")
+    if form not in FORMS:
+        raise AnchorheadError(f"form={form!r}: one of {', '.join(map(repr, FORMS))}")
+    if form != "deep" and layers != 1:
+        raise AnchorheadError(
+            f"form={form!r} is for one hidden layer, and the network has {layers}: use form='deep', an attention layer "
+            "for every hidden layer"
+        )
+    if causal and layout == "sequence":
+        raise AnchorheadError(
+            "causal=True with layout='sequence': its linear maps mix all tokens, so no mask can keep a token from the "
+            "later ones; use layout='transformer'"
+        )
+    if causal:
+        require_causal(target)
+    return Way(form, layout, placement, dtype, causal)
+
+
+def mlp_network(
+    target: Mlp,
+    on: Box,
+    within: float,
+    way: Way,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> Network:
+    """The smallest network in this way that is proven within the error, with its certificate."""
+    model = require_model(way.dtype)
+    shapes = Shapes(way.dtype, way.placement, progress)
+    sources, middle = inputs_of(target, on, way.dtype)
+    margin = MARGIN[way.dtype]
+    best: tuple[MlpBound, Network, list[Layer]] | None = None
+    tried: set[tuple[int, ...]] = set()
+    for errors in _shares(target, sources, within, margin, shapes):
+        try:
+            layers, readout = shaped(target, sources, errors, margin, shapes.choose)
+        except AnchorheadError:
+            if best is None:
+                raise
+            break
+        these = tuple(id(shape) for layer in layers for shape in layer.shapes)
+        if these in tried:
+            continue
+        tried.add(these)
+        network = built(laid_out(layers, readout, sources, middle, margin), target, way)
+        bound = prove_mlp(network, target, layers, readout, on)
+        if best is None or bound.total < best[0].total:
+            best = bound, network, layers
+        if bound.total <= within:
+            return certified(network, target, on, layers, readout, bound, way, str(model), outside)
+    raise _out_of_reach(within, way, best[0] if best else None)
+
+
+def inputs_of(target: Mlp, on: Box, dtype: str) -> tuple[Sources, np.ndarray]:
+    """The inputs' intervals, and the middle of the box as the dtype holds it."""
+    box = on.broadcast_to(target.input_shape)
+    sources = Sources(box.low.reshape(-1).astype(np.float64), box.high.reshape(-1).astype(np.float64))
+    return sources, sources.middle.astype(dtype).astype(np.float64)
+
+
+def built(laid: Laid, target: Mlp, way: Way) -> Network:
+    """The network, without target and certificate."""
+    tokens = target.tokens or 1
+    if way.layout == "transformer":
+        maker: Transformer | Sequence = Transformer(laid, tokens, way.dtype, way.causal)
+    else:
+        maker = Sequence(laid, tokens, way.dtype)
+    build = {"two-layer": maker.two_layer, "attention-softmax": maker.attention_softmax, "deep": maker.deep}
+    network = build[way.form]()
+    return network if target.tokens is not None else network.with_(token_axis=False)
+
+
+def _shares(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes) -> Several[list[float]]:
+    """Errors for the heads of each layer, from the largest that can do to ever smaller ones."""
+    rough = shared(target, sources, within, margin, shapes)
+    return [[share * factor for share in rough] for factor in np.geomspace(0.98, 1e-6, TRIES)]
+
+
+def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes) -> list[float]:
+    """The error of each layer's heads with which all of them together use up `within`, rounding aside."""
+    hidden, _ = merged(target)
+    if not hidden:
+        return []
+    guess = [within] * len(hidden)
+    for _ in range(2):
+        layers, readout = shaped(target, sources, guess, margin, shapes.choose)
+        grows = amplification(layers, readout, sources, margin)
+        guess = [within / (len(hidden) * max(grow, 1e-300)) for grow in grows]
+    return guess
+
+
+def certified(
+    network: Network,
+    target: Mlp,
+    on: Box,
+    layers: Several[Layer],
+    readout: Merged,
+    bound: MlpBound,
+    way: Way,
+    model: str,
+    outside: Outside,
+) -> Network:
+    used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
+    anchors = ", ".join(f"{shape.activation}: {shape.anchors} anchors" for shape in used)
+    heads = " and ".join(str(layer.neurons * layer.parts) for layer in layers) or "0"
+    certificate = Certificate(
+        kind="proven",
+        bound=round_up(bound.total),
+        norm="sup",
+        on=on,
+        dtype=way.dtype,
+        arithmetic=model,
+        terms=bound.terms(),
+        method=f"{way}; {heads} heads ({anchors}{_paper(used, way)}); affine forms of the network's features in the "
+        "target's own, layer by layer, from the stored weights",
+        target=str(target),
+        reference=_reference(layers, readout, way),
+    )
+    record = target.record()
+    data, arrays = dict(record.data), dict(record.arrays)
+    data["shapes"], data["assigned"] = [], []
+    for number, shape in enumerate(used):
+        one, more = shape.record(number)
+        data["shapes"].append(one)
+        arrays |= more
+    for number, layer in enumerate(layers):
+        data["assigned"].append([used.index(shape) for shape in layer.shapes])
+        arrays[f"{number}.assigned"] = layer.assigned
+    return network.with_(target=TargetRecord(record.kind, data, arrays), certificate=certificate, outside=outside)
+
+
+def _paper(used: list, way: Way) -> str:
+    """The theorem's numbers, where its anchors are used."""
+    ramps = [shape for shape in used if way.placement == "uniform" and shape.in_scale != 1]
+    texts = [f"p = {shape.anchors}, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]
+    return "; H = 1, " + ", ".join(texts) if texts else ""
+
+
+def _reference(layers: Several[Layer], readout: Merged, way: Way) -> dict[str, float]:
+    """What the theorem's own (b - a)/p gives for one hidden layer of uniform anchors."""
+    if way.placement != "uniform" or len(layers) != 1 or any(shape.in_scale == 1 for shape in layers[0].shapes):
+        return {}
+    theirs = np.array([shape.out_scale * (shape.anchors - 1) / shape.anchors for shape in layers[0].shapes])
+    total = float((np.abs(readout.affine.weight) @ theirs[layers[0].assigned]).max())
+    return {"the single-head theorem's (b - a)/p, summed over the neurons": total}
+
+
+def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadError:
+    reached = "nothing" if best is None else f"{best.total:.3g}"
+    terms = "" if best is None else " (" + ", ".join(f"{v:.3g} by {k}" for k, v in best.terms().items()) + ")"
+    helps = ["a larger within", "a smaller box on="]
+    if way.dtype == "float32":
+        helps.append("dtype='float64'")
+    if way.placement == "uniform":
+        helps.append("placement='solved'")
+    if way.form == "attention-softmax":
+        helps.append("form='two-layer', whose sums are shorter")
+    return AnchorheadError(
+        f"within={within:g} is out of reach ({way}, {way.dtype}): the best bound found is {reached}{terms}. "
+        f"What would help: {', '.join(helps)}"
+    )

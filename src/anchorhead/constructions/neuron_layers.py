@@ -1,0 +1,143 @@
+"""From a target network to layers of neurons that heads can compute: shapes chosen, pre-activations brought to scale.
+
+Neuron r of a layer is read as a_r = scale_r read_r + shift_r. With t_r its query, w and b the target's weights,
+
+    t_r = ((w . (scale read + shift) + b) / 2^k - in_shift) / in_scale,
+
+where read, scale and shift are the layer's before, or the inputs' own: x = (x - middle) + middle. Powers of two and
+readings are all that stands between the target's weights and the network's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from anchorhead.proof.affine_forms import Sources
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.shape import Shape
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.mlp import Hidden, Merged, Mlp, merged
+
+ChooseShape = Callable[[Expression, float, float, float], Shape]
+"""A shape for an activation on [low, high], within an error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    """Queries t = weight . before + bias of one layer, and the shape that each neuron has."""
+
+    weight: Float[np.ndarray, "neurons before"]
+    bias: Float[np.ndarray, " neurons"]
+    shapes: tuple[Shape, ...]
+    assigned: Int[np.ndarray, " neurons"]
+
+    @property
+    def count(self) -> int:
+        return len(self.bias)
+
+    @property
+    def parts(self) -> int:
+        return max(len(self.shapes[k].parts) for k in np.unique(self.assigned))
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """A target as neurons to lay out: what enters is x - middle, what leaves is readout . read + bias."""
+
+    middle: Float[np.ndarray, " inputs"]
+    neurons: tuple[Neurons, ...]
+    weight: Float[np.ndarray, "outputs before"]
+    bias: Float[np.ndarray, " outputs"]
+
+    @property
+    def largest_logit(self) -> float:
+        return max((shape.largest_logit for layer in self.neurons for shape in layer.shapes), default=0.0)
+
+
+def shaped(
+    target: Mlp, sources: Sources, errors: Sequence[float], margin: float, choose: ChooseShape
+) -> tuple[list[Layer], Merged]:
+    """The target's layers with a shape for every neuron, within errors[l] (of unit scale) in layer l."""
+    hidden, readout = merged(target)
+    layers = []
+    for (affine, layer), error in zip(hidden, errors, strict=True):
+        bare = Layer(affine, layer, (), np.zeros(layer.neurons, int))
+        low, high, after = bare.exact(sources)
+        shapes = [_shape(layer, k, low, high, margin, error, choose) for k in range(len(layer.activations))]
+        layers.append(Layer(affine, layer, tuple(shapes), layer.which))
+        sources = after
+    return layers, readout
+
+
+def _shape(
+    layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, margin: float, error: float, choose: ChooseShape
+) -> Shape:
+    own = layer.which == k
+    if not own.any():
+        own = slice(None)
+    low, high = widened(low[own], high[own], margin)
+    return choose(layer.activations[k], float(low.min()), float(high.max()), error)
+
+
+def widened(low: np.ndarray, high: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals with room for the errors that reach a pre-activation: a part of its size, and of 1."""
+    room = margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
+    return low - room, high + room
+
+
+def laid_out(
+    layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"], margin: float
+) -> Laid:
+    """The queries of all layers, each in the scale of its shape."""
+    scale, shift = np.ones(len(middle)), middle
+    result = []
+    for layer in layers:
+        low, high, after = layer.exact(sources)
+        weight, bias = layer.merged.affine.weight * scale, layer.merged.affine.bias + layer.merged.affine.weight @ shift
+        unit_in, unit_out = units(layer, low, high, margin)
+        in_scale, in_shift, out_scale, out_shift = (
+            np.array([getattr(shape, name) for shape in layer.shapes])[layer.assigned]
+            for name in ("in_scale", "in_shift", "out_scale", "out_shift")
+        )
+        weight = weight / (unit_in * in_scale)[:, None]
+        result.append(Neurons(weight, (bias / unit_in - in_shift) / in_scale, layer.shapes, layer.assigned))
+        scale, shift = unit_out * out_scale, unit_out * out_shift
+        sources = after
+    affine = readout.affine
+    return Laid(middle, tuple(result), affine.weight * scale, affine.bias + affine.weight @ shift)
+
+
+def units(layer: Layer, low: np.ndarray, high: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """2^k and 2^(dk) for every neuron."""
+    low, high = widened(low, high, margin)
+    k = np.zeros(layer.neurons, int)
+    degree = np.zeros(layer.neurons)
+    for number, shape in enumerate(layer.shapes):
+        own = layer.assigned == number
+        k[own] = shape.exponents(low[own], high[own])
+        degree[own] = shape.degree or 0.0
+    return np.ldexp(1.0, k), np.exp2(degree * k)
+
+
+def amplification(layers: Sequence[Layer], readout: Merged, sources: Sources, margin: float) -> list[float]:
+    """For each layer, by how much the output errs at most if each of its shapes errs by 1."""
+    sizes: list[np.ndarray] = []
+    slopes: list[np.ndarray] = []
+    for layer in layers:
+        low, high, after = layer.exact(sources)
+        unit_in, unit_out = units(layer, low, high, margin)
+        slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned]
+        sizes.append(unit_out)
+        slopes.append(slope * unit_out / unit_in)
+        sources = after
+    result = []
+    for place, size in enumerate(sizes):
+        error = size
+        for after, slope in zip(layers[place + 1 :], slopes[place + 1 :], strict=True):
+            error = slope * (np.abs(after.merged.affine.weight) @ error)
+        result.append(float((np.abs(readout.affine.weight) @ error).max()))
+    return result

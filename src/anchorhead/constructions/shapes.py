@@ -1,0 +1,152 @@
+"""Which head stands in for an activation: from the table, solved anew, or the paper's uniform anchors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
+
+from anchorhead.constructions.head import Head, Placement, Progress, head
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Dtype
+from anchorhead.heads.table import STANDARD, Entry, Frontier, lookup
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.shape import Shape, degree_of
+from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
+from anchorhead.targets.expression import Expression
+
+UNIT = (-1.0, 1.0)
+TIDY = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+MOST_UNIFORM = 20_000
+
+
+@dataclass(eq=False)
+class Shapes:
+    """Shapes for one dtype and placement; each is found once."""
+
+    dtype: Dtype
+    placement: Placement = "solved"
+    progress: Progress | None = None
+    _known: dict[tuple, Shape] = field(default_factory=dict)
+
+    def choose(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+        """The smallest shape within `error` on [low, high], or on 2^k [-1, 1] where the activation scales.
+
+        Where the table holds none so good, its best.
+        """
+        if self.placement == "uniform":
+            return self._uniform(activation, low, high, error)
+        degree = degree_of(activation)
+        interval = UNIT if degree is not None else enclosing(activation, low, high)
+        frontier = self._frontier(activation, interval)
+        if frontier is not None:
+            entry = frontier.within(error) or frontier.heads[-1]
+            return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
+        return self._solved(activation, interval, error, degree)
+
+    def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
+        name = table_name(activation)
+        return lookup(name, *interval, self.dtype, str(require_model(self.dtype))) if name else None
+
+    def _kept(
+        self, key: tuple, entry: Entry, activation: Expression, interval: tuple[float, float], degree: float | None
+    ) -> Shape:
+        if key not in self._known:
+            self._known[key] = shape_of(entry.atom, entry.exact, entry.rounding, activation, interval, degree)
+        return self._known[key]
+
+    def _solved(
+        self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
+    ) -> Shape:
+        """Heads that were solved for a little less serve as well."""
+        for (known, where, *_), shape in self._known.items():
+            if (known, where) == (activation, interval) and error / 4 <= shape.error <= error:
+                return shape
+        found = head(activation, interval, within=error, dtype=self.dtype, progress=self.progress)
+        shape = shape_of_head(found, activation, interval, degree)
+        self._known[(activation, interval, error)] = shape
+        return shape
+
+    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+        key = (activation, low, high, error)
+        if key not in self._known:
+            ramp = ramp_of(activation, low, high)
+            if ramp is None:
+                found = head(activation, (low, high), within=error, dtype=self.dtype, placement="uniform")
+                self._known[key] = shape_of_head(found, activation, (low, high), None)
+            else:
+                self._known[key] = uniform_ramp(activation, (low, high), ramp, error, self.dtype)
+        return self._known[key]
+
+
+def shape_of(
+    atom: Atom,
+    exact: float,
+    rounding: float,
+    activation: Expression,
+    interval: tuple[float, float],
+    degree: float | None,
+) -> Shape:
+    return Shape(
+        activation,
+        *interval,
+        atom.parts,
+        exact,
+        rounding,
+        in_shift=atom.origin,
+        out_shift=float(atom.bias[0]),
+        degree=degree,
+    )
+
+
+def shape_of_head(found: Head, activation: Expression, interval: tuple[float, float], degree: float | None) -> Shape:
+    exact, rounding = found.certificate.terms.values()
+    return shape_of(found.atom, exact, rounding, activation, interval, degree)
+
+
+def table_name(activation: Expression) -> str | None:
+    """The name under which the table may hold it: all parameters at their defaults."""
+    if activation.op not in STANDARD or activation.args[0].op != "variable":
+        return None
+    plain = str(activation).startswith(f"{activation.op}({activation.args[0]})")
+    return activation.op if plain else None
+
+
+def enclosing(activation: Expression, low: float, high: float) -> tuple[float, float]:
+    """An interval around [low, high] for which heads may be at hand: one of the table's, or one with tidy ends."""
+    for known in STANDARD.get(table_name(activation) or "", ()):
+        if known[0] <= low and high <= known[1]:
+            return known
+    return -tidy(-low), tidy(high)
+
+
+def tidy(end: float) -> float:
+    """The next number away from 0 with a leading digit or two."""
+    if end == 0:
+        return 0.0
+    if end < 0:
+        return -_tidy(-end, down=True)
+    return _tidy(end, down=False)
+
+
+def _tidy(size: float, down: bool) -> float:
+    power = 10.0 ** floor(log10(size))
+    steps = [step * power for step in TIDY]
+    return max(step for step in steps if step <= size * (1 + 1e-12)) if down else min(s for s in steps if s >= size)
+
+
+def uniform_anchors(span: float, error: float) -> int:
+    """The theorem's p with (b - a)/p <= error."""
+    return max(2, ceil(span / error))
+
+
+def uniform_ramp(
+    activation: Expression, interval: tuple[float, float], ramp: tuple[float, float], error: float, dtype: str
+) -> Shape:
+    """The single-head theorem: p even anchors from a to b, and (b - a)/p for the error asked for."""
+    anchors = uniform_anchors(ramp[1] - ramp[0], error)
+    if anchors > MOST_UNIFORM:
+        raise AnchorheadError(
+            f"uniform anchors for an error of {error:.3g} on [{ramp[0]:g}, {ramp[1]:g}] are {anchors:,}, and at most "
+            f"{MOST_UNIFORM:,} are built: ask for a larger within, use placement='solved', or look at ah.plan"
+        )
+    return prove_uniform(activation, interval, ramp, anchors, dtype)

@@ -1,0 +1,400 @@
+"""Layers of neurons as a transformer would hold them: linear maps act on a token alone, neurons are heads.
+
+The sequence is gathered first: n heads, head j asking with 1 for the key 2000 [position = j], copy token j into every
+token. Then every neuron is a head (one for each part of its shape) whose query is (t, 1, -M) against the keys
+(slope, offset, [is an input]) of register tokens that carry the anchors; M is so large that an input's key is never
+seen, and its logit never meets those of the anchors in one sum. What a token gives out may depend on its position: the
+last layer's registers carry every anchor once for every token j, with value v_k in column j, and a query adds
+-M [position != j], which is exactly 0 for its own. With a causal mask, tokens that cannot be seen are replaced by a
+register of zeros, whose key of 1000 wins where the sought one is hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from anchorhead.constructions.neuron_layers import Laid, Neurons
+from anchorhead.network import Attention, Embed, Linear, Network, Softmax
+from anchorhead.proof.shape import Shape
+
+FAR = 1000.0
+
+
+def out_of_reach(largest_logit: float) -> float:
+    """M: a power of two, so that products are exact, beyond all logits by far more than exp can tell from 0."""
+    return float(2.0 ** np.ceil(np.log2(4 * (largest_logit + FAR))))
+
+
+@dataclass
+class Features:
+    """Names of features, and which number each has."""
+
+    names: list[str] = field(default_factory=list)
+
+    def add(self, *names: str) -> list[int]:
+        self.names += names
+        return list(range(len(self.names) - len(names), len(self.names)))
+
+    def __getitem__(self, name: str) -> int:
+        return self.names.index(name)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class Transformer:
+    """One network in this layout, of `tokens` tokens with `inputs` features each."""
+
+    laid: Laid
+    tokens: int
+    dtype: str
+    causal: bool
+
+    @property
+    def inputs(self) -> int:
+        return len(self.laid.middle) // self.tokens
+
+    @property
+    def outputs(self) -> int:
+        return len(self.laid.bias) // self.tokens
+
+    @cached_property
+    def far(self) -> float:
+        return out_of_reach(self.laid.largest_logit)
+
+    def two_layer(self) -> Network:
+        """Embed, Attention that gathers, Linear that centres, Attention that computes, Linear that adds the bias."""
+        names = self._constants()
+        embed, kept = self._embed(names, centred=False)
+        gather, names = self._gather(kept)
+        middle = np.zeros(len(names))
+        middle[: len(self.laid.middle)] = -self.laid.middle
+        centre = Linear(self._cast(np.eye(len(names))), self._cast(middle), features=tuple(names.names))
+        compute, names = self._compute(self.laid.neurons[-1], names, last=True)
+        return self._network(embed, gather, centre, compute, self._readout(names))
+
+    def deep(self) -> Network:
+        """Embed, Attention that gathers where there are several tokens, an Attention a layer, Linear."""
+        names = self._constants()
+        embed, names = self._embed(names, centred=True)
+        layers: list[Embed | Attention | Linear] = [embed]
+        if self.tokens > 1:
+            gather, names = self._gather(names)
+            layers.append(gather)
+        for number, neurons in enumerate(self.laid.neurons, start=1):
+            compute, names = self._compute(neurons, names, last=number == len(self.laid.neurons))
+            layers.append(compute)
+        last = self._readout(names) if self.laid.neurons else self._affine_readout(names)
+        return self._network(*layers, last)
+
+    def attention_softmax(self) -> Network:
+        """Embed, Attention that gathers the sequence into pre-activations, Linear, Softmax, Linear."""
+        (neurons,) = self.laid.neurons
+        names = self._constants(registers=False)
+        embed, names = self._embed(names, centred=True)
+        groups = [(r, p) for r in range(neurons.count) for p in range(neurons.parts)]
+        size = max(len(part) for shape in neurons.shapes for part in shape.parts) * self.tokens
+        gather = self._gather_queries(neurons, names, groups)
+        logits = self._logits(neurons, groups, size)
+        weight = np.zeros((self.outputs, len(groups) + (self.tokens > 1), size))
+        readout = self.laid.weight.reshape(self.tokens, self.outputs, neurons.count)
+        for group, (r, p) in enumerate(groups):
+            part = anchors_of(neurons.shapes[neurons.assigned[r]], p)
+            values = part[2][None, :, None] * readout[:, :, r].T[:, None, :]
+            weight[:, group, : values[0].size] = values.reshape(self.outputs, -1)
+        bias = self.laid.bias
+        if self.tokens > 1:
+            weight[:, -1, : self.tokens] = bias.reshape(self.tokens, self.outputs).T
+            bias = np.zeros(self.outputs)
+        last = Linear(self._cast(weight.reshape(self.outputs, -1)), self._cast(bias), features=self._output_names())
+        return self._network(embed, gather, logits, Softmax((size,) * logits.weight.shape[0]), last)
+
+    def _network(self, *layers: Embed | Attention | Linear | Softmax) -> Network:
+        return Network(layers)
+
+    def _cast(self, array: np.ndarray) -> np.ndarray:
+        return np.asarray(array).astype(self.dtype)
+
+    def _output_names(self) -> tuple[str, ...]:
+        return tuple(f"output {o}" for o in range(self.outputs))
+
+    @cached_property
+    def _tables(self) -> list[tuple[Shape, int, bool]]:
+        """The columns of anchors that registers hold: a shape, a part of it, and whether it is for the last layer.
+
+        With one token the last layer is like any other.
+        """
+        tables: list[tuple[Shape, int, bool]] = []
+        for number, neurons in enumerate(self.laid.neurons, start=1):
+            last = number == len(self.laid.neurons) and self.tokens > 1
+            for k in np.unique(neurons.assigned):
+                tables += [(neurons.shapes[k], p, last) for p in range(neurons.parts)]
+        return list(dict.fromkeys(tables))
+
+    @cached_property
+    def _rows(self) -> int:
+        """How many registers there are: an anchor each, in the last layer for every token."""
+        need = [len(anchors_of(shape, p)[0]) * (self.tokens if last else 1) for shape, p, last in self._tables]
+        return max(need, default=0)
+
+    def _constants(self, registers: bool = True) -> Features:
+        """The features that hold no input: 1, the position, and what registers carry."""
+        names = Features()
+        names.add("one")
+        if registers:
+            names.add("is an input")
+        if self.tokens > 1:
+            names.add(*(f"at position {j}" for j in range(self.tokens)))
+            names.add(*(f"not at position {j}" for j in range(self.tokens)))
+        if self.causal and self.tokens > 1:
+            names.add("nothing")
+        if registers:
+            for number, (shape, _, last) in enumerate(self._tables):
+                label = f" of head {number}, {shape.activation}"
+                names.add(f"slope{label}", f"offset{label}")
+                names.add(*(f"value for token {j}{label}" for j in range(self.tokens)) if last else [f"value{label}"])
+            if self.tokens > 1:
+                names.add(*(f"for token {j}" for j in range(self.tokens)))
+        return names
+
+    def _embed(self, constants: Features, centred: bool) -> tuple[Embed, Features]:
+        names = Features([f"x {f}" for f in range(self.inputs)] + constants.names)
+        weight = np.zeros((len(names), self.inputs))
+        weight[: self.inputs] = np.eye(self.inputs)
+        bias = np.zeros((self.tokens, len(names)))
+        if centred:
+            bias[:, : self.inputs] = -self.laid.middle.reshape(self.tokens, self.inputs)
+        bias[:, names["one"]] = 1
+        has_registers = "is an input" in names.names
+        if has_registers:
+            bias[:, names["is an input"]] = 1
+        if self.tokens > 1:
+            at = [names[f"at position {j}"] for j in range(self.tokens)]
+            not_at = [names[f"not at position {j}"] for j in range(self.tokens)]
+            bias[:, at] = np.eye(self.tokens)
+            bias[:, not_at] = -self.far * (1 - np.eye(self.tokens))
+        registers = self._registers(names) if has_registers else np.zeros((0, len(names)))
+        if self.causal and self.tokens > 1:
+            nothing = np.zeros((1, len(names)))
+            nothing[0, names["nothing"]] = 1
+            if has_registers:
+                self._silence(nothing, names)
+            registers = np.concatenate([registers, nothing])
+        embed = Embed(
+            self._cast(weight),
+            self._cast(bias if self.tokens > 1 else bias[0]),
+            registers=self._cast(registers) if len(registers) else None,
+            tokens=self.tokens,
+            features=tuple(names.names),
+        )
+        return embed, names
+
+    def _registers(self, names: Features) -> np.ndarray:
+        rows = np.zeros((self._rows, len(names)))
+        self._silence(rows, names)
+        place = 0
+        for number, (shape, p, last) in enumerate(self._tables):
+            slopes, offsets, values = anchors_of(shape, p)
+            first = next(i for i, name in enumerate(names.names) if name.startswith(f"slope of head {number},"))
+            copies = self.tokens if last else 1
+            k = np.repeat(np.arange(len(slopes)), copies)
+            rows[: len(k), first], rows[: len(k), first + 1] = slopes[k], offsets[k]
+            token = np.tile(np.arange(copies), len(slopes))
+            rows[np.arange(len(k)), first + 2 + token] = values[k]
+            place = max(place, len(k))
+        if self.tokens > 1:
+            slots = [names[f"for token {j}"] for j in range(self.tokens)]
+            rows[np.arange(len(rows)), np.array(slots)[np.arange(len(rows)) % self.tokens]] = 1
+        return rows
+
+    def _silence(self, rows: np.ndarray, names: Features) -> None:
+        """Offsets so low that an anchor is not seen, until one is written there."""
+        for i, name in enumerate(names.names):
+            if name.startswith("offset of head "):
+                rows[:, i] = -self.far
+
+    def _gather_keys(self, names: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Queries, keys and values of n heads, of which head j copies the inputs of token j."""
+        query, key = np.zeros((self.tokens, 1, len(names))), np.zeros((self.tokens, 1, len(names)))
+        query[:, 0, names["one"]] = 1
+        for j in range(self.tokens):
+            key[j, 0, names[f"at position {j}"] if self.tokens > 1 else names["one"]] = (
+                2 * FAR if self.tokens > 1 else 1
+            )
+            if self.causal and self.tokens > 1:
+                key[j, 0, names["nothing"]] = FAR
+            if self.tokens == 1 and "is an input" in names.names:
+                key[j, 0, names["one"]], key[j, 0, names["is an input"]] = 0, 2 * FAR
+        value = np.zeros((1, self.inputs, len(names)))
+        value[0, :, : self.inputs] = np.eye(self.inputs)
+        return query, key, value
+
+    def _gather(self, names: Features) -> tuple[Attention, Features]:
+        """Every token comes to hold the whole sequence; constants pass through the skip."""
+        constants = names.names[self.inputs :]
+        gathered = [f"x {f} of token {j}" for j in range(self.tokens) for f in range(self.inputs)]
+        after = Features(gathered + constants)
+        output = np.zeros((self.tokens, len(after), self.inputs))
+        for j in range(self.tokens):
+            output[j, j * self.inputs : (j + 1) * self.inputs] = np.eye(self.inputs)
+        return self._attention(*self._gather_keys(names), output, names, after, constants, causal=self.causal), after
+
+    def _attention(
+        self,
+        query: np.ndarray,
+        key: np.ndarray,
+        value: np.ndarray,
+        output: np.ndarray,
+        names: Features,
+        after: Features,
+        kept: list[str],
+        causal: bool,
+    ) -> Attention:
+        skip = None
+        if kept:
+            weight = np.zeros((len(after), len(names)))
+            weight[[after[name] for name in kept], [names[name] for name in kept]] = 1
+            skip = Linear(self._cast(weight), features=tuple(after.names))
+        return Attention(
+            *(self._cast(array) for array in (query, key, value, output)),
+            mask="causal" if causal and self.tokens > 1 else None,
+            skip=skip,
+            features=tuple(after.names),
+        )
+
+    def _compute(self, neurons: Neurons, names: Features, last: bool) -> tuple[Attention, Features]:
+        """A head for every neuron and part."""
+        gated = last and self.tokens > 1
+        parts, count, before = neurons.parts, neurons.count, neurons.weight.shape[1]
+        size = 3 + (self.tokens if gated else 0)
+        query = np.zeros((count, parts, size, len(names)))
+        query[:, :, 0, :before] = neurons.weight[:, None]
+        query[:, :, 0, names["one"]] = neurons.bias[:, None]
+        query[:, :, 1, names["one"]] = 1
+        query[:, :, 2, names["one"]] = -self.far
+        for j in range(self.tokens if gated else 0):
+            query[:, :, 3 + j, names[f"not at position {j}"]] = 1
+        tables = {(k, p): self._tables.index((neurons.shapes[k], p, gated)) for k, p in self._pairs(neurons)}
+        keys = {pair: self._table_key(number, names, size, gated) for pair, number in tables.items()}
+        values = {pair: self._table_value(number, names, gated) for pair, number in tables.items()}
+        if len(keys) == 1:
+            key, value = (np.stack(list(found.values())) for found in (keys, values))
+        else:
+            order = [(int(neurons.assigned[r]), p) for r in range(count) for p in range(parts)]
+            key, value = (np.stack([found[pair] for pair in order]) for found in (keys, values))
+        if last:
+            kept = [f"at position {j}" for j in range(self.tokens)] if self.tokens > 1 else []
+            after = Features(list(self._output_names()) + kept)
+            readout = self.laid.weight.reshape(self.tokens, self.outputs, count).transpose(2, 1, 0)
+            output = np.zeros((count, parts, len(after), self.tokens))
+            output[:, :, : self.outputs] = readout[:, None]
+        else:
+            kept = names.names[before:]
+            after = Features([f"neuron {r}" for r in range(count)] + kept)
+            output = np.zeros((count, parts, len(after), 1))
+            output[np.arange(count), :, np.arange(count), 0] = 1
+        heads = count * parts
+        attention = self._attention(
+            query.reshape(heads, size, -1), key, value, output.reshape(heads, len(after), -1), names, after, kept,
+            causal=self.causal,
+        )  # fmt: skip
+        return attention, after
+
+    def _pairs(self, neurons: Neurons) -> list[tuple[int, int]]:
+        return [(int(k), p) for k in np.unique(neurons.assigned) for p in range(neurons.parts)]
+
+    def _table_key(self, number: int, names: Features, size: int, gated: bool) -> np.ndarray:
+        key = np.zeros((size, len(names)))
+        first = self._first(number, names)
+        key[0, first] = key[1, first + 1] = key[2, names["is an input"]] = 1
+        for j in range(self.tokens if gated else 0):
+            key[3 + j, names[f"for token {j}"]] = 1
+        return key
+
+    def _table_value(self, number: int, names: Features, gated: bool) -> np.ndarray:
+        columns = self.tokens if gated else 1
+        value = np.zeros((columns, len(names)))
+        value[np.arange(columns), self._first(number, names) + 2 + np.arange(columns)] = 1
+        return value
+
+    def _first(self, number: int, names: Features) -> int:
+        return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of head {number},"))
+
+    def _readout(self, names: Features) -> Linear:
+        """The outputs as they are, and the bias of the token's own position."""
+        weight = np.zeros((self.outputs, len(names)))
+        weight[:, : self.outputs] = np.eye(self.outputs)
+        if self.tokens == 1:
+            return Linear(self._cast(weight), self._cast(self.laid.bias), features=self._output_names())
+        for j in range(self.tokens):
+            weight[:, names[f"at position {j}"]] = self.laid.bias.reshape(self.tokens, self.outputs)[j]
+        return Linear(self._cast(weight), features=self._output_names())
+
+    def _affine_readout(self, names: Features) -> Linear:
+        """An affine target of one token: nothing but the map itself."""
+        weight = np.zeros((self.outputs, len(names)))
+        weight[:, : len(self.laid.middle)] = self.laid.weight
+        return Linear(self._cast(weight), self._cast(self.laid.bias), features=self._output_names())
+
+    def _gather_queries(self, neurons: Neurons, names: Features, groups: list[tuple[int, int]]) -> Attention:
+        """The sequence is gathered straight into every neuron's query, with the position beside it."""
+        width = 1 + (self.tokens if self.tokens > 1 else 0)
+        blocks = len(groups) + (self.tokens > 1)
+        after = Features()
+        for r, p in groups:
+            after.add(f"query of neuron {r}, part {p}")
+            after.add(*(f"not at position {j}, for neuron {r}, part {p}" for j in range(width - 1)))
+        if self.tokens > 1:
+            after.add("nothing", *(f"not at position {j}" for j in range(self.tokens)))
+        output = np.zeros((self.tokens, blocks, width, self.inputs))
+        weight = neurons.weight.reshape(neurons.count, self.tokens, self.inputs)
+        bias = np.zeros((blocks, width))
+        for group, (r, _) in enumerate(groups):
+            output[:, group, 0] = weight[r]
+            bias[group, 0] = neurons.bias[r]
+        skip = np.zeros((blocks, width, len(names)))
+        for j in range(width - 1):
+            skip[:, 1 + j, names[f"not at position {j}"]] = 1
+        query, key, value = self._gather_keys(names)
+        return Attention(
+            *(self._cast(a) for a in (query, key, value, output.reshape(self.tokens, blocks * width, self.inputs))),
+            bias=self._cast(bias.reshape(-1)),
+            mask="causal" if self.causal and self.tokens > 1 else None,
+            skip=Linear(self._cast(skip.reshape(blocks * width, -1)), features=tuple(after.names))
+            if self.tokens > 1
+            else None,
+            features=tuple(after.names),
+        )
+
+    def _logits(self, neurons: Neurons, groups: list[tuple[int, int]], size: int) -> Linear:
+        """For every neuron and part a group of logits, an anchor for every token, others out of reach."""
+        width = 1 + (self.tokens if self.tokens > 1 else 0)
+        blocks = len(groups) + (self.tokens > 1)
+        weight, bias = np.zeros((blocks, size, width)), np.full((blocks, size), -self.far)
+        names = []
+        for group, (r, p) in enumerate(groups):
+            slopes, offsets, _ = anchors_of(neurons.shapes[neurons.assigned[r]], p)
+            k, j = np.divmod(np.arange(len(slopes) * self.tokens), self.tokens)
+            weight[group, : len(k), 0], bias[group, : len(k)] = slopes[k], offsets[k]
+            if self.tokens > 1:
+                weight[group, np.arange(len(k)), 1 + j] = 1
+            names += [
+                f"anchor {i // self.tokens} of neuron {r}, part {p}, token {i % self.tokens}" for i in range(size)
+            ]
+        if self.tokens > 1:
+            bias[-1, : self.tokens] = 0
+            weight[-1, np.arange(self.tokens), 1 + np.arange(self.tokens)] = 1
+            names += [f"at position {i}" for i in range(size)]
+        return Linear(self._cast(weight), self._cast(bias.reshape(-1)), features=tuple(names))
+
+
+def anchors_of(shape: Shape, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slopes, offsets and values; a part that the shape does not have is one anchor of value 0."""
+    if p < len(shape.parts):
+        slopes, offsets, values = shape.parts[p].astype(np.float64)
+        return slopes, offsets, values[:, 0]
+    return np.zeros(1), np.zeros(1), np.zeros(1)

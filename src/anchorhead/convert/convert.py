@@ -1,0 +1,146 @@
+"""What exists becomes attention: networks, splines, maxout units and kernel smoothers, each with a proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from anchorhead.constructions.head import Placement, Progress, head
+from anchorhead.constructions.kernel_smoother import kernel_smoother
+from anchorhead.constructions.mlp import Form, Layout, mlp_network, way_of
+from anchorhead.convert.maxout import Maxout
+from anchorhead.convert.splines import spline_target
+from anchorhead.convert.torch_modules import mlp_of
+from anchorhead.convert.weight_files import mlp_from_safetensors
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network, Outside
+from anchorhead.network.dtypes import dtype_name
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.targets.mlp import Mlp
+
+ACCEPTED = (
+    "a torch.nn.Sequential of Linear layers and activations, the path of a safetensors file with activation=, a scipy "
+    "PPoly or BSpline, a Maxout or a KernelSmoother"
+)
+
+
+def convert(
+    model: Any,
+    on: Any = None,
+    within: float | None = None,
+    *,
+    tokens: int | None = None,
+    form: Form | None = None,
+    layout: Layout | None = None,
+    placement: Placement | None = None,
+    dtype: Any = None,
+    causal: bool = False,
+    activation: str | None = None,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> Network:
+    """An attention-only network that is proven within an error of the model, on a box of inputs.
+
+    model      a torch.nn.Sequential of Linear layers and activations; a safetensors file of its weights, with
+               activation=; a scipy PPoly or BSpline; a Maxout; a KernelSmoother
+    on         the box: (0, 1), or a pair of arrays with the ends of each input; a spline has its own
+    within     the error asked for, in the sup norm over the box, rounding included
+    tokens     the model's input and output vectors are so many tokens, one after the other:
+               (..., tokens, features) to (..., tokens, outputs); without, (..., inputs) to (..., outputs)
+    form       "two-layer" or "attention-softmax", for one hidden layer; "deep": an attention layer a hidden layer
+    layout     "transformer": linear maps act on a token alone; "sequence": the paper's, across all tokens
+    placement  "solved": anchors where they serve best; "uniform": the paper's
+    dtype      float32 or float64; by default the model's own
+    causal     token i's output may depend on tokens up to i only (transformer layout)
+    outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
+    progress   called with (anchors, error) while heads are solved for
+    """
+    target, own = read(model, tokens, activation)
+    kind = dtype_name(own if dtype is None else dtype)
+    words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}
+    if isinstance(target, Expression):
+        return _spline(target, model, on, within, kind, words, outside, progress)
+    if isinstance(target, KernelSmoother):
+        _refuse(words, "a kernel smoother is one softmax head, exactly")
+        return kernel_smoother(target, _box(on), kind, within, outside)
+    if within is None:
+        raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
+    checked_within(within)
+    way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
+    if on is None and not isinstance(model, torch.nn.Module | str | Path | Maxout | Mlp):
+        on = spline_target(model)[1]
+    return mlp_network(target, _box(on), float(within), way, outside, progress)
+
+
+def read(model: Any, tokens: int | None, activation: str | None) -> tuple[Mlp | KernelSmoother | Expression, str]:
+    """The target that a model is, and the dtype of its weights."""
+    if isinstance(model, str | Path):
+        if activation is None:
+            raise AnchorheadError(f"{model} holds weights alone: say activation=, such as activation='relu'")
+        return mlp_from_safetensors(model, activation, checked_tokens(tokens))
+    if activation is not None:
+        raise AnchorheadError(f"activation={activation!r} goes with a file of weights; this model has its own")
+    if isinstance(model, Mlp):
+        return (model if tokens is None else Mlp(model.hidden, model.readout, checked_tokens(tokens))), "float64"
+    if isinstance(model, torch.nn.Module):
+        return mlp_of(model, checked_tokens(tokens))
+    if isinstance(model, Maxout):
+        return model.mlp(checked_tokens(tokens)), "float64"
+    if isinstance(model, KernelSmoother):
+        return model, "float64"
+    if type(model).__module__.startswith("scipy.interpolate"):
+        return spline_target(model)[0], "float64"
+    raise AnchorheadError(f"a {type(model).__name__} cannot be converted: give {ACCEPTED}")
+
+
+def checked_tokens(tokens: Any) -> int | None:
+    if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int | np.integer) or tokens < 1):
+        raise AnchorheadError(f"tokens={tokens!r}: a whole number of at least 1, or None for one vector")
+    return None if tokens is None else int(tokens)
+
+
+def checked_within(within: Any) -> float:
+    number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
+    if not number or not 0 < float(within) < np.inf:
+        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    return float(within)
+
+
+def _box(on: Any) -> Box:
+    if on is None:
+        raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
+    return Box.of(on)
+
+
+def _refuse(words: dict[str, Any], why: str) -> None:
+    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
+    if given:
+        raise AnchorheadError(f"{', '.join(given)}: {why}; leave out {', '.join(words)}")
+
+
+def _spline(
+    target: Expression,
+    model: Any,
+    on: Any,
+    within: float | None,
+    dtype: str,
+    words: dict[str, Any],
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    """A spline of higher degree is a function of one variable: one head."""
+    placement = words.pop("placement") or "solved"
+    _refuse(words, "a spline of one variable becomes one head")
+    if within is None:
+        raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
+    ends = Box.of(spline_target(model)[1] if on is None else on)
+    if ends.low.size != 1:
+        raise AnchorheadError(f"on={on!r}: a spline has one variable, give its two ends")
+    interval = float(ends.low.reshape(-1)[0]), float(ends.high.reshape(-1)[0])
+    found = head(target, interval, within=within, dtype=dtype, placement=placement, progress=progress)
+    return found.network.with_(token_axis=False, outside=outside)
