@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from anchorhead.cli.citation import bibtex
+from anchorhead.cli.convert import convert
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
 from anchorhead.cli.paper import paper
@@ -44,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper, name="paper")
+app.command()(convert)
 app.command()(head)
 app.command()(hunt)
 

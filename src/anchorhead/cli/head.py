@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorhead.cli.head_report import print_frontier, print_head, print_named, write_frontier
+from anchorhead.cli.head_report import print_frontier, print_head, print_named
 from anchorhead.cli.interval import Interval
+from anchorhead.cli.report import write_rows
 from anchorhead.cli.waiting import waiting
 
 
@@ -132,7 +133,7 @@ def _frontier(
         draw(found, plot)
         typer.echo(f"Plot: {plot}")
     if csv is not None:
-        write_frontier(found, csv)
+        write_rows(found.rows, csv)
         typer.echo(f"Table: {csv}")
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -66,18 +62,6 @@ def print_named() -> None:
         table.add_row(escape(named.signature), escape(named.description))
     Console(width=WIDTH, highlight=False).print(table)
     typer.echo('Where all parameters have defaults the name alone will do: gelu; else write "clip(x, 0, 2)".')
-
-
-def write_frontier(frontier: Frontier, path: Path) -> None:
-    """The rows with all their digits."""
-    from anchorhead.network.files import write_atomically
-
-    text = io.StringIO()
-    rows = [asdict(row) for row in frontier.rows]
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode())
 
 
 def _summary(head: Head) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.report import print_sweep, progress_bar, write_csv
+from anchorhead.cli.report import print_sweep, print_task, progress_bar, write_rows
 from anchorhead.cli.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -123,6 +123,31 @@ def heatmap(
     typer.echo(f"Heat maps: {plot}")
 
 
+@paper.command()
+def relu_network(
+    tokens: Annotated[int, typer.Option(min=1, help="Tokens n of the sequence.")] = 20,
+    features: Annotated[int, typer.Option(min=1, help="Features of a token.")] = 5,
+    neurons: Annotated[int, typer.Option(min=1, help="Neurons of the hidden layer.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the weights and of the search.")] = 0,
+    csv: Csv = None,
+) -> None:
+    """A random ReLU network on sequences as attention: two layers, or one and a softmax, in both layouts.
+
+    The paper's experiment: inputs in [0, 1], standard normal weights; here converted and proven, not trained.
+
+    Example: [bold]anchorhead paper relu-network[/bold]
+    """
+    _check_files(None, csv)
+    from anchorhead.lab import paper_task
+
+    with progress_bar("networks") as progress:
+        rows = paper_task(tokens, features, neurons, seed=seed, progress=progress)
+    print_task(rows, tokens * features, neurons)
+    if csv is not None:
+        write_rows(rows, csv)
+        typer.echo(f"Table: {csv}")
+
+
 def _check_files(plot: Path | None, csv: Path | None) -> None:
     """Refuses what cannot be written before any work is done."""
     from anchorhead.network.files import check_folder
@@ -142,5 +167,5 @@ def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
         draw(sweep, plot)
         typer.echo(f"Plot: {plot}")
     if csv is not None:
-        write_csv(sweep, csv)
+        write_rows(sweep.rows, csv)
         typer.echo(f"Table: {csv}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from anchorhead.lab import TaskRow
     from anchorhead.plotting import Row, Sweep
 
 WIDTH = 100
@@ -45,15 +46,39 @@ def print_sweep(sweep: Sweep) -> None:
         )
 
 
-def write_csv(sweep: Sweep, path: Path) -> None:
-    """The rows with all their digits."""
+def print_task(rows: Sequence[TaskRow], size: int, neurons: int) -> None:
+    """A line a way to build the paper's random ReLU network."""
+    typer.echo(f"A random ReLU network {size} -> {neurons} -> {size} on [0, 1], as attention alone")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    for heading in ("dtype", "form", "layout"):
+        table.add_column(heading, no_wrap=True)
+    for heading in (
+        "heads",
+        "anchors",
+        "parameters",
+        "proven",
+        "found",
+        "proven\n/ found",
+        "proven\n/ range",
+        "seconds",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        sizes = (f"{row.heads:,}", f"{row.anchors}", f"{row.parameters:,}")
+        errors = (f"{row.bound:.2e}", f"{row.error:.2e}", f"{row.bound / row.error:.3g}", f"{row.relative:.1e}")
+        table.add_row(row.dtype, row.form, row.layout, *sizes, *errors, f"{row.seconds:.2f}")
+    Console(width=WIDTH, highlight=False).print(table)
+
+
+def write_rows(rows: Sequence[Any], path: Path) -> None:
+    """Rows of a table, which are dataclasses, with all their digits."""
     from anchorhead.network.files import write_atomically
 
     text = io.StringIO()
-    rows = [asdict(row) for row in sweep.rows]
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    listed = [asdict(row) for row in rows]
+    writer = csv.DictWriter(text, list(listed[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(listed)
     write_atomically(path, text.getvalue().encode())
 
 

@@ -27,6 +27,7 @@ from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.mlp import MlpBound, prove_mlp
 from anchorhead.proof.neurons import Layer
+from anchorhead.proof.shape import Shape
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.mlp import Merged, Mlp, merged
 
@@ -73,6 +74,11 @@ def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, ca
             "causal=True with layout='sequence': its linear maps mix all tokens, so no mask can keep a token from the "
             "later ones; use layout='transformer'"
         )
+    if not layers and layout == "transformer" and (target.tokens or 1) > 1:
+        raise AnchorheadError(
+            "the network is a linear map of several tokens: maps that act on a token alone cannot give each token "
+            "another one; use layout='sequence'"
+        )
     if causal:
         require_causal(target)
     return Way(form, layout, placement, dtype, causal)
@@ -104,7 +110,7 @@ def mlp_network(
         if these in tried:
             continue
         tried.add(these)
-        network = built(laid_out(layers, readout, sources, middle, margin), target, way)
+        network = built(laid_out(layers, readout, sources, middle), target, way)
         bound = prove_mlp(network, target, layers, readout, on)
         if best is None or bound.total < best[0].total:
             best = bound, network, layers
@@ -146,7 +152,7 @@ def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: 
     guess = [within] * len(hidden)
     for _ in range(2):
         layers, readout = shaped(target, sources, guess, margin, shapes.choose)
-        grows = amplification(layers, readout, sources, margin)
+        grows = amplification(layers, readout, sources)
         guess = [within / (len(hidden) * max(grow, 1e-300)) for grow in grows]
     return guess
 
@@ -172,8 +178,8 @@ def certified(
         on=on,
         dtype=way.dtype,
         arithmetic=model,
-        terms=bound.terms(),
-        method=f"{way}; {heads} heads ({anchors}{_paper(used, way)}); affine forms of the network's features in the "
+        terms=_terms(bound, used, way),
+        method=f"{way}; {heads} heads ({anchors}); affine forms of the network's features in the "
         "target's own, layer by layer, from the stored weights",
         target=str(target),
         reference=_reference(layers, readout, way),
@@ -191,11 +197,12 @@ def certified(
     return network.with_(target=TargetRecord(record.kind, data, arrays), certificate=certificate, outside=outside)
 
 
-def _paper(used: list, way: Way) -> str:
-    """The theorem's numbers, where its anchors are used."""
+def _terms(bound: MlpBound, used: Several[Shape], way: Way) -> dict[str, float]:
+    """The parts of the bound; where the paper's anchors are used, with its numbers for them."""
     ramps = [shape for shape in used if way.placement == "uniform" and shape.in_scale != 1]
-    texts = [f"p = {shape.anchors}, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]
-    return "; H = 1, " + ", ".join(texts) if texts else ""
+    texts = [f"p = {shape.anchors}, H = 1, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]
+    (anchors, approximation), *rest = bound.terms().items()
+    return {f"{anchors} ({'; '.join(texts)})" if texts else anchors: approximation, **dict(rest)}
 
 
 def _reference(layers: Several[Layer], readout: Merged, way: Way) -> dict[str, float]:

@@ -64,41 +64,36 @@ def shaped(
     """The target's layers with a shape for every neuron, within errors[l] (of unit scale) in layer l."""
     hidden, readout = merged(target)
     layers = []
+    reaching = np.zeros(target.inputs)
     for (affine, layer), error in zip(hidden, errors, strict=True):
         bare = Layer(affine, layer, (), np.zeros(layer.neurons, int))
         low, high, after = bare.exact(sources)
-        shapes = [_shape(layer, k, low, high, margin, error, choose) for k in range(len(layer.activations))]
-        layers.append(Layer(affine, layer, tuple(shapes), layer.which))
+        moved = np.abs(affine.affine.weight) @ reaching
+        room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
+        shapes = [_shape(layer, k, low - room, high + room, error, choose) for k in range(len(layer.activations))]
+        layers.append(Layer(affine, layer, tuple(shapes), layer.which, room))
+        unit_in, unit_out = units(layers[-1], low, high)
+        slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
+        reaching = unit_out * (left + slope * moved / unit_in)
         sources = after
     return layers, readout
 
 
-def _shape(
-    layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, margin: float, error: float, choose: ChooseShape
-) -> Shape:
+def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseShape) -> Shape:
     own = layer.which == k
     if not own.any():
         own = slice(None)
-    low, high = widened(low[own], high[own], margin)
-    return choose(layer.activations[k], float(low.min()), float(high.max()), error)
+    return choose(layer.activations[k], float(low[own].min()), float(high[own].max()), error)
 
 
-def widened(low: np.ndarray, high: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals with room for the errors that reach a pre-activation: a part of its size, and of 1."""
-    room = margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-    return low - room, high + room
-
-
-def laid_out(
-    layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"], margin: float
-) -> Laid:
+def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:
     """The queries of all layers, each in the scale of its shape."""
     scale, shift = np.ones(len(middle)), middle
     result = []
     for layer in layers:
         low, high, after = layer.exact(sources)
         weight, bias = layer.merged.affine.weight * scale, layer.merged.affine.bias + layer.merged.affine.weight @ shift
-        unit_in, unit_out = units(layer, low, high, margin)
+        unit_in, unit_out = units(layer, low, high)
         in_scale, in_shift, out_scale, out_shift = (
             np.array([getattr(shape, name) for shape in layer.shapes])[layer.assigned]
             for name in ("in_scale", "in_shift", "out_scale", "out_shift")
@@ -111,9 +106,9 @@ def laid_out(
     return Laid(middle, tuple(result), affine.weight * scale, affine.bias + affine.weight @ shift)
 
 
-def units(layer: Layer, low: np.ndarray, high: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """2^k and 2^(dk) for every neuron."""
-    low, high = widened(low, high, margin)
+def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """2^k and 2^(dk) for every neuron, from the intervals of the exact pre-activations and the room around them."""
+    low, high = low - layer.room, high + layer.room
     k = np.zeros(layer.neurons, int)
     degree = np.zeros(layer.neurons)
     for number, shape in enumerate(layer.shapes):
@@ -123,13 +118,13 @@ def units(layer: Layer, low: np.ndarray, high: np.ndarray, margin: float) -> tup
     return np.ldexp(1.0, k), np.exp2(degree * k)
 
 
-def amplification(layers: Sequence[Layer], readout: Merged, sources: Sources, margin: float) -> list[float]:
+def amplification(layers: Sequence[Layer], readout: Merged, sources: Sources) -> list[float]:
     """For each layer, by how much the output errs at most if each of its shapes errs by 1."""
     sizes: list[np.ndarray] = []
     slopes: list[np.ndarray] = []
     for layer in layers:
         low, high, after = layer.exact(sources)
-        unit_in, unit_out = units(layer, low, high, margin)
+        unit_in, unit_out = units(layer, low, high)
         slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned]
         sizes.append(unit_out)
         slopes.append(slope * unit_out / unit_in)

@@ -10,12 +10,14 @@ from anchorhead.constructions.head import Head
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.network.files import check_folder, write_atomically
+from anchorhead.plotting.converted import draw_converted
 from anchorhead.plotting.frontier import Frontier, draw_frontier
 from anchorhead.plotting.head import draw_head
 from anchorhead.plotting.heat_maps import HeatMaps, draw_heat_maps
 from anchorhead.plotting.network import draw_network
 from anchorhead.plotting.style import PARAMETERS
 from anchorhead.plotting.sweep import Sweep, draw_sweep
+from anchorhead.targets.mlp import KIND as MLP
 from anchorhead.targets.scalar import KIND
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def _drawn(thing: Any) -> Figure:
             return draw_head(thing)
         case Network() if thing.target is not None and thing.target.kind == KIND:
             return draw_head(thing)
+        case Network() if thing.target is not None and thing.target.kind == MLP:
+            return draw_converted(thing)
         case Network():
             return draw_network(thing)
         case Frontier():

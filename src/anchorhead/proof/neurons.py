@@ -21,12 +21,16 @@ from anchorhead.targets.mlp import Hidden, Merged
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The target's neurons a_r = phi_r(w_r . source + b_r), each with the shape that is to compute it."""
+    """The target's neurons a_r = phi_r(w_r . source + b_r), each with the shape that is to compute it.
+
+    room  by how much the errors of a network may be expected to move each pre-activation: shapes leave room for it
+    """
 
     merged: Merged
     hidden: Hidden
     shapes: tuple[Shape, ...]
     assigned: Int[np.ndarray, " neurons"]
+    room: Float[np.ndarray, " neurons"] | float = 0.0
     _known: dict[Sources, tuple[np.ndarray, np.ndarray, Sources]] = field(default_factory=dict, init=False, repr=False)
 
     @property

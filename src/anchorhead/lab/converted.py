@@ -1,0 +1,120 @@
+"""How loose a proven bound is; and the paper's own task, a random ReLU network on sequences, built in every way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.constructions.mlp import FORMS, LAYOUTS, mlp_network, way_of
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype
+from anchorhead.network import Attention, Network
+from anchorhead.proof.mlp_search import worst_error
+from anchorhead.targets.mlp import KIND, Affine, Hidden, Mlp
+from anchorhead.targets.parser import parse
+
+SAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Looseness:
+    """bound: what is proven; error: the largest that a search found; range: over which outputs were seen to go."""
+
+    bound: float
+    error: float
+    range: float
+
+    @property
+    def ratio(self) -> float:
+        return self.bound / max(self.error, 1e-300)
+
+
+def looseness(network: Network, seed: int = 0) -> Looseness:
+    """The bound of a converted network beside the largest error that a search finds."""
+    if network.target is None or network.target.kind != KIND or network.certificate is None:
+        raise AnchorheadError("how loose a bound is can be told of a converted network with its certificate")
+    target, on = Mlp.from_record(network.target), network.certificate.on
+    box = on.broadcast_to(target.input_shape)
+    x = np.random.default_rng(seed).uniform(box.low, box.high, (SAMPLES, *target.input_shape))
+    y = target.values(x)
+    worst = worst_error(network, target, on, seed)
+    return Looseness(network.certificate.bound, worst.error, float(y.max() - y.min()))
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """One way to build the network, its sizes and its errors; seconds: to convert and prove."""
+
+    dtype: str
+    form: str
+    layout: str
+    heads: int
+    anchors: int
+    parameters: int
+    within: float
+    bound: float
+    error: float
+    relative: float
+    seconds: float
+
+
+def paper_task(
+    tokens: int = 20,
+    features: int = 5,
+    neurons: int = 10,
+    within: Sequence[tuple[Dtype, float]] = (("float64", 1e-6), ("float32", 2e-2)),
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[TaskRow]:
+    """The paper's experiment: X uniform in [0, 1]^(tokens x features), a ReLU network with standard normal weights.
+
+    Rows for both forms in both layouts, in each dtype within the error that is asked for there.
+    """
+    target = random_relu_network(tokens, features, neurons, seed)
+    ways: list[tuple[Dtype, float, str, str]]
+    ways = [(dtype, error, form, layout) for dtype, error in within for form in FORMS[:2] for layout in LAYOUTS]
+    rows = []
+    for done, (dtype, error, form, layout) in enumerate(ways):
+        if progress:
+            progress(done, len(ways))
+        began = time.perf_counter()
+        network = mlp_network(target, Box.of((0, 1)), error, way_of(target, form, layout, "solved", dtype, False))
+        seconds = time.perf_counter() - began
+        found = looseness(network, seed)
+        heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
+        anchors = max(len(part) for part in _anchors(network))
+        rows.append(
+            TaskRow(
+                dtype,
+                form,
+                layout,
+                heads,
+                anchors,
+                network.parameters,
+                error,
+                found.bound,
+                found.error,
+                found.bound / found.range,
+                seconds,
+            )
+        )
+    return rows
+
+
+def random_relu_network(tokens: int, features: int, neurons: int, seed: int) -> Mlp:
+    """tokens x features inputs, one hidden layer, as many outputs; all weights and biases standard normal."""
+    rng = np.random.default_rng(seed)
+    size = tokens * features
+    hidden = Hidden.of(rng.standard_normal((neurons, size)), rng.standard_normal(neurons), parse("relu(x)"))
+    return Mlp((hidden,), Affine(rng.standard_normal((size, neurons)), rng.standard_normal(size)), tokens)
+
+
+def _anchors(network: Network) -> list[Float[np.ndarray, " anchors"]]:
+    """The slopes of the heads that stand in for activations, as they are stored."""
+    arrays = {} if network.target is None else network.target.arrays
+    return [array for name, array in arrays.items() if name.startswith("shape.") and name.endswith(".slopes")]

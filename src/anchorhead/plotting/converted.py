@@ -1,0 +1,67 @@
+"""A converted network along a line through its box: outputs beside the target's, and the error under its bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network
+from anchorhead.plotting import style
+from anchorhead.targets.mlp import Mlp
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POINTS = 1500
+MOST_DRAWN = 5
+"""Of more outputs than these, those that move most are drawn."""
+
+
+def draw_converted(network: Network, seed: int = 0) -> Figure:
+    """Outputs along the line between two opposite corners of the box above, the largest error of any below."""
+    if network.target is None or network.certificate is None:
+        raise AnchorheadError("a converted network without its target or its certificate cannot be plotted")
+    target, certificate = Mlp.from_record(network.target), network.certificate
+    box = certificate.on.broadcast_to(target.input_shape)
+    corner = np.random.default_rng(seed).random(target.input_shape) < 0.5
+    start, end = np.where(corner, box.low, box.high), np.where(corner, box.high, box.low)
+    along = np.linspace(0, 1, POINTS)
+    steps = along.reshape(-1, *(1 for _ in target.input_shape))
+    x = np.clip(start + steps * (end - start), box.low, box.high).astype(network.dtype)
+    exact = target.values(x).astype(np.float64).reshape(POINTS, -1)
+    computed = network(x, outside="ignore").astype(np.float64).reshape(POINTS, -1)
+    drawn = np.sort(np.argsort(-np.ptp(exact, axis=0), kind="stable")[:MOST_DRAWN])
+
+    figure = style.figure(8.4, 7.0)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    for number, output in enumerate(drawn):
+        label = "target" if number == 0 else None
+        upper.plot(along, exact[:, output], color=style.PALE, linewidth=8, label=label)
+    for number, output in enumerate(drawn):
+        colour = style.SERIES[number]
+        upper.plot(along, computed[:, output], color=colour, linewidth=1.8, label=f"network, output {output}")
+    error = np.abs(computed - exact)
+    floor = max(certificate.bound * 1e-6, 1e-300)
+    lower.plot(
+        along, np.maximum(error.max(axis=1), floor), color=style.BLUE, linewidth=1.2, label="largest of any output"
+    )
+    lower.plot(
+        along, np.maximum(np.median(error, axis=1), floor), color=style.SKY, linewidth=1.2, label="median output"
+    )
+    lower.axhline(
+        certificate.bound, color=style.ORANGE, linewidth=2, label=f"{certificate.kind}: {certificate.bound:.3g}"
+    )
+    lower.set_yscale("log")
+    lower.set_ylim(max(floor, float(np.median(error)) * 1e-2), certificate.bound * 4)
+    upper.set_xlim(0, 1)
+    upper.set_ylabel("output")
+    lower.set_ylabel("|network − target|")
+    lower.set_xlabel("along a diagonal of the box")
+    for axes in (upper, lower):
+        axes.grid(True)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} outputs drawn"
+    style.title(upper, "A network as attention", f"{target}{more}, on {certificate.on}, {network.dtype}")
+    return figure
