@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
 
+import numpy as np
+
 from anchorhead.constructions.head import Head, Placement, Progress, head
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.atom import Atom, Dtype
+from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.straight import best_straight
 from anchorhead.heads.table import STANDARD, Entry, Frontier, lookup
 from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.head import prove_head
 from anchorhead.proof.shape import Shape, degree_of
 from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
+from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.mlp import IDENTITY
 
 UNIT = (-1.0, 1.0)
 TIDY = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 MOST_UNIFORM = 20_000
+MOST_STRAIGHT = 8
 
 
 @dataclass(eq=False)
@@ -57,7 +64,9 @@ class Shapes:
     def _solved(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
     ) -> Shape:
-        """Heads that were solved for a little less serve as well."""
+        """A straight line in closed form; else solved for, where no head that was serves as well."""
+        if activation is IDENTITY:
+            return self._line(error)
         for (known, where, *_), shape in self._known.items():
             if (known, where) == (activation, interval) and error / 4 <= shape.error <= error:
                 return shape
@@ -65,6 +74,23 @@ class Shapes:
         shape = shape_of_head(found, activation, interval, degree)
         self._known[(activation, interval, error)] = shape
         return shape
+
+    def _line(self, error: float) -> Shape:
+        """x on [-1, 1]: the fewest anchors within the error, or the best there is."""
+        best: Shape | None = None
+        for anchors in range(2, MOST_STRAIGHT + 1):
+            key = (IDENTITY, UNIT, anchors)
+            if key not in self._known:
+                (slopes, offsets, values), _ = best_straight(anchors, self.dtype, 0)
+                part, bias = Part.of(slopes, offsets, values, self.dtype), np.zeros(1)
+                target = ScalarTarget((IDENTITY,), *UNIT)
+                bound = prove_head([part], 0.0, bias, target, require_model(self.dtype))
+                self._known[key] = Shape(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
+            found = self._known[key]
+            best = found if best is None or found.error < best.error else best
+            if best.error <= error:
+                break
+        return best  # type: ignore[return-value]
 
     def _uniform(self, activation: Expression, low: float, high: float, error: float) -> Shape:
         key = (activation, low, high, error)
