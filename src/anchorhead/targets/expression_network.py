@@ -17,10 +17,10 @@ class Found:
     """What was found in the expressions: the network, if all of them are sums of ridges, and what is left over."""
 
     network: Mlp | None
-    structures: tuple[Structure, ...]
+    structures: Sequence[Structure]
 
     @property
-    def left_over(self) -> tuple[Expression, ...]:
+    def left_over(self) -> Sequence[Expression]:
         return tuple(term for one in self.structures for term in one.left_over)
 
     def words(self) -> str:
@@ -85,7 +85,9 @@ def expression_network(expressions: Sequence[Expression], variables: Sequence[st
     distinct = tuple(dict.fromkeys(functions))
     which = np.array([distinct.index(function) for function in functions])
     hidden = Hidden(Affine(np.stack(weights), np.zeros(len(weights))), distinct, which)
-    return Found(Mlp((hidden,), Affine(readout, bias), tokens), structures)
+    name = ", ".join(str(expression) for expression in expressions)
+    name = name if len(expressions) == 1 else f"[{name}]"
+    return Found(Mlp((hidden,), Affine(readout, bias), tokens, name), structures)
 
 
 def _exact_sum(line: np.ndarray, slope: float, weight: np.ndarray) -> bool:

@@ -95,12 +95,14 @@ class Hidden:
 class Mlp:
     """x -> readout(hidden_L(... hidden_1(x))), a feed-forward network in exact arithmetic.
 
-    With `tokens` = n the vector x is n tokens, one after the other, and so is the result.
+    With `tokens` = n the vector x is n tokens, one after the other, and so is the result. `name` says what it is where
+    it was not given as a network.
     """
 
     hidden: tuple[Hidden, ...]
     readout: Affine
     tokens: int | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -145,6 +147,8 @@ class Mlp:
         return _mapped(self.readout, a).reshape(*batch, *self.output_shape)
 
     def __str__(self) -> str:
+        if self.name:
+            return self.name
         sizes = " -> ".join(
             str(size) for size in [self.inputs, *(layer.neurons for layer in self.hidden), self.outputs]
         )
@@ -160,7 +164,7 @@ class Mlp:
             arrays |= {f"{number}.weight": layer.affine.weight, f"{number}.bias": layer.affine.bias}
             arrays[f"{number}.which"] = layer.which
         activations = [[activation.to_json() for activation in layer.activations] for layer in self.hidden]
-        return TargetRecord(KIND, {"activations": activations, "tokens": self.tokens}, arrays)
+        return TargetRecord(KIND, {"activations": activations, "tokens": self.tokens, "name": self.name}, arrays)
 
     @classmethod
     def from_record(cls, record: TargetRecord) -> Mlp:
@@ -176,7 +180,7 @@ class Mlp:
             ]
             readout = Affine(record.arrays["readout.weight"], record.arrays["readout.bias"])
             tokens = record.data["tokens"]
-            return cls(tuple(hidden), readout, None if tokens is None else int(tokens))
+            return cls(tuple(hidden), readout, None if tokens is None else int(tokens), str(record.data["name"]))
         except (KeyError, TypeError, ValueError) as error:
             raise AnchorheadError(f"the stored target is not a network: {error!r}") from error
 
