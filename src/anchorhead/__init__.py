@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
+    from anchorhead.constructions.approximate import approximate
     from anchorhead.constructions.head import Head, head
     from anchorhead.constructions.truncated_linear import truncated_linear
     from anchorhead.convert.convert import convert
@@ -25,6 +26,7 @@ __all__ = [
     "Head",
     "Network",
     "OutsideWarning",
+    "approximate",
     "check",
     "convert",
     "head",
@@ -41,6 +43,7 @@ _HOMES = {
     "Head": "constructions.head",
     "Network": "network",
     "OutsideWarning": "errors",
+    "approximate": "constructions.approximate",
     "check": "proof.check",
     "convert": "convert.convert",
     "head": "constructions.head",

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from anchorhead.cli.approximate import approximate
 from anchorhead.cli.citation import bibtex
 from anchorhead.cli.convert import convert
 from anchorhead.cli.head import head
@@ -45,6 +46,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(paper, name="paper")
+app.command()(approximate)
 app.command()(convert)
 app.command()(head)
 app.command()(hunt)

@@ -97,8 +97,8 @@ def convert(
             progress=lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}"),
         )
     typer.echo(network.certificate)
-    typer.echo(_sizes(network))
-    typer.echo(f"time        {time.perf_counter() - began:.1f} s")
+    typer.echo(sizes(network))
+    typer.echo(f"{'time':<12}{time.perf_counter() - began:.1f} s")
     if search:
         with waiting("searching for the largest error"):
             typer.echo(_looseness(network))
@@ -110,7 +110,8 @@ def convert(
         typer.echo(f"Plot: {plot}")
 
 
-def _sizes(network: Network) -> str:
+def sizes(network: Network) -> str:
+    """The layers, and how many heads and numbers they hold."""
     from anchorhead.network import Attention
 
     layers = ", ".join(type(layer).__name__ for layer in network.layers)

@@ -92,8 +92,15 @@ def approximate(
 def _one_head(
     request: Request, within: float, dtype: Dtype, placement: Placement, outside: Outside, progress: Progress | None
 ) -> Network:
-    functions = list(request.expressions) if len(request.expressions) > 1 else request.expressions[0]
-    made = head(functions, request.interval, within=within, dtype=dtype, placement=placement, progress=progress)
+    functions = list(request.expressions)
+    made = head(
+        functions if len(functions) > 1 else functions[0],
+        request.interval,
+        within=within,
+        dtype=dtype,
+        placement=placement,
+        progress=progress,
+    )
     return made.network.with_(token_axis=False, outside=outside)
 
 
