@@ -47,27 +47,19 @@ def print_sweep(sweep: Sweep) -> None:
 
 
 def print_task(rows: Sequence[TaskRow], size: int, neurons: int) -> None:
-    """A line a way to build the paper's random ReLU network."""
+    """A table a dtype, a line a way to build the paper's random ReLU network."""
     typer.echo(f"A random ReLU network {size} -> {neurons} -> {size} on [0, 1], as attention alone")
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    for heading in ("dtype", "form", "layout"):
-        table.add_column(heading, no_wrap=True)
-    for heading in (
-        "heads",
-        "anchors",
-        "parameters",
-        "proven",
-        "found",
-        "proven\n/ found",
-        "proven\n/ range",
-        "seconds",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        sizes = (f"{row.heads:,}", f"{row.anchors}", f"{row.parameters:,}")
-        errors = (f"{row.bound:.2e}", f"{row.error:.2e}", f"{row.bound / row.error:.3g}", f"{row.relative:.1e}")
-        table.add_row(row.dtype, row.form, row.layout, *sizes, *errors, f"{row.seconds:.2f}")
-    Console(width=WIDTH, highlight=False).print(table)
+    for dtype in dict.fromkeys(row.dtype for row in rows):
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+        for heading in (f"{dtype}\nform", "layout"):
+            table.add_column(heading, no_wrap=True)
+        for heading in ("heads", "anchors", "weights", "proven", "found", "proven\n/ found", "proven\n/ range", "time"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for row in (row for row in rows if row.dtype == dtype):
+            sizes = (f"{row.heads:,}", f"{row.anchors}", f"{row.parameters:,}")
+            errors = (f"{row.bound:.1e}", f"{row.error:.1e}", f"{row.bound / row.error:.3g}", f"{row.relative:.1e}")
+            table.add_row(row.form, row.layout, *sizes, *errors, f"{row.seconds:.1f} s")
+        Console(width=WIDTH, highlight=False).print(table)
 
 
 def write_rows(rows: Sequence[Any], path: Path) -> None:

@@ -44,12 +44,12 @@ def draw_converted(network: Network, seed: int = 0) -> Figure:
         upper.plot(along, computed[:, output], color=colour, linewidth=1.8, label=f"network, output {output}")
     error = np.abs(computed - exact)
     floor = max(certificate.bound * 1e-6, 1e-300)
-    lower.plot(
-        along, np.maximum(error.max(axis=1), floor), color=style.BLUE, linewidth=1.2, label="largest of any output"
-    )
-    lower.plot(
-        along, np.maximum(np.median(error, axis=1), floor), color=style.SKY, linewidth=1.2, label="median output"
-    )
+    several = error.shape[1] > 1
+    lines = {"largest of any output" if several else "error": (error.max(axis=1), style.BLUE)}
+    if several:
+        lines["median output"] = (np.median(error, axis=1), style.SKY)
+    for label, (line, colour) in lines.items():
+        lower.plot(along, np.maximum(line, floor), color=colour, linewidth=1.2, label=label)
     lower.axhline(
         certificate.bound, color=style.ORANGE, linewidth=2, label=f"{certificate.kind}: {certificate.bound:.3g}"
     )
@@ -63,5 +63,6 @@ def draw_converted(network: Network, seed: int = 0) -> Figure:
         axes.grid(True)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} outputs drawn"
-    style.title(upper, "A network as attention", f"{target}{more}, on {certificate.on}, {network.dtype}")
+    kind = "A function as attention" if target.name else "A network as attention"
+    style.title(upper, kind, f"{target}{more}, on {certificate.on}, {network.dtype}")
     return figure
