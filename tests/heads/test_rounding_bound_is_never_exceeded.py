@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from anchorhead.heads import Atom, Part, rounding, rounding_bound
+from anchorhead.heads.rounding_estimate import least_rounding
 
 
 def random_atom(rng, dtype):
@@ -64,3 +65,14 @@ def test_logits_that_float32_cannot_tell_apart_are_bounded_by_the_spread_of_the_
     atom = Atom.of((part,), 0.3, 0.0, "float32")
     s = (0.3 + np.linspace(-1e-6, 1e-6, 401)).astype(np.float32).astype(np.float64)
     assert (np.abs(atom(s).astype(np.longdouble) - atom.exact(s)) <= rounding(atom, s)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_bound_is_below_what_rounding_costs_at_least(dtype):
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        atom = random_atom(rng, dtype)
+        s, part = points(rng, atom), atom.parts[0]
+        alone = Atom.of((part,), atom.origin, np.zeros(len(atom.bias)), dtype)
+        least = least_rounding(len(part), np.abs(alone.exact(s)).astype(np.float64), dtype)
+        assert (rounding_bound(part, s, dtype, atom.origin) >= least * (1 - 1e-9)).all()

@@ -9,6 +9,7 @@ from tests.heads.cases import TARGETS
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import estimate, smallest, solve, uniform
 from anchorhead.heads.problem import Problem
+from anchorhead.heads.search import Search
 
 
 def weights(found):
@@ -114,6 +115,22 @@ def test_the_estimate_finds_the_largest_error_that_a_long_search_finds(name):
     gap = np.abs(problem.at(fine) - found.atom.exact(fine)).max()
     assert gap <= 1.01 * found.estimate.exact + 1e-15
     assert found.estimate == estimate(found.atom, problem)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("gelu", "float64"), ("sin", "float32"), ("elu", "float64")])
+def test_sketches_tell_the_error_of_solutions(name, dtype):
+    search = Search(Problem.of(*TARGETS[name]), dtype)
+    for way in search.ways:
+        for anchors in range(way.fewest, way.fewest + 4):
+            gain = way.solution(anchors).total / way.sketch(anchors).total
+            assert 0.08 < gain < 2
+
+
+def test_an_aim_that_rounding_rules_out_is_given_up_early():
+    told = []
+    with pytest.raises(AnchorheadError, match=r"out of reach .* by rounding.* with \d+ anchors"):
+        smallest(*TARGETS["sin"], 3e-7, "float32", progress=lambda anchors, error: told.append(anchors))
+    assert max(told) <= 9
 
 
 def test_even_anchors_follow_the_papers_rate():

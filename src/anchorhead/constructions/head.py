@@ -17,7 +17,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.solve import improvements, smallest
+from anchorhead.heads.solve import contenders, smallest
 from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
@@ -158,11 +158,10 @@ class _Request:
         """The head with the smallest certified bound of all that the search comes by: more anchors never do worse.
 
         A certificate adds at most the rounding to the exact part where an estimate adds them point by point, so it is
-        between one and two estimates; heads estimated beyond that cannot be the best.
+        between one and two estimates: the solver knows which heads can be the best.
         """
-        found = improvements(self._values, self.target.kinks, *self._interval, anchors, **self._options)
-        least = min(solution.total for solution in found)
-        heads = [self.certified(solution.atom) for solution in found if solution.total <= 2.2 * least]
+        found = contenders(self._values, self.target.kinks, *self._interval, anchors, **self._options)
+        heads = [self.certified(solution.atom) for solution in found]
         return min(heads, key=lambda head: (head.certificate.bound, head.anchors))
 
     @cached_property

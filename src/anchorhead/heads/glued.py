@@ -9,7 +9,7 @@ pieces are searched for together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +22,7 @@ from anchorhead.heads.inner import Inner, Inners
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.pieces import Term
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.rounding_estimate import rounding
+from anchorhead.heads.rounding_estimate import least_rounding, rounding
 from anchorhead.heads.single import Solution
 
 _SIDES = np.array([0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0])  # where the error of a kink is looked for, in units of 1/A
@@ -34,6 +34,7 @@ class Glue:
 
     problem: Problem
     inners: Inners
+    _solutions: dict[int, Solution] = field(default_factory=dict)
 
     @property
     def fewest(self) -> int:
@@ -52,11 +53,21 @@ class Glue:
     def patience(self) -> int:
         return 4
 
-    def glimpse(self, anchors: int) -> float:
-        return 0.0
+    def sketch(self, anchors: int) -> Solution:
+        """The solution: what glue costs does not show before."""
+        return self.solution(anchors)
+
+    def floor(self, anchors: int, aim: float) -> float:
+        """What rounding costs at least where the aim is reached."""
+        return least_rounding(anchors, self.problem.scale - aim, self.inners.dtype)
 
     def solution(self, anchors: int) -> Solution:
         """The glued softmax with so many anchors, with the best A and h found."""
+        if anchors not in self._solutions:
+            self._solutions[anchors] = self._solved(anchors)
+        return self._solutions[anchors]
+
+    def _solved(self, anchors: int) -> Solution:
         sizes, pieces = self.inners.sizes(anchors, self._least), self.inners.terms
         lines = [k for k, piece in enumerate(pieces) if piece.slope is not None and not _flat(piece)]
         fixed = {k: self.inners.of(k, q) for k, q in enumerate(sizes) if k not in lines}

@@ -12,7 +12,7 @@ from anchorhead.heads.atom import Arrays, Dtype
 from anchorhead.heads.gauge import Caps
 from anchorhead.heads.pieces import Term
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.single import Ladder
+from anchorhead.heads.single import Ladder, Solution
 from anchorhead.heads.straight import best_straight, straight
 
 
@@ -41,22 +41,24 @@ class Inners:
     )
 
     def sizes(self, anchors: int, fewest: Sequence[int]) -> list[int]:
-        """So many anchors shared out: the fewest to all, then one by one to the term with the largest
-        error.
-        """
+        """So many anchors shared out: the fewest to all, then one by one to the term whose sketch errs most."""
         sizes = list(fewest)
         for _ in range(anchors - sum(sizes)):
-            sizes[int(np.argmax([self.of(k, q).error for k, q in enumerate(sizes)]))] += 1
+            sizes[int(np.argmax([self.sketch(k, q).error for k, q in enumerate(sizes)]))] += 1
         return sizes
 
     def of(self, k: int, q: int) -> Inner:
         """Term k with q anchors; a constant term takes one."""
         term = self.terms[k]
         if term.slope is None:
-            return self._curve(k, q)
+            return _inner(self._ladder(k).solution(q))
         if not term.slope.any():
             return Inner((np.zeros(1), np.zeros(1), term.g(np.array([term.low]))), np.zeros(len(term.slope)), 0.0)
         return self._line(term, term.slope, q)
+
+    def sketch(self, k: int, q: int) -> Inner:
+        """The same before a curve goes to the sup norm."""
+        return self.of(k, q) if self.terms[k].slope is not None else _inner(self._ladder(k).sketch(q))
 
     def line(self, k: int, q: int, h: float) -> Inner:
         """Straight term k with a slope step h of one's own (on the term scaled to [-1, 1])."""
@@ -82,7 +84,7 @@ class Inners:
         arrays = (slopes, offsets - slopes * (mid - self.origin), np.outer(values, slope * half) + middle)
         return Inner(arrays, np.zeros(len(slope)), error)
 
-    def _curve(self, k: int, q: int) -> Inner:
+    def _ladder(self, k: int) -> Ladder:
         if k not in self._ladders:
             term = self.terms[k]
             problem = Problem.of(term.g, (), term.low, term.high)
@@ -90,5 +92,8 @@ class Inners:
             alike = next((ladder for ladder in self.pool if ladder.is_like(problem)), None)
             self._ladders[k] = Ladder(problem, self.dtype, caps, origin=self.origin, alike=alike)
             self.pool += [self._ladders[k]] if alike is None else []
-        best = self._ladders[k].solution(q)
-        return Inner(best.atom.parts[0].astype(np.float64), best.atom.bias.astype(np.float64), best.total)
+        return self._ladders[k]
+
+
+def _inner(found: Solution) -> Inner:
+    return Inner(found.atom.parts[0].astype(np.float64), found.atom.bias.astype(np.float64), found.total)

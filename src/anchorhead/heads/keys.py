@@ -53,20 +53,24 @@ class Keys:
         return Keys(self.logs[::-1], -self.crossings[::-1])
 
     def softmax(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
-        z = np.zeros((len(x), self.anchors))
-        np.cumsum(self.steps * (x[:, None] - self.crossings), axis=1, out=z[:, 1:])
-        w = np.exp(z - z.max(axis=1, keepdims=True))
-        return w / w.sum(axis=1, keepdims=True)
+        """w, with the samples next to each other in memory: far quicker than rows of p."""
+        z = np.zeros((self.anchors, len(x)))
+        np.cumsum(self._lever(x), axis=0, out=z[1:])
+        w = np.exp(z - z.max(axis=0))
+        return (w / w.sum(axis=0)).T
 
     def jacobian(
         self, x: Float[np.ndarray, " n"], w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"]
     ) -> Float[np.ndarray, "n m keys"]:
         """dr / d(logs, crossings) with the values held."""
-        pull = w[:, :, None] * (values[None] - (w @ values)[:, None, :])
-        tails = np.cumsum(pull[:, :0:-1], axis=1)[:, ::-1].transpose(0, 2, 1)
-        steps = self.steps
-        lever = steps * (x[:, None] - self.crossings)
-        return np.concatenate([tails * lever[:, None, :], -tails * steps], axis=2)
+        pull = w.T[:, None] * (values[:, :, None] - (w @ values).T)
+        tails = np.cumsum(pull[:0:-1], axis=0)[::-1]
+        by_log, by_crossing = tails * self._lever(x)[:, None], tails * -self.steps[:, None, None]
+        return np.concatenate([by_log, by_crossing]).T
+
+    def _lever(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "steps n"]:
+        """d_j (x - m_j)"""
+        return self.steps[:, None] * (x - self.crossings[:, None])
 
 
 def _summed(steps: np.ndarray, base: int) -> np.ndarray:

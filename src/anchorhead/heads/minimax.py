@@ -15,7 +15,9 @@ from jaxtyping import Float
 from scipy.optimize import linprog
 
 from anchorhead.heads.keys import Keys
-from anchorhead.heads.projection import Fit, Samples
+from anchorhead.heads.projection import Fit, Samples, peaks
+
+_FAR = -0.5  # sides of the error below this, in units of the largest, are left out of a programme
 
 
 def sharpen(fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int, radius: float = 0.01) -> Fit:
@@ -74,19 +76,20 @@ def _solved(
     best = max(float(size.max()), 1e-300)
     unit = best * np.sqrt(n)  # a coefficient of Q of this size moves the residual by about `best`
 
-    pick = np.flatnonzero((size > 0.5 * best) | _peaks(size))
+    pick = np.flatnonzero((size > 0.5 * best) | peaks(size))
     columns = np.zeros((len(pick), m, count + m * p + 1))
     columns[:, :, :count] = free[pick]
     for output in range(m):
         columns[:, output, count + output * p : count + (output + 1) * p] = basis[pick] * unit
     columns = columns.reshape(-1, count + m * p + 1) / best
     error, bound = residual[pick].reshape(-1) / best, rho[pick].reshape(-1) / best
-    matrix = np.concatenate([-columns, columns])
+    near = np.concatenate([error + bound, bound - error]) > _FAR  # a peak does not turn into its opposite
+    matrix = np.concatenate([-columns, columns])[near]
     matrix[:, -1] = -1.0
     cost = np.zeros(matrix.shape[1])
     cost[-1] = 1.0
     box = [(-radius, radius)] * count + [(-10.0, 10.0)] * (m * p) + [(0.0, None)]
-    goal = np.concatenate([-error - bound, error - bound])
+    goal = np.concatenate([-error - bound, error - bound])[near]
     found = linprog(cost, A_ub=matrix, b_ub=goal, bounds=box, method="highs-ds")
     if found.x is None:
         return np.zeros(count), values
@@ -96,8 +99,3 @@ def _solved(
 
 def _size(fit: Fit, rho: np.ndarray) -> float:
     return float((np.abs(fit.residual) + rho).max())
-
-
-def _peaks(size: np.ndarray) -> np.ndarray:
-    padded = np.concatenate([[-1.0], size, [-1.0]])
-    return (size >= padded[:-2]) & (size >= padded[2:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,10 +18,12 @@ from anchorhead.heads.single import Ladder, Solution, origins_of
 from anchorhead.heads.summed import Sums
 
 Progress = Callable[[int, float], None]
-Way = Sums | Glue | Ladder  # each: fewest and most anchors, patience, glimpse(anchors), solution(anchors)
+Way = Sums | Glue | Ladder  # each: fewest and most anchors, patience, floor, sketch and solution for so many anchors
 
-_ROOM = 0.5  # going from least squares to the sup norm gains no more than this factor
+LOOSEST = 2.2  # a proven bound is between one and two estimates: heads estimated beyond that cannot be the best
+_SURPRISE = 0.08  # finishing a sketch gains a third as a rule, and was never seen to gain more than this factor
 _GAIN = 0.05  # what a rung has to gain, or patience runs out
+_LEAP, _HOPELESS = 0.3, 1  # the gain and the patience once rounding keeps the aim out of reach
 
 
 @dataclass(eq=False)
@@ -33,6 +35,7 @@ class Search:
     max_value: float = np.inf
     max_slope: float = np.inf
     progress: Progress = lambda anchors, error: None
+    sketched: list[tuple[float, int, Way]] = field(default_factory=list)  # error, anchors and way of every climb
     _pool: list[Ladder] = field(default_factory=list)
 
     @cached_property
@@ -56,24 +59,53 @@ class Search:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
         reached.
 
-        A rung is not finished if its glimpse cannot reach the aim or, without an aim, beat the rungs below.
+        A rung is not finished if its sketch cannot reach the aim or, without an aim, beat the rungs below. Where
+        rounding rules out the aim, the climb goes on while it gains much, to tell what can be had instead.
         What comes out up to some number of anchors does not depend on `top`.
         """
         best, last, since = np.inf, np.inf, 0
         for anchors in range(way.fewest, min(top, way.most) + 1):
-            error = way.glimpse(anchors)
-            if _ROOM * error < (best if aim is None else aim):
+            error = way.sketch(anchors).total
+            self.sketched.append((error, anchors, way))
+            if _SURPRISE * error < (best if aim is None else aim):
                 solution = way.solution(anchors)
                 if self.allowed(solution):
                     error = solution.total
                     if error < best:
                         best = error
                         yield solution
-            since = 0 if error < (1 - _GAIN) * last else since + 1
+            hopeless = aim is not None and way.floor(anchors, aim) > aim
+            gain, patience = (_LEAP, _HOPELESS) if hopeless else (_GAIN, way.patience)
+            since = 0 if error < (1 - gain) * last else since + 1
             last = error if since == 0 else last
             self.progress(anchors, min(last, best))
-            if since > way.patience or (aim is not None and best <= aim):
+            if since > patience or (aim is not None and best <= aim):
                 return
+
+    def sketches(self, way: Way, top: int) -> list[Solution]:
+        """Sketches of one way with ever more anchors, until nothing is gained: the first of them whatever `top` is."""
+        found: list[Solution] = []
+        last, since = np.inf, 0
+        for anchors in range(way.fewest, min(top, way.most) + 1):
+            found.append(way.sketch(anchors))
+            since = 0 if found[-1].total < (1 - _GAIN) * last else since + 1
+            last = found[-1].total if since == 0 else last
+            self.progress(anchors, last)
+            if since > way.patience:
+                break
+        return found
+
+    def finished(self, way: Way, sketches: Sequence[Solution], least: float = np.inf) -> Iterator[Solution]:
+        """The solutions for these sketches that may have the smallest proven bound, given an estimate to beat.
+
+        Those with the most anchors come first: few of the others are left to finish.
+        """
+        for anchors, sketch in reversed(list(enumerate(sketches, way.fewest))):
+            if _SURPRISE * sketch.total < LOOSEST * least:
+                solution = way.solution(anchors)
+                if self.allowed(solution):
+                    least = min(least, solution.total)
+                    yield solution
 
     def allowed(self, solution: Solution) -> bool:
         """Whether the stored weights keep to the caps."""

@@ -1,8 +1,9 @@
 """The best single softmax: a ladder from p - 1 anchors to p.
 
 On every rung, starts spread over all slopes compete with the last rung's solution, one of its anchors split
-in two, by successive halving of a least-squares search. The winners go to the sup norm, then to the best
-gauge, and are stored and measured.
+in two, by successive halving of a least-squares search. The winners in their best gauge, stored and
+measured, are the sketch of the rung. Its solution goes to the sup norm as well, which costs as much as the
+search and gains a third or so.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from anchorhead.heads.keys import Keys
 from anchorhead.heads.measure import Estimate, estimate
 from anchorhead.heads.minimax import sharpen
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.projection import STEEPEST, Fit, Samples, gauss_newton, lawson, project
-from anchorhead.heads.rounding_estimate import UNIT
+from anchorhead.heads.projection import STEEPEST, Fit, Loss, Samples, even, fitted, gauss_newton, lawson
+from anchorhead.heads.rounding_estimate import UNIT, least_rounding
 from anchorhead.heads.starts import splits, starts
 from anchorhead.heads.store import frame_of, stored
 
 _RIDGE = 2.0  # in units of u: how much round-off holds the values down
 _HOLD = 1e-4  # while searching, values are held down as if round-off were this part of the last rung's error
 _HALVING = ((3, 20), (9, 50))  # keep one in so many, and take so many steps
+_WORTH = 1.3  # fits whose sketch errs by more than this factor more than the best are not finished
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +53,42 @@ class Ladder:
     origin: float | None = None
     alike: Ladder | None = None
     _fits: dict[int, list[Fit]] = field(default_factory=dict)
+    _sketches: dict[int, list[Solution]] = field(default_factory=dict)
     _solutions: dict[int, Solution] = field(default_factory=dict)
 
     def solution(self, anchors: int) -> Solution:
         """The best solution with so many anchors that was found."""
         p = anchors
         if p not in self._solutions:
-            if p < self._first or self.problem.scale == 0:
-                self._solutions[p] = constant(self.problem, self.dtype)
+            if self._is_constant(p):
+                self._solutions[p] = self.sketch(p)
             else:
-                fine = self.problem.samples(12 * p + 40)
-                found = [self._finished(fit, fine) for fit in self.fits(p)[:2]]
+                fine, enough = self.problem.samples(12 * p + 40), _WORTH * self.sketch(p).total
+                pairs = zip(self.fits(p), self._sketched(p), strict=False)
+                found = [self._finished(fit, fine) for fit, sketch in pairs if sketch.total <= enough]
                 self._solutions[p] = min(found, key=lambda solution: solution.total)
         return self._solutions[p]
+
+    def sketch(self, anchors: int) -> Solution:
+        """A solution from least squares alone; its error tells that of the best solution to a factor of 2 or so."""
+        return min(self._sketched(anchors), key=lambda solution: solution.total)
+
+    def floor(self, anchors: int, aim: float) -> float:
+        """What rounding costs at least where the aim is reached."""
+        return least_rounding(anchors, self.problem.scale - aim, self.dtype)
+
+    def _sketched(self, p: int) -> list[Solution]:
+        """The sketches from the best fits."""
+        if p not in self._sketches:
+            if self._is_constant(p):
+                self._sketches[p] = [constant(self.problem, self.dtype)]
+            else:
+                samples = self._samples(p)
+                self._sketches[p] = [self._stored(self._gauged(fit, samples), samples) for fit in self.fits(p)[:2]]
+        return self._sketches[p]
+
+    def _is_constant(self, p: int) -> bool:
+        return p < self._first or self.problem.scale == 0
 
     @property
     def fewest(self) -> int:
@@ -83,21 +108,15 @@ class Ladder:
         """The first rung worth a search: a head with p anchors turns 2p - 4 times."""
         return max(2, self.problem.turns // 2 + 2)
 
-    def glimpse(self, anchors: int) -> float:
-        """The error of the best least-squares fit, before the sup norm and the gauge."""
-        if anchors < self._first or self.problem.scale == 0:
-            return self.problem.scale
-        return min(fit.error for fit in self.fits(anchors)) * self.problem.scale
-
     def fits(self, p: int) -> list[Fit]:
         """The best least-squares fits with p anchors."""
         if p not in self._fits and self.alike is not None:
-            samples = self.problem.samples(6 * p + 20)
+            samples = self._samples(p)
             mirrored = self.alike.is_like(self.problem) < 0
             found = [fit.keys.mirrored() if mirrored else fit.keys for fit in self.alike.fits(p)]
-            self._fits[p] = [fitted(keys, samples, self.dtype) for keys in found]
+            self._fits[p] = [fitted(keys, Loss(samples, even(samples), self._ridge, p)) for keys in found]
         elif p not in self._fits:
-            samples = self.problem.samples(6 * p + 20)
+            samples = self._samples(p)
             keys = list(starts(samples, p))
             ridge = self._ridge
             if p > self._first:
@@ -116,6 +135,9 @@ class Ladder:
                 return mirror
         return 0
 
+    def _samples(self, p: int) -> Samples:
+        return self.problem.samples(6 * p + 20)
+
     @property
     def _ridge(self) -> float:
         return _RIDGE * UNIT[self.dtype]
@@ -125,10 +147,11 @@ class Ladder:
         return min(float(np.log(2 * self.caps.slope)), STEEPEST)
 
     def _halved(self, samples: Samples, keys: list[Keys], ridge: float) -> list[Fit]:
-        q, count = np.full(len(samples), 1 / len(samples)), len(keys)
+        q, count = even(samples), len(keys)
 
         def polished(begin: Iterable[Keys | Fit], steps: int, ridge: float) -> list[Fit]:
-            found = [gauss_newton(start, samples, q, ridge, steps, self._steepest) for start in begin]
+            loss = Loss(samples, q, ridge, keys[0].anchors)
+            found = [gauss_newton(start, loss, steps, self._steepest) for start in begin]
             return sorted(found, key=lambda fit: float((fit.residual**2).sum()))
 
         held = polished(keys, 8, ridge)
@@ -138,32 +161,30 @@ class Ladder:
         return distinct([free[0], held[0], *free[1:]])
 
     def _finished(self, fit: Fit, fine: Samples) -> Solution:
-        q, ridge = np.full(len(fine), 1 / len(fine)), self._ridge
-        fit = gauss_newton(fit, fine, q, ridge, 60, self._steepest)
+        q, ridge = even(fine), self._ridge
+        fit = gauss_newton(fit, Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
         while np.abs(fit.values).max() > self.caps.value and ridge < 1:
             ridge *= 10
-            fit = gauss_newton(fit, fine, q, ridge, 60, self._steepest)
+            fit = gauss_newton(fit, Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
         fit = lawson(fit, fine, ridge, 8, 5, self._steepest)
-        return finish(self.problem, fine, fit, self.dtype, self.caps, self.origin)
+        gauge = self._gauged(fit, fine)
+        if gauge.total < 4 * fit.error and not np.isfinite(self.caps.value):
+            again = self._gauged(sharpen(fit, fine, gauge.rho, 12), fine)
+            gauge = again if again.total < gauge.total else gauge
+        return self._stored(gauge, fine)
 
+    def _gauged(self, fit: Fit, samples: Samples) -> Gauged:
+        """The fit in the best gauge and origin."""
+        problem = self.problem
+        still = -problem.centre / problem.scale
+        origins = origins_of(problem) if self.origin is None else (self.origin,)
+        frames = [frame_of(problem, place, self.dtype) for place in origins]
+        found = [gauged(fit, samples, self.dtype, frame, self.caps, still) for frame in frames]
+        return min(found, key=lambda gauge: gauge.total)
 
-def finish(
-    problem: Problem, samples: Samples, fit: Fit, dtype: Dtype, caps: Caps, origin: float | None = None
-) -> Solution:
-    """A fit in the best gauge and origin, sharpened to the sup norm, stored and measured."""
-    still = -problem.centre / problem.scale
-    origins = origins_of(problem) if origin is None else (origin,)
-    frames = [frame_of(problem, place, dtype) for place in origins]
-
-    def best_gauge(fit: Fit) -> Gauged:
-        return min((gauged(fit, samples, dtype, frame, caps, still) for frame in frames), key=lambda g: g.total)
-
-    gauge = best_gauge(fit)
-    if gauge.total < 4 * fit.error and not np.isfinite(caps.value):
-        again = best_gauge(sharpen(fit, samples, gauge.rho, 12))
-        gauge = again if again.total < gauge.total else gauge
-    atom = stored(gauge, samples, problem, dtype, caps.value)
-    return Solution(atom, estimate(atom, problem))
+    def _stored(self, gauge: Gauged, samples: Samples) -> Solution:
+        atom = stored(gauge, samples, self.problem, self.dtype, self.caps.value)
+        return Solution(atom, estimate(atom, self.problem))
 
 
 def origins_of(problem: Problem) -> tuple[float, ...]:
@@ -190,9 +211,3 @@ def distinct(fits: list[Fit]) -> list[Fit]:
         if all(abs(fit.error - other.error) > 1e-2 * other.error for other in kept):
             kept.append(fit)
     return kept
-
-
-def fitted(keys: Keys, samples: Samples, dtype: Dtype) -> Fit:
-    """The least-squares values for given keys."""
-    found = project(keys, samples, np.full(len(samples), 1 / len(samples)), _RIDGE * UNIT[dtype])
-    return Fit(found.keys, found.values, found.residual)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.gates import gated
-from anchorhead.heads.inner import Inners
+from anchorhead.heads.inner import Inner, Inners
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.pieces import Split
 from anchorhead.heads.problem import Problem
@@ -37,14 +38,22 @@ class Sums:
     def patience(self) -> int:
         return 4 + len(self.split.terms)
 
-    def glimpse(self, anchors: int) -> float:
+    def sketch(self, anchors: int) -> Solution:
+        """The sum of sketches with so many anchors."""
+        return self._sum(anchors, self.inners.sketch)
+
+    def floor(self, anchors: int, aim: float) -> float:
+        """Rounding in small parts may cost next to nothing."""
         return 0.0
 
     def solution(self, anchors: int) -> Solution:
         """The sum with so many anchors."""
+        return self._sum(anchors, self.inners.of)
+
+    def _sum(self, anchors: int, inner_of: Callable[[int, int], Inner]) -> Solution:
         gates = self.fewest - 2 * len(self.split.terms)
         sizes = self.inners.sizes(anchors - gates, [2] * len(self.split.terms))
-        inner = [self.inners.of(k, q) for k, q in enumerate(sizes)]
+        inner = [inner_of(k, q) for k, q in enumerate(sizes)]
         allowed = sum(found.error for found in inner)
         dtype, origin = self.inners.dtype, self.inners.origin
         parts = [

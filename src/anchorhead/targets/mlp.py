@@ -47,11 +47,15 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """Neurons a_r = phi_r(w_r . x + t_r), phi_r = activations[which[r]], each an expression in x."""
+    """Neurons a_r = phi_r(w_r . x + t_r), phi_r = activations[which[r]], each an expression in x.
+
+    kept  the neurons are to be computed even where they do nothing but the affine map
+    """
 
     affine: Affine
     activations: tuple[Expression, ...]
     which: Int[np.ndarray, " neurons"]
+    kept: bool = False
 
     def __post_init__(self) -> None:
         which = np.array(self.which, dtype=np.int64)
@@ -80,7 +84,7 @@ class Hidden:
     @property
     def linear(self) -> bool:
         """Whether nothing happens here but the affine map."""
-        return all(self.activations[k] is IDENTITY for k in np.unique(self.which))
+        return not self.kept and all(self.activations[k] is IDENTITY for k in np.unique(self.which))
 
     def values(self, z: Float[np.ndarray, "... neurons"]) -> Float[np.ndarray, "... neurons"]:
         """phi_r(z_r)."""
@@ -137,6 +141,15 @@ class Mlp:
     def output_shape(self) -> tuple[int, ...]:
         return (self.outputs,) if self.tokens is None else (self.tokens, self.outputs // self.tokens)
 
+    def with_neurons(self) -> Mlp:
+        """The same function; a network that is an affine map alone gets neurons, which do nothing."""
+        if any(not layer.linear for layer in self.hidden):
+            return self
+        affine = self.readout
+        neurons = Hidden(affine, (IDENTITY,), np.zeros(affine.outputs, int), kept=True)
+        readout = Affine(np.eye(affine.outputs), np.zeros(affine.outputs))
+        return Mlp((*self.hidden, neurons), readout, self.tokens, self.name or str(self))
+
     def values(self, x: Any) -> Float[np.ndarray, "..."]:
         """f(x), affine maps and piecewise linear activations in extended precision where the machine has it."""
         x = np.asarray(x)
@@ -164,7 +177,9 @@ class Mlp:
             arrays |= {f"{number}.weight": layer.affine.weight, f"{number}.bias": layer.affine.bias}
             arrays[f"{number}.which"] = layer.which
         activations = [[activation.to_json() for activation in layer.activations] for layer in self.hidden]
-        return TargetRecord(KIND, {"activations": activations, "tokens": self.tokens, "name": self.name}, arrays)
+        kept = [layer.kept for layer in self.hidden]
+        data = {"activations": activations, "kept": kept, "tokens": self.tokens, "name": self.name}
+        return TargetRecord(KIND, data, arrays)
 
     @classmethod
     def from_record(cls, record: TargetRecord) -> Mlp:
@@ -175,13 +190,14 @@ class Mlp:
                     Affine(record.arrays[f"{number}.weight"], record.arrays[f"{number}.bias"]),
                     tuple(Expression.from_json(one) for one in activations),
                     record.arrays[f"{number}.which"],
+                    bool(record.data["kept"][number]),
                 )
                 for number, activations in enumerate(layers)
             ]
             readout = Affine(record.arrays["readout.weight"], record.arrays["readout.bias"])
             tokens = record.data["tokens"]
             return cls(tuple(hidden), readout, None if tokens is None else int(tokens), str(record.data["name"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             raise AnchorheadError(f"the stored target is not a network: {error!r}") from error
 
 

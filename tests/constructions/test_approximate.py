@@ -1,0 +1,92 @@
+"""A function, a domain and an error in; a network that keeps to it out."""
+
+import numpy as np
+import pytest
+
+import anchorhead as ah
+from anchorhead.targets.parser import parse
+
+BOXES = {"x": (-1.0, 1.0), "y": (0.0, 2.0), "z": (-3.0, 3.0)}
+
+
+def inputs(on, count=2000, seed=0):
+    low, high = np.array(list(on.values())).T
+    rng = np.random.default_rng(seed)
+    corners = np.where(rng.random((count, len(low))) < 0.5, low, high)
+    return np.concatenate([rng.uniform(low, high, (count, len(low))), corners])
+
+
+def exact(texts, names, x):
+    columns = {name: x[:, i] for i, name in enumerate(names)}
+    return np.stack([parse(text, tuple(names)).values(columns) * np.ones(len(x)) for text in texts], axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "texts", [["x*y + sin(z)"], ["x*z", "max(x, z) + y"], ["abs(x - y)*2 + cos(x + y) - z"]], ids=lambda t: t[0]
+)
+def test_the_error_stays_within_its_bound(texts, dtype):
+    net = ah.approximate(texts, on=BOXES, within=1e-3, dtype=dtype)
+    x = inputs(BOXES).astype(dtype)
+    error = np.abs(net(x).astype(float) - exact(texts, list(BOXES), x.astype(float)))
+    assert net.certificate is not None
+    assert error.max() <= net.certificate.bound <= 1e-3
+    assert net.certificate.kind == "proven"
+    ah.check(net)
+
+
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax", "deep"])
+def test_every_form_and_layout_does(form, layout):
+    net = ah.approximate("abs(x + y) - 0.5*z", on=BOXES, within=1e-4, form=form, layout=layout)
+    x = inputs(BOXES)
+    error = np.abs(net(x) - exact(["abs(x + y) - 0.5*z"], list(BOXES), x))
+    assert error.max() <= net.certificate.bound <= 1e-4
+
+
+def test_one_variable_is_one_head_without_a_token_axis():
+    net = ah.approximate("relu", on={"x": (-1, 1)}, within=1e-6)
+    x = np.linspace(-1, 1, 1001)[:, None]
+    assert net(x).shape == (1001, 1)
+    assert np.abs(net(x) - np.maximum(x, 0)).max() <= net.certificate.bound <= 1e-6
+    assert [type(layer).__name__ for layer in net.layers] == ["Embed", "Attention"]
+
+
+def test_expressions_for_every_token_of_a_sequence():
+    rows = [["x[0,0]*x[1,0]"], ["max(x[0,0], x[1,1])"]]
+    net = ah.approximate(rows, tokens=2, features=2, on=(0, 1), within=1e-3)
+    x = np.random.default_rng(0).random((500, 2, 2))
+    y = net(x)
+    assert y.shape == (500, 2, 1)
+    assert np.abs(y[:, 0, 0] - x[:, 0, 0] * x[:, 1, 0]).max() <= net.certificate.bound <= 1e-3
+    assert np.abs(y[:, 1, 0] - np.maximum(x[:, 0, 0], x[:, 1, 1])).max() <= net.certificate.bound
+
+
+def test_causal_targets_are_told_from_others():
+    causal = [["x[0,0]"], ["max(x[0,0], x[1,0])"]]
+    net = ah.approximate(causal, tokens=2, features=1, on=(0, 1), within=1e-3, causal=True)
+    x = np.random.default_rng(0).random((50, 2, 1))
+    other = x.copy()
+    other[:, 1] = 1 - other[:, 1]
+    assert np.array_equal(net(x)[:, 0], net(other)[:, 0])
+    with pytest.raises(ah.AnchorheadError, match="output token 0 depends on input token 1"):
+        ah.approximate([["x[1,0]"], ["x[0,0]"]], tokens=2, features=1, on=(0, 1), within=1e-3, causal=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        ("x*y", {"on": {"x": (0, 1)}}, "y is not known"),
+        ("x", {"on": {"x": (0, 1), "y": (0, 1)}}, "interval for y"),
+        ("x + 1/y", {"on": {"x": (0, 1), "y": (-1, 1)}}, "not defined"),
+        ("x + y", {"on": {"x": (0, 1), "y": (1, 1)}}, "single point"),
+        ("x", {"on": (0, 1)}, "an interval for each variable"),
+        ("x + y", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "three-layer"}, "form='three-layer'"),
+        ([["x[0,0]"]], {"on": (0, 1), "tokens": 2, "features": 1}, "a list for each token"),
+        ([["x[0,0]"]], {"on": (0, 1), "tokens": 1}, "give both"),
+        ("abs(x) + y", {"on": {"x": (0, 1), "y": (0, 1)}, "dtype": "float32", "within": 1e-12}, "out of reach"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason(function, options, message):
+    with pytest.raises(ah.AnchorheadError, match=message):
+        ah.approximate(function, **{"within": 1e-3, **options})
