@@ -111,7 +111,9 @@ class Problem:
             if self.scale == 0 or not wide.any() or len(s) > 4 * count + 400:
                 break
             s = np.unique(np.concatenate([s, middle[wide]]))
-        return Samples(self.normal(s), (self.at(s) - self.centre) / max(self.scale, 1e-300))
+        x = self.normal(s)
+        apart = np.append(True, np.diff(x) > 0)  # neighbouring floats may become one
+        return Samples(x[apart], (self.at(s[apart]) - self.centre) / max(self.scale, 1e-300))
 
 
 def _turns(y: Float[np.ndarray, " n"], least: float) -> int:

@@ -48,11 +48,13 @@ def _rounded(
     """Values that the dtype holds once multiplied by the scale."""
     if dtype == "float64":
         return values
-    values, left = values.copy(), list(np.argsort(-np.abs(values).max(axis=1)))
+    most = 0.1 * float(np.finfo(dtype).max) / scale  # a fit beyond that is of no use, but must not overflow
+    values = np.clip(values, -most, most)
+    left = list(np.argsort(-np.abs(values).max(axis=1)))
     while left:
         k = left.pop(0)
         held = (values[k] * scale).astype(dtype).astype(np.float64) / scale
         change, values[k] = values[k] - held, held
         if left:
             values[left] += np.linalg.lstsq(w[:, left], np.outer(w[:, k], change), rcond=1e-3)[0]
-    return values
+    return np.clip(values, -most, most)

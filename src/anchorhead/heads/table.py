@@ -29,12 +29,12 @@ from anchorhead.heads.atom import Atom, Dtype, Part
 PATH = Path(__file__).with_name("table.jsonl")
 VERSION = 1
 
-_WIDE = ((-10.0, 10.0),)
+_WIDE = ((-10.0, 10.0), (-30.0, 30.0), (-100.0, 100.0))
 _CIRCLE = ((-math.pi, math.pi),)
 
 STANDARD: dict[str, tuple[tuple[float, float], ...]] = {
     **dict.fromkeys(("relu", "leaky_relu", "abs"), ((-1.0, 1.0), (-10.0, 10.0))),
-    "hardtanh": ((-2.0, 2.0), (-10.0, 10.0)),
+    "hardtanh": ((-2.0, 2.0), (-10.0, 10.0), (-100.0, 100.0)),
     **dict.fromkeys(("relu6", "hardswish", "hardsigmoid", "gelu", "gelu_tanh", "silu", "mish", "elu"), _WIDE),
     **dict.fromkeys(("selu", "celu", "softplus", "tanh", "sigmoid", "softsign"), _WIDE),
     **dict.fromkeys(("erf", "erfc"), ((-4.0, 4.0),)),
