@@ -56,5 +56,6 @@ def _rounded(
         held = (values[k] * scale).astype(dtype).astype(np.float64) / scale
         change, values[k] = values[k] - held, held
         if left:
-            values[left] += np.linalg.lstsq(w[:, left], np.outer(w[:, k], change), rcond=1e-3)[0]
-    return np.clip(values, -most, most)
+            more = np.linalg.lstsq(w[:, left], np.outer(w[:, k], change), rcond=1e-3)[0]
+            values[left] = np.clip(values[left] + more, -most, most)
+    return values
