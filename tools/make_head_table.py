@@ -1,7 +1,7 @@
 """Makes the table of named heads that ships with the package, or proves again every head that is in it.
 
     python tools/make_head_table.py            what is missing, two processes, the table written after every function
-    python tools/make_head_table.py gelu silu  these functions anew
+    python tools/make_head_table.py gelu silu  these functions anew; heads that were better stay
     python tools/make_head_table.py --verify   every head proven again, against the bounds in the table
 
 The solver climbs from few anchors to many, in every way that it has; what it finds is proven; a head stays if its
@@ -110,6 +110,15 @@ def proved(solution: Solution, target: ScalarTarget) -> Entry:
     return Entry(atom, bound.exact, bound.rounding, bound.found, bound.at)
 
 
+def best_of(old: Frontier, new: Frontier) -> Frontier:
+    """The heads of both that are better than all with fewer anchors."""
+    heads: list[Entry] = []
+    for entry in sorted((*old.heads, *new.heads), key=lambda entry: (entry.atom.anchors, entry.bound)):
+        if not heads or entry.bound < heads[-1].bound:
+            heads.append(entry)
+    return Frontier(*new.key[:3], new.dtype, tuple(heads), max(old.searched, new.searched), new.note)
+
+
 def disagreements(known: Frontier) -> list[str]:
     """The heads of a frontier whose stored bound a new proof does not confirm."""
     target = target_of(known.function, (known.low, known.high))
@@ -136,6 +145,7 @@ def make(names: list[str], limit_s: float, jobs: int) -> None:
         running = [pool.submit(frontier, key, limit_s) for key in todo]
         for done in as_completed(running):
             one = done.result()
+            one = best_of(held[one.key], one) if one.key in held else one
             held[one.key] = one
             write(PATH, models, held.values())
             shown = "  ".join(f"{entry.atom.anchors}:{entry.bound:.1e}" for entry in one.heads)
