@@ -1,6 +1,8 @@
 """Anchorhead: continuous functions as attention-only networks, with the weights written down and the error proven."""
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +11,7 @@ if TYPE_CHECKING:
     from anchorhead.constructions.head import Head, head
     from anchorhead.constructions.truncated_linear import truncated_linear
     from anchorhead.convert.convert import convert
+    from anchorhead.convert.plan import plan
     from anchorhead.domain import Box
     from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
     from anchorhead.network import Network
@@ -31,6 +34,7 @@ __all__ = [
     "convert",
     "head",
     "load",
+    "plan",
     "plot",
     "truncated_linear",
 ]
@@ -48,9 +52,21 @@ _HOMES = {
     "convert": "convert.convert",
     "head": "constructions.head",
     "load": "network.files",
+    "plan": "convert.plan",
     "plot": "plotting",
     "truncated_linear": "constructions.truncated_linear",
 }
+
+
+class _Package(ModuleType):
+    """`ah.convert` is the function, although a room has the same name: importing a room does not put it there."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

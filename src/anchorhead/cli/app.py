@@ -15,6 +15,7 @@ from anchorhead.cli.convert import convert
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
 from anchorhead.cli.paper import paper
+from anchorhead.cli.plan import plan
 from anchorhead.errors import AnchorheadError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A network that was saved with net.save.")]
@@ -50,6 +51,7 @@ app.command()(approximate)
 app.command()(convert)
 app.command()(head)
 app.command()(hunt)
+app.command()(plan)
 
 
 def _print_version(asked: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anchorhead.constructions.head import Head
+from anchorhead.constructions.plan import Plan
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.network.files import check_folder, write_atomically
@@ -15,6 +16,7 @@ from anchorhead.plotting.frontier import Frontier, draw_frontier
 from anchorhead.plotting.head import draw_head
 from anchorhead.plotting.heat_maps import HeatMaps, draw_heat_maps
 from anchorhead.plotting.network import draw_network
+from anchorhead.plotting.plan import draw_plan
 from anchorhead.plotting.style import PARAMETERS
 from anchorhead.plotting.sweep import Sweep, draw_sweep
 from anchorhead.targets.mlp import KIND as MLP
@@ -27,7 +29,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def plot(thing: Any, path: str | Path) -> None:
-    """Draws a head, a network, a frontier, a sweep or heat maps: a .png, .svg or .pdf, as the path ends."""
+    """Draws a head, a network, a plan, a frontier, a sweep or heat maps: a .png, .svg or .pdf, as the path ends."""
     check_picture_path(path)
     write_atomically(path, _rendered(thing, Path(path).suffix.lower()))
 
@@ -67,6 +69,8 @@ def _drawn(thing: Any) -> Figure:
             return draw_sweep(thing)
         case HeatMaps():
             return draw_heat_maps(thing)
+        case Plan():
+            return draw_plan(thing)
     raise AnchorheadError(
-        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a frontier, a sweep or heat maps can"
+        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a Plan, a frontier, a sweep or heat maps can"
     )

@@ -1,0 +1,66 @@
+"""`anchorhead plan`: what it prints and writes, and how it refuses."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from typer.testing import CliRunner
+
+from anchorhead.cli import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def weights(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "mlp.safetensors"
+    arrays = {"0.weight": (3, 4), "0.bias": (3,), "2.weight": (4, 3), "2.bias": (4,)}
+    save_file({name: rng.normal(size=shape).astype(np.float32) for name, shape in arrays.items()}, path)
+    return path
+
+
+def run(*arguments):
+    return runner.invoke(app, ["plan", *(str(argument) for argument in arguments)])
+
+
+def test_a_plan_is_printed_written_and_drawn(weights, tmp_path):
+    table, latex, picture = (tmp_path / name for name in ("plan.csv", "plan.tex", "plan.png"))
+    files = ("--csv", table, "--latex", latex, "--plot", picture)
+    asked = ("--activation", "relu", "--on", "0:1", "--within", "1e-1,1e-2", "--tokens", 2, "--dtype", "float64")
+    result = run(weights, *asked, *files)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("network 4 -> 3 -> 4 (relu, 2 tokens) on [0, 1], in float64: sizes before building")
+    assert max(len(line) for line in result.stdout.splitlines() if str(tmp_path) not in line) <= 100
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 24
+    assert {row["within"] for row in rows} == {"0.1", "0.01"}
+    assert all(f"{int(row['parameters']):,}" in result.stdout for row in rows if row["placement"] == "solved")
+    assert latex.read_text().startswith("\\begin{tabular}")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        ({"--within": "1e-1,small"}, 2, "give an error such as"),
+        ({"--within": "0.1,-1"}, 1, "a number above 0"),
+        ({"--activation": "reluu"}, 1, "reluu"),
+        ({"--on": "1:0"}, 1, "lower end above"),
+        ({"--tokens": "3"}, 1, "do not divide into tokens=3"),
+        ({"--plot": "plan.gif"}, 1, "a picture is written as"),
+        ({"--csv": "nowhere/plan.csv"}, 1, "nowhere"),
+        ({"--causal": None}, 1, "causal"),
+    ],
+)
+def test_refusals(weights, change, code, message):
+    options = {"--activation": "relu", "--on": "0:1", "--within": "0.1"} | change
+    given = [word for option in options.items() for word in option if word is not None]
+    result = run(weights, *given)
+    assert result.exit_code == code
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert "Traceback" not in result.output
