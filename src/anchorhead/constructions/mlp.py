@@ -26,7 +26,7 @@ from anchorhead.network import Network, Outside, TargetRecord
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.mlp import MlpBound, prove_mlp
-from anchorhead.proof.neurons import Layer
+from anchorhead.proof.neurons import UNKNOWN, Layer
 from anchorhead.proof.shape import Shape
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.mlp import Merged, Mlp, merged
@@ -74,11 +74,6 @@ def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, ca
             "causal=True with layout='sequence': its linear maps mix all tokens, so no mask can keep a token from the "
             "later ones; use layout='transformer'"
         )
-    if not layers and layout == "transformer" and (target.tokens or 1) > 1:
-        raise AnchorheadError(
-            "the network is a linear map of several tokens: maps that act on a token alone cannot give each token "
-            "another one; use layout='sequence'"
-        )
     if causal:
         require_causal(target)
     return Way(form, layout, placement, dtype, causal)
@@ -92,7 +87,12 @@ def mlp_network(
     outside: Outside = "warn",
     progress: Progress | None = None,
 ) -> Network:
-    """The smallest network in this way that is proven within the error, with its certificate."""
+    """The smallest network in this way that is proven within the error, with its certificate.
+
+    Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by token.
+    """
+    if way.layout == "transformer" and (target.tokens or 1) > 1:
+        target = target.with_neurons()
     model = require_model(way.dtype)
     shapes = Shapes(way.dtype, way.placement, progress)
     sources, middle = inputs_of(target, on, way.dtype)
@@ -215,8 +215,10 @@ def _reference(layers: Several[Layer], readout: Merged, way: Way) -> dict[str, f
 
 
 def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadError:
-    reached = "nothing" if best is None else f"{best.total:.3g}"
-    terms = "" if best is None else " (" + ", ".join(f"{v:.3g} by {k}" for k, v in best.terms().items()) + ")"
+    reached = "no bound was found: the errors of a layer carry the next one's neurons beyond their heads' intervals"
+    if best is not None and best.total < UNKNOWN / 1e50:
+        terms = ", ".join(f"{v:.3g} by {k}" for k, v in best.terms().items())
+        reached = f"the best bound found is {best.total:.3g} ({terms})"
     helps = ["a larger within", "a smaller box on="]
     if way.dtype == "float32":
         helps.append("dtype='float64'")
@@ -225,6 +227,5 @@ def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadE
     if way.form == "attention-softmax":
         helps.append("form='two-layer', whose sums are shorter")
     return AnchorheadError(
-        f"within={within:g} is out of reach ({way}, {way.dtype}): the best bound found is {reached}{terms}. "
-        f"What would help: {', '.join(helps)}"
+        f"within={within:g} is out of reach ({way}, {way.dtype}): {reached}. What would help: {', '.join(helps)}"
     )

@@ -55,7 +55,13 @@ class Laid:
 
     @property
     def largest_logit(self) -> float:
-        return max((shape.largest_logit for layer in self.neurons for shape in layer.shapes), default=0.0)
+        """A bound on |a_k t + g_k| for the anchors of any shape and the queries of any other of its layer."""
+        return max((_largest_logit(layer.shapes) for layer in self.neurons), default=0.0)
+
+
+def _largest_logit(shapes: Sequence[Shape]) -> float:
+    reach = max(abs(end) for shape in shapes for end in shape.queries)
+    return max(shape.largest_logit(reach) for shape in shapes)
 
 
 def shaped(

@@ -45,6 +45,10 @@ class Sources:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
+NOTHING = Sources(np.zeros(0), np.zeros(0))
+"""The sources of constants."""
+
+
 @dataclass(frozen=True, eq=False)
 class Forms:
     """Features of tokens: coefficients (tokens, features, sources), the rest (tokens, features)."""
@@ -55,9 +59,10 @@ class Forms:
     rounding: Float[np.ndarray, "tokens features"]
 
     @classmethod
-    def constants(cls, values: Float[np.ndarray, "tokens features"], sources: int) -> Forms:
+    def constants(cls, values: Float[np.ndarray, "tokens features"]) -> Forms:
+        """Forms of no source at all (see NOTHING): there may be many registers."""
         values = np.asarray(values, np.float64)
-        return cls(np.zeros((*values.shape, sources)), values, np.zeros(values.shape), np.zeros(values.shape))
+        return cls(np.zeros((*values.shape, 0)), values, np.zeros(values.shape), np.zeros(values.shape))
 
     @property
     def varying(self) -> Bool[np.ndarray, "tokens features"]:
@@ -154,23 +159,22 @@ def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic) -> tuple[Fo
         rows = [mapped(weight[i], bias[i], x.token(int(p)), sources, arithmetic) for i, p in enumerate(places)]
         result = Forms.joined(rows)
     registers = np.zeros((0, weight.shape[1])) if embed.registers is None else embed.registers
-    return result, Forms.constants(registers, count)
+    return result, Forms.constants(registers)
 
 
 def after_linear(layer: Linear, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic):
     """Input tokens and registers after a Linear, on each token or across all of them."""
     if not layer.across:
-        weight = layer.on_features()
-        return tuple(mapped(weight, layer.bias, x, sources, arithmetic) for x in (inputs, registers))
-    if layer.weight.ndim != 4:
-        raise AnchorheadError("affine forms follow maps across the sequence in dense form only")
-    everyone = Forms.joined([inputs, registers])
-    flat = Forms(*(a.reshape(1, -1, *a.shape[2:]) for a in everyone.arrays))
+        weight, pairs = layer.on_features(), ((inputs, sources), (registers, NOTHING))
+        return tuple(mapped(weight, layer.bias, x, of, arithmetic) for x, of in pairs)
+    if layer.weight.ndim != 4 or len(registers.constant):
+        raise AnchorheadError("affine forms follow dense maps across a sequence without registers only")
+    flat = Forms(*(a.reshape(1, -1, *a.shape[2:]) for a in inputs.arrays))
     tokens, outputs = layer.weight.shape[:2]
     bias = None if layer.bias is None else np.broadcast_to(layer.bias, (tokens, outputs)).reshape(-1)
     y = mapped(layer.dense(), bias, flat, sources, arithmetic)
     result = Forms(*(a.reshape(tokens, outputs, *a.shape[2:]) for a in y.arrays))
-    return result, Forms.constants(np.zeros((0, outputs)), len(sources.low))
+    return result, Forms.constants(np.zeros((0, outputs)))
 
 
 def _powers_of_two(weight: Float[np.ndarray, "outputs inputs"]) -> Bool[np.ndarray, " outputs"]:

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.network import Attention
-from anchorhead.proof.affine_forms import Forms, Sources, mapped
+from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.rounding import exact_factor
 from anchorhead.proof.shape import Shape
@@ -59,27 +59,39 @@ def after_copies(
     layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic
 ) -> tuple[Forms, Forms]:
     """Input tokens and registers after a layer in which every head of an input token copies one other token."""
-    everyone = Forms.joined([inputs, registers])
-    values = [mapped(layer.value[h], None, everyone, sources, arithmetic) for h in range(len(layer.value))]
+    everyone = seen(inputs, registers)
     skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
     if layer.skip is not None and layer.skip.bias is not None:
         raise unreadable("a skip has a bias")
     weight = np.concatenate([*(layer.output[h] for h in range(layer.heads)), skip], axis=1)
+    tokens = len(inputs.constant)
+    values = [mapped(value, None, inputs, sources, arithmetic) for value in layer.value]
     results = []
-    for i in range(len(inputs.constant)):
+    for i in range(tokens):
         own = inputs.token(i)
-        reads = [
-            values[min(h, len(values) - 1)].token(winner)
-            for h, winner in enumerate(_winners(layer, own, everyone, i, len(inputs.constant)))
-        ]
+        reads = []
+        for h, winner in enumerate(_winners(layer, own, everyone, i, tokens)):
+            value = min(h, len(values) - 1)
+            if winner < tokens:
+                reads.append(values[value].token(winner))
+            else:
+                fixed = mapped(layer.value[value], None, registers.token(winner - tokens), NOTHING, arithmetic)
+                reads.append(Forms(np.zeros((*fixed.constant.shape, len(sources.low))), *fixed.arrays[1:]))
         results.append(mapped(weight, layer.bias, Forms.joined([*reads, own], axis=1), sources, arithmetic))
-    return Forms.joined(results), carried(layer, registers, sources, arithmetic)
+    return Forms.joined(results), carried(layer, registers, arithmetic)
 
 
-def carried(layer: Attention, registers: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
+def seen(inputs: Forms, registers: Forms) -> Forms:
+    """All tokens, for what is constant in them alone."""
+    constant = np.concatenate([inputs.constant, registers.constant])
+    unknown = np.where(np.concatenate([inputs.varying, registers.varying]), POISON, 0.0)
+    return Forms(np.zeros((*constant.shape, 0)), constant, np.zeros(constant.shape), unknown)
+
+
+def carried(layer: Attention, registers: Forms, arithmetic: Arithmetic) -> Forms:
     """What registers keep through the skip; nothing is known of what they read."""
     skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
-    kept = mapped(skip, layer.bias, registers, sources, arithmetic)
+    kept = mapped(skip, layer.bias, registers, NOTHING, arithmetic)
     written = (layer.output != 0).any(axis=(0, 2))
     return Forms(kept.coefficients, kept.constant, kept.approximation, np.where(written, POISON, kept.rounding))
 
@@ -177,8 +189,8 @@ def asked(
     flat = np.asarray(layer.query, np.float64).reshape(heads * size, width)
     touches = ((flat != 0) @ asking.varying.any(axis=0)).reshape(heads, size)
     entry = int(np.argmax(touches.any(axis=0)))
-    if touches.any(axis=0).sum() != 1:
-        raise unreadable("not exactly one entry of the queries depends on the input")
+    if touches.any(axis=0).sum() > 1:
+        raise unreadable("more than one entry of the queries depends on the input")
     rest = [n for n in range(size) if n != entry]
     varying = mapped(layer.query[:, entry], None, asking, sources, arithmetic)
     varying = Forms(*(a.reshape(1, tokens * heads, *a.shape[2:]) for a in varying.arrays))

@@ -143,7 +143,22 @@ def _cell_bound(
     right: Float[np.ndarray, " cells"],
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, " cells"]:
-    """The bound on each cell, for the worst output."""
+    """The bound on each cell, for the worst output; infinite where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bound = _finite_cell_bound(parts, wrong, speeds, shifted, bias, left, right, arithmetic)
+    return np.where(np.isnan(bound), np.inf, bound)
+
+
+def _finite_cell_bound(
+    parts: Sequence[Part],
+    wrong: Sequence[Wrong],
+    speeds: Sequence[float],
+    shifted: bool,
+    bias: Float[np.ndarray, " m"],
+    left: Float[np.ndarray, " cells"],
+    right: Float[np.ndarray, " cells"],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, " cells"]:
     worst = np.zeros(len(left))
     for output, shift in enumerate(bias.astype(np.float64)):
         total, size = np.zeros(len(left)), np.full(len(left), abs(shift))

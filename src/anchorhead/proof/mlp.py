@@ -17,8 +17,9 @@ from anchorhead.domain import Box
 from anchorhead.network import Attention, Linear, Network, Softmax
 from anchorhead.proof.affine_forms import Forms, Sources, after_linear, embedded, mapped, own_error
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.attended import after_copies, asked, carried, matched, unreadable
+from anchorhead.proof.attended import after_copies, asked, carried, matched, seen, unreadable
 from anchorhead.proof.neurons import Layer, Reads, read
+from anchorhead.proof.rounding import exact_factor
 from anchorhead.proof.softmaxes import after_softmaxes
 from anchorhead.targets.mlp import Merged, Mlp
 
@@ -47,6 +48,8 @@ class MlpBound:
 
 def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Merged, on: Box) -> MlpBound:
     """A bound for every input in the box; infinite, or an error, where the weights are not those of the target."""
+    if network.output != "input":
+        raise unreadable(f"its output is not that of the inputs, but of the {network.output}s")
     box = on.broadcast_to(target.input_shape)
     sources = Sources(box.low.reshape(-1).astype(float), box.high.reshape(-1).astype(float))
     follower = _Follower(network, list(layers), sources, arithmetic_of(network.dtype))
@@ -84,8 +87,10 @@ class _Follower:
     def _attention(self, layer: Attention) -> None:
         if layer.grid is not None:
             raise unreadable("it has a grid")
+        if layer.skip is not None and layer.skip.bias is not None:
+            raise unreadable("a skip has a bias")
         touched = (layer.query != 0).any(axis=(0, 1)) & self.inputs.varying.any(axis=0)
-        if not touched.any():
+        if not touched.any() and self._copies():
             both = after_copies(layer, self.inputs, self.registers, self.sources, self.arithmetic)
             self.inputs, self.registers = both
             return
@@ -95,6 +100,14 @@ class _Follower:
                 self._neurons_as_tokens(layer, after)
             case _:
                 self._neurons_as_heads(layer)
+
+    def _copies(self) -> bool:
+        """Whether an attention whose queries are constants copies: more layers are left than neurons need.
+
+        The queries of neurons are constants too, where all their weights are 0.
+        """
+        left = sum(isinstance(step, Attention | Softmax) for step in self.steps) + 1
+        return left > len(self.layers)
 
     def _next_layer(self) -> Layer:
         if not self.layers:
@@ -107,13 +120,12 @@ class _Follower:
         count, parts = neurons.neurons, neurons.parts
         if layer.heads != count * parts or layer.mask == "self+registers":
             raise unreadable(f"{layer.heads} heads for {count} neurons of {parts} parts")
-        everyone = Forms.joined([self.inputs, self.registers])
         skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
         results: list[Forms] = []
         exact = self.sources
         for i in range(len(self.inputs.constant)):
             own = self.inputs.token(i)
-            found = asked(layer, own, everyone, self.sources, self.arithmetic)
+            found = asked(layer, own, self._seen_by(layer, i), self.sources, self.arithmetic)
             entries = matched(found, neurons.shapes, neurons.assigned, parts)
             reads, exact = read(neurons, _one_query(found.varying, count, parts), self.sources)
             self.inside &= bool(reads.inside.all()) or layer.mask == "causal"
@@ -124,9 +136,15 @@ class _Follower:
             size, terms = kept.size(self.sources)[0], (skip != 0).sum(axis=1) + 1
             others = Forms(np.zeros((1, layer.outputs, count)), *(array for array in kept.arrays[1:]))
             results.append(_with_constants(reads, weight, exact, self.arithmetic, others, terms, size))
-        kept = carried(layer, self.registers, self.sources, self.arithmetic)
-        self.registers = Forms(np.zeros((*kept.constant.shape, count)), *kept.arrays[1:])
+        self.registers = carried(layer, self.registers, self.arithmetic)
         self.inputs, self.sources = Forms.joined(results), exact
+
+    def _seen_by(self, layer: Attention, token: int) -> Forms:
+        """The tokens that an input token sees."""
+        inputs = self.inputs
+        if layer.mask == "causal":
+            inputs = Forms(*(array[: token + 1] for array in inputs.arrays))
+        return seen(inputs, self.registers)
 
     def _neurons_as_tokens(self, layer: Attention, after: Linear) -> None:
         """The first tokens are neurons; a head for each part; a map across the sequence mixes what they read."""
@@ -138,21 +156,23 @@ class _Follower:
         if layer.mask is not None or layer.outputs != 1 or after.weight.ndim != 4:
             raise unreadable("neurons that are tokens have a mask or more than one output")
         asking = Forms(*(array[:count] for array in self.inputs.arrays))
-        found = asked(layer, asking, Forms.joined([self.inputs, self.registers]), self.sources, self.arithmetic)
+        found = asked(layer, asking, seen(self.inputs, self.registers), self.sources, self.arithmetic)
         entries = matched(found, neurons.shapes, neurons.assigned, parts)
         reads, exact = read(neurons, _one_query(found.varying, count, parts), self.sources)
         self.inside &= bool(reads.inside.all())
         heads = np.broadcast_to(layer.output[None], (count, *layer.output.shape)).reshape(count * parts, 1, -1)
         own = _same_for_parts(heads, entries, neurons)[0]
+        if not exact_factor(own).all():
+            raise unreadable("what a neuron reads is rounded before it is mixed")
         weight = after.weight[..., 0].reshape(-1, after.weight.shape[2]).astype(np.float64)
         if (weight[:, count:] != 0).any():
             raise unreadable("tokens that are no neurons are read")
         outputs = after.weight.shape[:2]
         bias = np.zeros(outputs) if after.bias is None else np.broadcast_to(after.bias, outputs).astype(np.float64)
-        others = Forms.constants(bias.reshape(1, -1), count)
+        others = Forms.constants(bias.reshape(1, -1))
         y = _with_constants(reads, weight[:, :count] * own, exact, self.arithmetic, others, 1, np.abs(bias).reshape(-1))
         self.inputs = Forms(*(array.reshape(*outputs, *array.shape[2:]) for array in y.arrays))
-        self.registers = Forms.constants(np.zeros((0, outputs[1])), count)
+        self.registers = Forms.constants(np.zeros((0, outputs[1])))
         self.sources = exact
 
     def _softmaxes(self, before: Linear, softmax: Softmax, after: Linear) -> None:
@@ -161,7 +181,7 @@ class _Follower:
         )
         self.inputs, self.sources, inside = result
         self.inside &= inside
-        self.registers = Forms.constants(np.zeros((0, self.inputs.constant.shape[1])), len(self.sources.low))
+        self.registers = Forms.constants(np.zeros((0, self.inputs.constant.shape[1])))
 
 
 def _one_query(varying: Forms, neurons: int, parts: int) -> Forms:

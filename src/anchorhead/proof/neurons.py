@@ -1,8 +1,8 @@
 """From the queries of a layer of neurons to what is read of them: errors in, errors out.
 
 A neuron's query t, times the scale of its shape, stands for z = w . source + b, the target's pre-activation. If it is
-off by e, then |read - phi(z)| <= |r - phi| + L e, with L the largest slope of phi: the head's own error, and what phi
-makes of its argument's.
+off by e, then |read - phi(z)| <= |r - phi| + L e + J, with L the largest slope of phi and J the sum of its jumps, if it
+has any: the head's own error, and what phi makes of its argument's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from anchorhead.proof.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.shape import Shape, range_of
 from anchorhead.targets.mlp import Hidden, Merged
+
+UNKNOWN = 1e200
+"""The error of a neuron of which nothing is known: it must not matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +122,9 @@ def read(
 ) -> tuple[Reads, Sources]:
     """What the neurons' heads give for queries (one token, a feature a neuron), and the exact neurons' intervals.
 
+    Nothing is known of neurons whose query may leave the interval of their shape: with a causal mask, those that are
+    fed by tokens that cannot be seen.
+
     `rounding` replaces that of each shape, where heads are not computed as their own proofs assume.
     """
     low, high, exact = layer.exact(sources)
@@ -161,12 +167,11 @@ def read(
         slope = shape.slope * unit_out / unit_in
         own_rounding = shape.rounding if rounding is None else rounding[number]
         results["approximation"][own] = (unit_out * shape.exact + slope * e_approximate)[own]
-        results["rounding"][own] = (unit_out * own_rounding + slope * e_rounded)[own]
-        largest = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
-        crude = np.abs(unit_out * shape.out_scale) * sum(largest) + np.abs(unit_out * shape.out_shift) + exact.size
-        results["rounding"][own & ~fits] = 1.01 * crude[own & ~fits]
-        for part, most in enumerate(largest):
-            reach[own, part] = np.where(fits[own], min(shape.reach[part], most) + own_rounding, 1.01 * most)
+        results["rounding"][own] = (unit_out * (own_rounding + shape.jump) + slope * e_rounded)[own]
+        # beyond the shape's interval other keys may be seen: nothing is known of what is read there
+        results["rounding"][own & ~fits] = UNKNOWN
+        for part, most in enumerate(float(np.abs(part.values.astype(float)).max()) for part in shape.parts):
+            reach[own, part] = np.where(fits[own], min(shape.reach[part], most) + own_rounding, UNKNOWN)
     reads = Reads(
         unit_out * out_scale, unit_out * out_shift, results["approximation"], results["rounding"], reach, inside
     )

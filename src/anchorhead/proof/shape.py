@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,10 +60,8 @@ class Shape:
         slack = 1e-12 * (abs(ends[0]) + abs(ends[1]) + abs(self.in_shift / self.in_scale))
         return ends[0] - slack, ends[1] + slack
 
-    @property
-    def largest_logit(self) -> float:
-        """A bound on |a_k t + g_k|."""
-        reach = max(abs(end) for end in self.queries)
+    def largest_logit(self, reach: float) -> float:
+        """A bound on |a_k t + g_k| for |t| <= reach."""
         return max(
             float((np.abs(part.slopes.astype(float)) * reach + np.abs(part.offsets.astype(float))).max())
             for part in self.parts
@@ -85,6 +82,12 @@ class Shape:
     def slope(self) -> float:
         """A bound on |phi'| on [low, high]."""
         return slope_bound(self.activation, self.low, self.high)
+
+    @cached_property
+    def jump(self) -> float:
+        """How much phi may jump by in all on [low, high]: the two sides of a `where` meet up to rounding only."""
+        pieces = analyse(self.activation, self.low, self.high)
+        return float(sum(upper(abs(kink.jump)) for kink in pieces.kinks)) * UP
 
     @cached_property
     def reach(self) -> tuple[float, ...]:
@@ -171,16 +174,37 @@ def _finite(expression: Expression, variable: str, at: arb) -> float:
 
 
 def range_of(activation: Expression, low: np.ndarray, high: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, ...]:
-    """For each interval [low_i, high_i] ends that phi does not leave there: enclosures on cells that all share."""
+    """For each interval [low_i, high_i] ends that phi does not leave there.
+
+    Enclosures on cells that all share; where an interval is shorter than a few of them, one on itself as well. What was
+    asked for before is remembered: conversions try many heads on the same intervals.
+    """
+    least, most = _ranges(activation, np.asarray(low, float).tobytes(), np.asarray(high, float).tobytes(), cells)
+    return least.copy(), most.copy()
+
+
+@lru_cache(maxsize=64)
+def _ranges(activation: Expression, lows: bytes, highs: bytes, cells: int) -> tuple[np.ndarray, ...]:
+    low, high = np.frombuffer(lows), np.frombuffer(highs)
     cuts = np.linspace(float(low.min()), float(high.max()), cells + 1)
-    variable = (activation.variables or ("x",))[0]
-    with ctx.workprec(64):
-        values = [activation.ball({variable: arb(a).union(arb(b))}) for a, b in pairwise(cuts.tolist())]
-    least, most = np.array([_ends(value) for value in values]).T
+    short = np.flatnonzero(high - low < 4 * (cuts[-1] - cuts[0]) / cells)
+    least, most = _enclosed(activation, cuts[:-1], cuts[1:])
     first = np.clip(np.searchsorted(cuts, low, "right") - 1, 0, cells - 1)
     last = np.clip(np.searchsorted(cuts, high, "left"), first + 1, cells)
     pairs = list(zip(first.tolist(), last.tolist(), strict=True))
-    return np.array([least[a:b].min() for a, b in pairs]), np.array([most[a:b].max() for a, b in pairs])
+    least, most = np.array([least[a:b].min() for a, b in pairs]), np.array([most[a:b].max() for a, b in pairs])
+    bottom, top = _enclosed(activation, low[short], high[short])
+    least[short], most[short] = np.maximum(least[short], bottom), np.minimum(most[short], top)
+    return least, most
+
+
+def _enclosed(activation: Expression, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The two ends of an enclosure of phi on each interval."""
+    variable = (activation.variables or ("x",))[0]
+    with ctx.workprec(64):
+        pairs = zip(low.tolist(), high.tolist(), strict=True)
+        values = [activation.ball({variable: arb(a).union(arb(b))}) for a, b in pairs]
+    return np.array([_ends(value) for value in values]).reshape(-1, 2).T
 
 
 def _ends(value: arb) -> tuple[float, float]:

@@ -30,6 +30,8 @@ from anchorhead.proof.shape import Shape
 
 STEEP = 100.0
 """Slopes that many times those before them are set apart."""
+MANY = 40
+"""Of more anchors than these the largest value will do: such values differ little, and sharper bounds take long."""
 
 
 def after_softmaxes(
@@ -77,6 +79,8 @@ def weight_sums(shape: Shape, arithmetic: Arithmetic, errors: list[np.ndarray]) 
 def _weight_sum(part: Part, wrong: np.ndarray, queries: tuple[float, float], arithmetic: Arithmetic) -> float:
     slopes, offsets, values = part.astype(np.float64)
     size, reach = np.abs(values[:, 0]), max(map(abs, queries))
+    if len(part) > MANY:
+        return float(size.max()) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * (1 + 1e-9)
     order = np.argsort(np.abs(slopes))
     steps = np.abs(slopes[order][1:]) / np.maximum(np.abs(slopes[order][:-1]), 1e-3 / reach)
     few = len(slopes) if not len(steps) or steps.max() < STEEP else int(steps.argmax()) + 1
@@ -199,7 +203,8 @@ def _taken(
             raise unreadable("a group that belongs to no part has values")
         largest = max(range(len(shape.parts)), key=lambda p: float(np.abs(shape.parts[p].values).max()))
         best = int(np.abs(shape.parts[largest].values[:, 0]).argmax())
-        take = stored[:, :, largest, best] / float(shape.parts[largest].values[best, 0])
+        # where all values are 0, so is what is read, and what is taken of it does not matter
+        take = stored[:, :, largest, best] / (float(shape.parts[largest].values[best, 0]) or 1.0)
         takes[:, own] = take
         for number_of_part, part in enumerate(shape.parts):
             v = part.values[:, 0].astype(np.float64)
@@ -210,9 +215,9 @@ def _taken(
                 raise unreadable("an anchor of value 0 has one")
             ratio = V[..., ~zero] / v[~zero]
             total = sums[number][number_of_part]
-            wrong = np.abs(ratio - take[..., None]).max(axis=2) + 4 * FLOAT64.unit * np.abs(take)
+            wrong = np.abs(ratio - take[..., None]).max(axis=2, initial=0.0) + 4 * FLOAT64.unit * np.abs(take)
             off += wrong.sum(axis=1) * total
-            reach += np.abs(ratio).max(axis=2).sum(axis=1) * total
+            reach += np.abs(ratio).max(axis=2, initial=0.0).sum(axis=1) * total
             terms += (V != 0).sum(axis=(1, 2))
     return _Taken(takes, off, reach, terms)
 
@@ -251,7 +256,10 @@ def _dealt(
 ) -> tuple[Reads, Int[np.ndarray, "neurons parts anchors"], Sources]:
     """Every token gets one feature of the sequence as its query: its logits share what the dtype has computed."""
     tokens, size, _ = flat.shape
-    entry = (flat != 0).any(axis=1).argmax(axis=1)
+    asked = (flat != 0).any(axis=1)
+    entry = asked.argmax(axis=1).reshape(neurons.neurons, neurons.parts)
+    # logits without slopes ask for nothing: as well for what the neuron's first part does
+    entry = np.where(asked.any(axis=1).reshape(entry.shape), entry, entry[:, :1]).reshape(-1)
     queries = Forms(*(array.reshape(1, -1, *array.shape[2:])[:, entry] for array in inputs.arrays))
     slopes = flat[np.arange(tokens), :, entry]
     bias = np.zeros((tokens, size)) if before.bias is None else np.broadcast_to(before.bias, (tokens, size))
@@ -279,7 +287,7 @@ def _mixed(
         for number_of_part, part in enumerate(shape.parts):
             wrong = _logit_errors(split, own, number_of_part, part, query, sources)
             errors[number][number_of_part] = wrong.max(axis=0, initial=0.0)
-            _require_silence(split, own, number_of_part, part, shape, sources)
+            _require_silence(split, own, number_of_part, part, sources)
             place[own, number_of_part, : len(part)] = np.arange(len(part))
     rounding = [
         shape.out_scale * head_rounding(shape.parts, 0.0, np.zeros(1), *shape.queries, arithmetic, own)
@@ -330,14 +338,13 @@ def _logit_errors(
     return (error + approximation + rounded + 32 * FLOAT64.unit * size) * (1 + 1e-9)
 
 
-def _require_silence(logits: Forms, own: np.ndarray, number: int, part: Part, shape: Shape, sources: Sources) -> None:
-    """Features of a group beyond the part's anchors must be out of reach."""
-    rest = Forms(*(a[own, number, len(part) :] for a in logits.arrays))
+def _require_silence(logits: Forms, own: np.ndarray, number: int, part: Part, sources: Sources) -> None:
+    """Features of a group beyond the part's anchors must be out of reach of the largest of these, always."""
+    rest, anchors = (
+        Forms(*(a[own, number, some] for a in logits.arrays)) for some in (slice(len(part), None), slice(len(part)))
+    )
     if not rest.constant.size:
         return
-    slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
-    least = max(min(a * t + g for t in shape.queries) for a, g in zip(slopes.tolist(), offsets.tolist(), strict=True))
-    least -= float(np.abs(offsets).max())  # whatever number was added to all offsets
-    _, high = rest.ends(sources)
-    if (high * (1 - 1e-5) > least - SILENT - 1e-5 * abs(least)).any():
+    (least, _), (_, most) = anchors.ends(sources), rest.ends(sources)
+    if (most > least.max(axis=1, keepdims=True) - SILENT).any():
         raise unreadable("a feature that is no anchor is within reach")

@@ -1,0 +1,297 @@
+"""The checker of converted networks: accepts what is right in every form, refuses what was changed and matters."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import anchorhead as ah
+from anchorhead.constructions import sequence_layout
+from anchorhead.constructions.mlp import FORMS, LAYOUTS
+from anchorhead.network import Attention, Linear, Network
+from anchorhead.proof import check_mlp
+from anchorhead.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.targets.parser import parse
+
+DTYPES = ("float32", "float64")
+RELU, ABS, LEAKY = parse("relu(x)"), parse("abs(x)"), parse("leaky_relu(x)")
+WITHIN = {"float32": 0.05, "float64": 1e-6}
+
+
+def mlp(layers=1, tokens=None, activations=(RELU,), seed=0):
+    rng = np.random.default_rng(seed)
+    count, hidden = tokens or 1, []
+    size = 2 * count
+    for _ in range(layers):
+        affine = Affine(rng.normal(size=(5, size)), rng.normal(size=5))
+        hidden.append(Hidden(affine, activations, rng.integers(len(activations), size=5)))
+        size = 5
+    return Mlp(tuple(hidden), Affine(rng.normal(size=(count, size)), rng.normal(size=count)), tokens)
+
+
+def convert(target, dtype="float64", on=(-1, 1), **options) -> Network:
+    return ah.convert(target, on=on, within=options.pop("within", WITHIN[dtype]), dtype=dtype, **options)
+
+
+def causal(target):
+    """The same with weights to later tokens set to 0: neuron r belongs to token r of the first ones."""
+    count = target.tokens
+    owner = np.minimum(np.arange(5), count - 1)
+    first = target.hidden[0].affine
+    weight = first.weight * (np.arange(2 * count) // 2 <= owner[:, None])
+    layer = Hidden(Affine(weight, first.bias), target.hidden[0].activations, target.hidden[0].which)
+    readout = Affine(target.readout.weight * (owner <= np.arange(count)[:, None]), target.readout.bias)
+    return Mlp((layer,), readout, count)
+
+
+def with_layers(network, layers):
+    return Network(
+        layers,
+        target=network.target,
+        certificate=network.certificate,
+        outside="ignore",
+        token_axis=network.token_axis,
+    )
+
+
+def changed(network, place, name, array):
+    """The network with another array in a layer, or in the skip of one."""
+    layers = list(network.layers)
+    layer = layers[place]
+    if name.startswith("skip."):
+        array = dataclasses.replace(layer.skip, **{name.removeprefix("skip."): array})
+        name = "skip"
+    layers[place] = dataclasses.replace(layer, **{name: array})
+    return with_layers(network, layers)
+
+
+def arrays(network):
+    names = ("weight", "bias", "registers", "query", "key", "value", "output")
+    for place, layer in enumerate(network.layers):
+        yield from ((place, n, getattr(layer, n)) for n in names if isinstance(getattr(layer, n, None), np.ndarray))
+        if getattr(layer, "skip", None) is not None:
+            yield place, "skip.weight", layer.skip.weight
+
+
+@pytest.fixture
+def remembered(monkeypatch):
+    """What was proven of a stored head is proven once: here the weights change, not the heads."""
+    prove, known = check_mlp._proven, {}
+
+    def proven(shape, dtype):
+        key = (shape.activation, shape.low, shape.high, shape.in_scale, shape.in_shift, shape.out_shift, dtype)
+        key += tuple(a.tobytes() for part in shape.parts for a in (part.slopes, part.offsets, part.values))
+        if key not in known:
+            known[key] = prove(shape, dtype)
+        return known[key]
+
+    monkeypatch.setattr(check_mlp, "_proven", proven)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_not_changed_is_accepted_and_files_keep_every_bit(remembered, tmp_path, form, layout, dtype):
+    for tokens, activations in ((None, (RELU,)), (3, (RELU, LEAKY))):
+        network = convert(mlp(1, tokens, activations), dtype, form=form, layout=layout)
+        assert ah.check(network) is network.certificate
+        network.save(tmp_path / "network.safetensors")
+        loaded = ah.load(tmp_path / "network.safetensors")
+        assert loaded.token_axis is network.token_axis is (tokens is not None)
+        for (place, name, array), (again, same, other) in zip(arrays(network), arrays(loaded), strict=True):
+            assert (place, name) == (again, same)
+            assert array.tobytes() == other.tobytes()
+        assert loaded.target.data == network.target.data
+        assert {n: a.tobytes() for n, a in loaded.target.arrays.items()} == {
+            n: a.tobytes() for n, a in network.target.arrays.items()
+        }
+        x = np.random.default_rng(0).uniform(-1, 1, (7, *Mlp.from_record(loaded.target).input_shape))
+        assert np.array_equal(loaded(x), network(x))
+        assert ah.check(tmp_path / "network.safetensors") == network.certificate
+
+
+@pytest.mark.parametrize("options", [{"placement": "uniform", "within": 0.3}, {"causal": True}, {"layers": 2}])
+def test_other_ways_to_build_are_accepted(options):
+    target = mlp(options.pop("layers", 1), 3)
+    network = convert(causal(target) if options.get("causal") else target, **options)
+    assert ah.check(network) is network.certificate
+
+
+WAYS = [(form, layout) for form in FORMS for layout in LAYOUTS]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("tokens", [None, 3])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_single_weights_that_were_changed_are_refused_where_the_bound_breaks(remembered, way, tokens, dtype):
+    form, layout = way
+    rng = np.random.default_rng(len(form) + 7 * len(layout) + (tokens or 0))
+    target = mlp(1, tokens, (RELU, ABS), seed=1)
+    network = convert(target, dtype, form=form, layout=layout)
+    x = rng.uniform(-1, 1, (300, *target.input_shape))
+    x = np.concatenate([x, np.sign(x[:50])])
+    exact = target.values(x)
+    refused = 0
+    for place, name, array in [*arrays(network)] * 2:
+        other = np.array(array)
+        entries = np.argwhere(other != 0)
+        entry = tuple(entries[rng.integers(len(entries))]) if len(entries) else (0,) * other.ndim
+        match rng.integers(4):
+            case 0:
+                other[entry] *= 1 + 10 ** rng.uniform(-4, 1) * rng.choice([-1, 1])
+            case 1:
+                other[entry] = 0.0
+            case 2:
+                other[tuple(rng.integers(side) for side in other.shape)] = rng.choice([1.0, -1000.0, 1e6])
+            case 3:
+                other[entry[:-1]] += rng.choice([-1, 1]) * 10 ** rng.uniform(-3, 6)
+        tampered = changed(network, place, name, other)
+        error = np.abs(tampered(x) - exact)
+        if not np.isfinite(error).all() or error.max() > network.certificate.bound:
+            refused += 1
+            with pytest.raises(ah.CertificateError):
+                ah.check(tampered)
+    assert refused >= 4
+
+
+def tampered_target(network, **changes):
+    """The network with other arrays in its target's record."""
+    record = network.target
+    names = {name.replace("__", "."): value for name, value in changes.items()}
+    return network.with_(target=dataclasses.replace(record, arrays={**record.arrays, **names}))
+
+
+def test_another_target_is_refused(remembered):
+    network = convert(mlp(2, None, (RELU, ABS)))
+    for name, array in network.target.arrays.items():
+        if name.startswith("shape.") or array.dtype.kind != "f":
+            continue
+        other = np.array(array)
+        other[(0,) * other.ndim] += 1e-3
+        with pytest.raises(ah.CertificateError):
+            ah.check(tampered_target(network, **{name: other}))
+    for name in ("0.which", "1.assigned"):
+        with pytest.raises(ah.CertificateError):
+            ah.check(tampered_target(network, **{name: 1 - np.array(network.target.arrays[name])}))
+    data = network.target.data
+    others = [[one] for layer in data["activations"] for one in layer]
+    for change in (
+        {"activations": [*data["activations"][:1]]},
+        {"activations": [others[0], others[0]]},
+        {"tokens": 2},
+        {"shapes": []},
+        {"shapes": None},
+        {"assigned": []},
+        {"assigned": [[5, 6], [7, 8]]},
+    ):
+        with pytest.raises(ah.CertificateError):
+            ah.check(network.with_(target=dataclasses.replace(network.target, data={**data, **change})))
+
+
+@pytest.mark.parametrize("placement", ["solved", "uniform"])
+def test_stored_heads_that_were_changed_are_refused(placement):
+    network = convert(mlp(), within=0.3, placement=placement)
+    for name in ("slopes", "offsets", "values"):
+        other = np.array(network.target.arrays[f"shape.0.0.{name}"])
+        other[(0,) * other.ndim] += 1e-3
+        with pytest.raises(ah.CertificateError):
+            ah.check(tampered_target(network, **{f"shape.0.0.{name}": other}))
+    shape = network.target.data["shapes"][0]
+    changes = {
+        "in_scale": 2 * shape["in_scale"],
+        "out_scale": 2.0 * shape["out_scale"],
+        "in_shift": shape["in_shift"] + 0.25,
+        "out_shift": shape["out_shift"] + 0.25,
+        "degree": 2.0,
+        "parts": 0,
+        "high": shape["low"],
+        "activation": ABS.to_json(),
+        "low": "text",
+    }
+    for name, value in changes.items():
+        data = {**network.target.data, "shapes": [{**shape, name: value}]}
+        with pytest.raises(ah.CertificateError):
+            ah.check(network.with_(target=dataclasses.replace(network.target, data=data)))
+
+
+def test_a_head_that_claims_a_smaller_interval_than_its_queries_need_is_refused():
+    network = convert(mlp(1, None, (parse("tanh(x)"),)), within=1e-3)
+    shape = network.target.data["shapes"][0]
+    data = {**network.target.data, "shapes": [{**shape, "low": -0.5, "high": 0.5}]}
+    with pytest.raises(ah.CertificateError):
+        ah.check(network.with_(target=dataclasses.replace(network.target, data=data)))
+
+
+def test_other_claims_are_refused(remembered):
+    network = convert(mlp(1, 3, (RELU, ABS)))
+    certificate = network.certificate
+    for change in (
+        {"bound": 0.5 * certificate.bound},
+        {"bound": 0.0},
+        {"on": ah.Box.of((-2, 1))},
+        {"on": ah.Box.of(([-1, -1], [1, 2]))},
+        {"norm": "l2"},
+        {"excluded": ((0.0, 1.0),)},
+        {"kind": "measured"},
+    ):
+        with pytest.raises(ah.CertificateError):
+            ah.check(network.with_(certificate=dataclasses.replace(certificate, **change)))
+    smaller = dataclasses.replace(certificate, on=ah.Box.of((-0.5, 0.5)), bound=2 * certificate.bound)
+    assert ah.check(network.with_(certificate=smaller)) is smaller
+
+
+def loosened(network, bound):
+    return network.with_(certificate=dataclasses.replace(network.certificate, bound=bound))
+
+
+def test_no_bound_is_claimed_for_queries_beyond_the_interval_of_their_head(remembered):
+    """There keys are seen that no head was proven with: a register that was silent can give any value."""
+    target = mlp(1, None, (RELU, ABS))
+    network = loosened(convert(target, form="deep"), 1e5)
+    assert ah.check(network)
+    query = np.array(network.layers[1].query)
+    query[:, 0] *= 1e4
+    with pytest.raises(ah.CertificateError):
+        ah.check(changed(network, 1, "query", query))
+    for form in FORMS[:2]:
+        one = loosened(convert(target, form=form), 1e5)
+        with pytest.raises(ah.CertificateError):
+            ah.check(changed(one, 0, "weight", 1e4 * one.embed.weight))
+
+
+def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused(remembered):
+    network = convert(mlp(1, 3), form="two-layer")
+    place = max(i for i, layer in enumerate(network.layers) if isinstance(layer, Attention) and layer.skip is not None)
+    bias = np.full(network.layers[place].outputs, 0.5)
+    with pytest.raises(ah.CertificateError, match="skip"):
+        ah.check(changed(network, place, "skip.bias", bias))
+    with pytest.raises(ah.CertificateError, match="output"):
+        ah.check(network.with_(output="register"))
+    doubled = [*network.layers, Linear(np.eye(network.layers[-1].outputs))]
+    assert ah.check(with_layers(network, doubled))
+    with pytest.raises(ah.CertificateError):
+        ah.check(with_layers(network, [*network.layers, Linear(2 * np.eye(network.layers[-1].outputs))]))
+    one, two = convert(mlp(1)), convert(mlp(2))
+    for network, other in ((one, two), (two, one)):
+        with pytest.raises(ah.CertificateError, match="layers"):
+            ah.check(network.with_(target=other.target))
+
+
+def test_logits_that_are_lowered_below_those_out_of_reach_are_refused(remembered, monkeypatch):
+    """What all logits of a group share changes no softmax, but those that were to be out of reach would then win."""
+    monkeypatch.setattr(sequence_layout, "MOST_DEALT", 0)
+    network = convert(mlp(1, None, (RELU, LEAKY), seed=2), form="attention-softmax", layout="sequence")
+    assert ah.check(network)
+    logits = network.layers[2]
+    bias = np.array(logits.bias)
+    padded = np.flatnonzero((bias == bias.min()).any(axis=1) & ((bias > bias.min()).sum(axis=1) > 1))
+    assert len(padded)
+    row = padded[0]
+    bias[row] = np.where(bias[row] > bias.min(), bias[row] + 4 * bias.min(), bias[row])
+    tampered = changed(network, 2, "bias", bias)
+    x = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    assert np.abs(tampered(x) - network(x)).max() > 0.01
+    with pytest.raises(ah.CertificateError, match="within reach"):
+        ah.check(tampered)
