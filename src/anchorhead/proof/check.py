@@ -12,14 +12,16 @@ from anchorhead.network.files import load
 from anchorhead.proof.ball_head import check_head
 from anchorhead.proof.ball_kernel_smoother import check_kernel_smoother
 from anchorhead.proof.ball_ramp import check_ramp
+from anchorhead.proof.check_grid import check_grid
 from anchorhead.proof.check_mlp import check_mlp
-from anchorhead.targets import kernel_smoother, mlp, ramp, scalar
+from anchorhead.targets import kernel_smoother, mlp, ramp, scalar, several
 
 CHECKERS = {
     ramp.KIND: check_ramp,
     scalar.KIND: check_head,
     kernel_smoother.KIND: check_kernel_smoother,
     mlp.KIND: check_mlp,
+    several.KIND: check_grid,
 }
 
 

@@ -1,0 +1,287 @@
+"""Functions of two to four variables by one softmax over a tensor grid of anchors: keys chosen, values solved for.
+
+Keys. Slopes delta (k - (p - 1)/2) with offsets kappa log binomial(p - 1, k). For kappa = 1 the weights of an axis are
+the Bernstein polynomials of s = sigmoid(delta x), so that r is any polynomial of degree p - 1 in s. With a small delta
+that is nearly a polynomial in x, for smooth functions the best there is, but values grow and rounding with them; a
+large delta keeps values tame. kappa above 1 draws weights together, below 1 the reverse. The solver picks both.
+
+Values. Given the keys, r is linear in the values and a product along axes: with f sampled at tensor Chebyshev nodes,
+V = F x_1 pinv(W^1) … x_d pinv(W^d), one small least-squares problem an axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import lgamma, log, prod
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype, softmax
+from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.heads.grid_samples import BoxedFunction, Samples, SeveralFunction, chebyshev
+from anchorhead.heads.rounding_estimate import UNIT
+
+__all__ = ["GridAtom", "solve_grid", "uniform_grid"]
+
+Progress = Callable[[int, float], None]
+_DELTAS = (0.3, 0.45, 0.65, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0, 7.0)
+"""Slope steps, per half width of the box."""
+_POWERS = (0.5, 1.0, 2.0, 3.0)
+_FAMILY = tuple(product(_DELTAS, _POWERS))
+_CUTS = (1e-13, 1e-9)
+"""Singular values below this part of the largest are left out: less error or smaller values."""
+_SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4)
+_GAINS = (1.5, 3, 6, 12, 30, 100, 1e3, 1e4, 1e5, 1e6, 1e8, 1e10)
+_COUNTS = np.unique(np.concatenate([np.arange(1, 25), np.geomspace(25, 160, 24)]).astype(int))
+"""How many anchors an axis may have."""
+_TRIES = 150
+_EACH = 4
+"""How many grids are tried at each level of caution, and of each size."""
+_CAUTION = (0.3, 10.0, 300.0, 1e4)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """p anchors along an axis, the error they leave, and the growth of values, weighted, that they cost."""
+
+    p: int
+    delta: float
+    power: float
+    cut: float
+    error: float
+    gain: float
+
+
+def solve_grid(
+    f: SeveralFunction,
+    low: Any,
+    high: Any,
+    within: float,
+    dtype: Dtype = "float64",
+    most: int = 20_000,
+    progress: Progress | None = None,
+) -> GridAtom:
+    """The smallest grid found whose estimated error, rounding included, is at most `within`.
+
+    f         vectorised, (n, d) -> (n, m) or (n,)
+    low, high the ends of the box, (d,)
+    most      the most anchors that the grid may have; a grid that would be larger is refused before it is built
+    progress  called with (anchors, error) as the search goes on
+    """
+    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
+        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    samples = Samples.of(BoxedFunction.of(f, low, high), within / 50)
+    axes = [_AxisTable(samples, j, within) for j in range(samples.box.variables)]
+    needed = [axis.needed for axis in axes]
+    too_long = not samples.resolved or any(not axis.reached for axis in axes)
+    if too_long or min(prod(choice) for choice in product(*(axis.sizes for axis in axes))) > most:
+        raise _too_large(needed, within, most)
+    best = np.inf
+    for keys in _in_order(axes, samples.scale, within, dtype, most):
+        atom = solved(samples, keys, dtype)
+        exact, rounding = samples.error(atom)
+        best = min(best, exact + rounding)
+        if progress:
+            progress(atom.anchors, exact + rounding)
+        if exact + rounding <= within:
+            return atom
+    if not np.isfinite(best) and prod(needed) > most:
+        raise _too_large(needed, within, most)
+    closest = f": the best grid of at most {most:,} anchors errs by about {best:.3g}, rounding included"
+    raise AnchorheadError(
+        f"within={within:g} is not reached in {dtype}{closest if np.isfinite(best) else ''}. "
+        f"What would help: {'float64, ' if dtype == 'float32' else ''}a larger error, a smaller box"
+    )
+
+
+def solved(samples: Samples, keys: Sequence[_Keys], dtype: Dtype) -> GridAtom:
+    """The grid with these keys and the values that fit the samples best."""
+    box = samples.box
+    inverses, axes = [], []
+    origins = box.mid.astype(dtype).astype(np.float64)
+    for j, one in enumerate(keys):
+        slopes, offsets = binomial_keys(one.p, one.delta, one.power)
+        steep = slopes / box.half[j]
+        tilted = offsets - steep * (box.mid[j] - origins[j])
+        axes.append((steep.astype(dtype), (tilted - tilted.max() / 2).astype(dtype)))
+        # weights of the keys as stored, so that their rounding is no error
+        steep, tilted = (array.astype(np.float64) for array in axes[-1])
+        x = box.mid[j] + box.half[j] * samples.nodes[j] - origins[j]
+        inverses.append(np.linalg.pinv(softmax(x[:, None] * steep + tilted), rcond=one.cut))
+    return GridAtom.of(axes, origins, contract(samples.values, inverses), samples.centre, dtype)
+
+
+def binomial_keys(p: int, delta: float, power: float) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """Slopes and offsets on [-1, 1]; their softmax, for power 1: the Bernstein basis in sigmoid(delta x)."""
+    k = np.arange(p)
+    offsets = np.array([lgamma(p) - lgamma(i + 1) - lgamma(p - i) for i in range(p)])
+    return delta * (k - (p - 1) / 2), power * offsets
+
+
+@lru_cache(maxsize=96)
+def _factored(n: int, p: int) -> tuple[np.ndarray, ...]:
+    """The weights at n Chebyshev nodes, for each member of the family, and their singular value decompositions."""
+    keys = [binomial_keys(p, delta, power) for delta, power in _FAMILY]
+    weights = np.stack([softmax(chebyshev(n)[:, None] * a + g) for a, g in keys])
+    return weights, *np.linalg.svd(weights, full_matrices=False)
+
+
+class _AxisTable:
+    """For one axis: which errors, at which growth of values, so many anchors achieve along it alone."""
+
+    def __init__(self, samples: Samples, axis: int, within: float) -> None:
+        table, nodes = samples.columns(axis), samples.nodes[axis]
+        self.within, self.options = within, []
+        self.curve: list[tuple[int, float]] = []
+        scale = max(samples.scale, 1e-300)
+        for p in (int(count) for count in _COUNTS if 3 * count <= 2 * len(nodes)):
+            weights, left, sizes, right = _factored(len(nodes), p)
+            onto = left.transpose(0, 2, 1) @ table
+            best = np.inf
+            for cut in _CUTS:
+                kept = sizes > cut * sizes[:, :1]
+                part = np.where(kept[:, :, None], onto, 0)
+                errors = np.abs(left @ part - table).max(axis=(1, 2))
+                values = right.transpose(0, 2, 1) @ (part / np.where(kept, sizes, 1)[:, :, None])
+                gains = np.maximum((weights @ np.abs(values)).max(axis=(1, 2)) / scale, 1e-3)
+                best = min(best, float(errors.min()))
+                self.options += [
+                    _Keys(p, *shape, cut, float(error), float(gain))
+                    for shape, error, gain in zip(_FAMILY, errors, gains, strict=True)
+                    if error <= _SHARES[-1] * within
+                ]
+            self.curve.append((p, best))
+            tame = any(o.p == p and o.error <= 0.1 * within and o.gain <= 2 for o in self.options)
+            hopeless = p >= 20 and not self.options and self.needed > 2 * _COUNTS[-1]
+            if tame or hopeless or p >= 6 + 3 * self.first:
+                break
+
+    @property
+    def first(self) -> float:
+        """The fewest anchors that come into question."""
+        return min((option.p for option in self.options), default=np.inf)
+
+    @property
+    def reached(self) -> bool:
+        return bool(self.options)
+
+    @property
+    def sizes(self) -> list[int]:
+        return sorted({option.p for option in self.options}) or [int(_COUNTS[-1])]
+
+    @property
+    def needed(self) -> int:
+        """How many anchors it takes along this axis, extrapolated from how the error falls."""
+        goal = self.within / 4
+        reached = [p for p, error in self.curve if error <= goal]
+        if reached:
+            return reached[0]
+        (p, last), (q, before) = self.curve[-1], self.curve[len(self.curve) // 2]
+        if p == q or not last < before:
+            return 10 * p
+        steady = p + log(last / goal) * (p - q) / log(before / last)
+        algebraic = p * (last / goal) ** (log(p / q) / log(before / last))
+        return int(min(steady if _falls_fast(self.curve) else algebraic, 10**6)) + 1
+
+    def choices(self) -> list[_Keys]:
+        """The fewest anchors for each level of error and of growth, those that others beat left out."""
+        found: dict[tuple[float, ...], _Keys] = {}
+        for share, gain in product(_SHARES, _GAINS):
+            fit = [o for o in self.options if o.error <= share * self.within and o.gain <= gain]
+            if fit:
+                best = min(fit, key=lambda o: (o.p, o.error / self.within + o.gain / gain))
+                found[best.p, best.delta, best.power, best.cut] = best
+        kept: list[_Keys] = []
+        for one in sorted(found.values(), key=lambda o: (o.p, o.error)):
+            if not any(o.p <= one.p and o.error <= one.error and o.gain <= one.gain for o in kept):
+                kept.append(one)
+        return kept
+
+
+def _falls_fast(curve: list[tuple[int, float]]) -> bool:
+    """Whether the error falls geometrically: with every anchor of the second half as fast as in the first."""
+    (p, first), (q, middle), (r, last) = (curve[i] for i in (len(curve) // 4, len(curve) // 2, -1))
+    if not first > middle > last > 0:
+        return False
+    return log(middle / last) / (r - q) > 0.75 * log(first / middle) / (q - p)
+
+
+def _in_order(
+    axes: list[_AxisTable], scale: float, within: float, dtype: Dtype, most: int
+) -> Iterator[tuple[_Keys, ...]]:
+    """Keys for all axes that may achieve the error: the smallest grids first, then those that keep values smaller.
+
+    Values may grow by more than the product of what each axis does to them alone, so caution increases.
+    """
+    tables = [axis.choices() for axis in axes]
+    while prod(len(table) for table in tables) > 2_000_000:
+        longest = max(tables, key=len)
+        longest[:] = longest[::2]
+    seen = set()
+    for caution in _CAUTION:
+        for keys in _by_size(tables, scale, within, caution * UNIT[dtype], most):
+            if keys not in seen:
+                seen.add(keys)
+                yield keys
+
+
+def _by_size(tables: list[list[_Keys]], scale: float, within: float, unit: float, most: int) -> list[tuple[_Keys, ...]]:
+    """Keys whose errors and rounding add up to no more than twice what is asked for, a few for each size."""
+    d = len(tables)
+    shaped = [
+        [np.array([getattr(o, name) for o in table]).reshape([-1 if i == j else 1 for i in range(d)]) for name in names]
+        for j, table in enumerate(tables)
+        for names in [("p", "error", "gain")]
+    ]
+    size = prod(one[0] for one in shaped)
+    error = sum(one[1] for one in shaped)
+    rounding = unit * (2 * size + 60 * d) * scale * prod(one[2] for one in shaped)
+    total = np.asarray(error + rounding)
+    places = np.argwhere((total <= 2 * within) & (size <= most))
+    # the most promising of each size, and then by size
+    ranked = sorted(places.tolist(), key=lambda at: float(total[tuple(at)]))
+    tried: dict[int, int] = {}
+    chosen = []
+    for at in ranked:
+        keys = tuple(table[i] for table, i in zip(tables, at, strict=True))
+        anchors = prod(one.p for one in keys)
+        tried[anchors] = tried.get(anchors, 0) + 1
+        if tried[anchors] <= _EACH:
+            chosen.append((anchors, float(total[tuple(at)]), keys))
+    chosen.sort(key=lambda one: one[:2])
+    return [keys for _, _, keys in chosen[:_TRIES]]
+
+
+def _too_large(needed: Sequence[int], within: float, most: int) -> AnchorheadError:
+    size = f"{' x '.join(f'{n:,}' for n in needed)} = {prod(needed):,}"
+    return AnchorheadError(
+        f"within={within:g} would take a grid of about {size} anchors, and at most {most:,} are "
+        f"allowed, {_COUNTS[-1]} along an axis: give a larger "
+        "error or a smaller box, allow more anchors, or write the function as a sum of functions of fewer variables "
+        "(kinks and steep places take many anchors along their axis)"
+    )
+
+
+def uniform_grid(f: SeveralFunction, low: Any, high: Any, sides: Any, c: float, dtype: Dtype = "float64") -> GridAtom:
+    """The paper's placement: even anchors L along each axis, values f(L), one sharpness c.
+
+    With beta_j = c / spacing_j^2:   slopes 2 beta_j L,   offsets -beta_j L^2, both from the middle of the box.
+    """
+    box = BoxedFunction.of(f, low, high)
+    counts = tuple(int(side) for side in np.broadcast_to(np.asarray(sides, dtype=int), (box.variables,)))
+    if min(counts) < 2 or not c > 0:
+        raise AnchorheadError(f"sides={sides!r}, c={c!r}: at least 2 even anchors along each axis, and c above 0")
+    origins = box.mid.astype(dtype).astype(np.float64)
+    axes = []
+    for j, count in enumerate(counts):
+        places = np.linspace(box.low[j], box.high[j], count) - origins[j]
+        beta = c / ((box.high[j] - box.low[j]) / (count - 1)) ** 2
+        axes.append((2 * beta * places, -beta * places**2))
+    values = box.on_grid([np.linspace(-1, 1, count) for count in counts])
+    return GridAtom.of(axes, origins, values, np.zeros(values.shape[-1]), dtype)

@@ -1,0 +1,261 @@
+"""The error of a head over a tensor grid: exact arithmetic against the target, and the dtype against exact arithmetic.
+
+Let g = f - r on a box, and I g the polynomial of degree n_j in x_j that agrees with g at tensor Chebyshev points.
+
+1. |g - I g| <= E_f + E_r: for f by its size on a product of ellipses (grid_target), for r axis by axis (grid_head).
+   r - I_1 … I_d r = sum_j I_1 … I_(j-1) (r - I_j r), so E_r = sum_j e_j prod_{l < j} L_l, with the Lebesgue constants
+   L_n = 1 + (2/pi) ln(n + 1) of interpolation at cos(k pi / n).
+2. With values that are off by at most e, the polynomial p through them obeys |I g - p| <= e prod_j L_j.
+3. sup |p| follows from values on a finer grid (grid_polynomial).
+
+Together:  sup |g| <= sup |p| + e prod_j L_j + E_f + E_r.
+
+Where ellipses cannot be found or degrees are too high, the box is halved.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, ctx
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.balls import upper
+from anchorhead.proof.grid_head import PRECISION, axis_tail, chebyshev_points, head_on_grid, rounded, weights
+from anchorhead.proof.grid_polynomial import largest_on_box
+from anchorhead.proof.grid_rounding import prove_grid_rounding
+from anchorhead.proof.grid_target import AnalyticTarget
+from anchorhead.targets.complex_balls import resolve
+from anchorhead.targets.expression import Expression
+
+TERMS = ("approximation, in exact arithmetic", "rounding of the softmax and its sums")
+MOST_NODES = 600_000
+TIGHT = 0.01
+"""The share of the largest difference that remainders may add to the bound."""
+_HALVINGS = 40
+_UP = 1 + 1e-9
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class GridBound:
+    """exact: |target - head| in exact arithmetic, of which `found` was seen, at `at`; rounding: |computed - head|."""
+
+    exact: float
+    rounding: float
+    found: float
+    at: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        return (self.exact + self.rounding) * (1 + 1e-15)
+
+    def terms(self) -> dict[str, float]:
+        return dict(zip(TERMS, (self.exact, self.rounding), strict=True))
+
+
+def prove_grid(
+    atom: GridAtom,
+    expressions: Sequence[Expression],
+    variables: Sequence[str],
+    low: Sequence[float],
+    high: Sequence[float],
+    arithmetic: Arithmetic,
+    limit_s: float = 120.0,
+    progress: Progress | None = None,
+) -> GridBound:
+    """A bound on |computed head - target| for every x of the box from low to high, in every output.
+
+    Raises where the target is not analytic around the box, or where the time does not suffice.
+    `progress` is told the fraction done.
+    """
+    start, stop = (np.asarray(end, np.float64).reshape(-1) for end in (low, high))
+    if not len(start) == len(stop) == len(variables) == atom.variables or len(expressions) != atom.outputs:
+        raise AnchorheadError(
+            f"a grid of {atom.variables} variables and {atom.outputs} outputs, a target of {len(expressions)} "
+            f"functions of {len(variables)} variables on {len(start)} intervals: the numbers must agree"
+        )
+    if not (np.isfinite(start).all() and np.isfinite(stop).all() and (start <= stop).all()):
+        raise AnchorheadError(
+            f"low={list(start)}, high={list(stop)} is not a box: give finite ends, the lower ones first"
+        )
+    rounding = prove_grid_rounding(atom, start, stop, arithmetic)
+    target = AnalyticTarget(smooth_on_box(expressions, variables, start.tolist(), stop.tolist()), variables)
+    exact = _Exact(atom, target, time.perf_counter() + limit_s, limit_s, progress, rounding / 20)
+    exact.cover(start, stop)
+    return GridBound(exact.bound, rounding, exact.found, exact.at)
+
+
+def smooth_on_box(
+    expressions: Sequence[Expression], variables: Sequence[str], low: Sequence[float], high: Sequence[float]
+) -> list[Expression]:
+    """The expressions without switches that they are on the box; refuses those that have a kink in it."""
+    box = {name: arb(float(a)).union(arb(float(b))) for name, a, b in zip(variables, low, high, strict=True)}
+    result = []
+    for expression in expressions:
+        unknown = set(expression.variables) - set(variables)
+        if unknown:
+            raise AnchorheadError(f"{expression} depends on {', '.join(sorted(unknown))}, not a variable of the grid")
+        try:
+            result.append(resolve(expression, box) if expression.has_switches else expression)
+        except AnchorheadError as error:
+            raise AnchorheadError(
+                f"{expression} has a kink inside the box (abs, min, max, where): functions of several variables with "
+                "kinks cannot go to a grid; use a smooth function such as softplus, a box on one side of the kink, or "
+                "write it as a sum of functions of one linear combination each"
+            ) from error
+    return result
+
+
+class _Exact:
+    """sup |target - head| over boxes, one after the other.
+
+    bound    |g| <= bound on all of them      found, at    a lower bound of |g| at a point: the largest value seen
+    """
+
+    def __init__(
+        self,
+        atom: GridAtom,
+        target: AnalyticTarget,
+        deadline: float,
+        limit_s: float,
+        progress: Progress | None,
+        floor: float,
+    ) -> None:
+        self.atom, self.target, self.deadline, self.limit_s = atom, target, deadline, limit_s
+        self.progress, self.floor = progress, floor
+        self.bound, self.found, self.at = 0.0, 0.0, tuple(float(x) for x in atom.origins)
+
+    def cover(self, low: np.ndarray, high: np.ndarray) -> None:
+        stack, done = [(low, high, 1.0)], 0.0
+        while stack:
+            low, high, share = stack.pop()
+            if not self._box(low, high, share):
+                if share < 0.5**_HALVINGS:
+                    raise self._not_analytic(low, high)
+                stack += self._halves(low, high, share)
+                continue
+            done += share
+            if self.progress:
+                self.progress(done)
+
+    def _halves(self, low: np.ndarray, high: np.ndarray, share: float) -> list[tuple[np.ndarray, np.ndarray, float]]:
+        longest = int(self._tail_lengths(low, high).argmax())
+        middle = low[longest] / 2 + high[longest] / 2
+        below, above = high.copy(), low.copy()
+        below[longest] = above[longest] = middle
+        return [(above, high, share / 2), (low, below, share / 2)]
+
+    def _tail_lengths(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Which axis to halve: the longest, as compared with the whole of the head's reach along it."""
+        spans = [float(np.ptp(slopes.astype(np.float64))) for slopes, _ in self.atom.axes]
+        return (high - low) * np.maximum(spans, 1e-3 * max(max(spans), 1e-300))
+
+    def _late(self, what: str) -> None:
+        if time.perf_counter() > self.deadline:
+            raise AnchorheadError(
+                f"not proven within {self.limit_s:g} s ({what}): allow more time, or give a larger error or a smaller "
+                "box"
+            )
+
+    def _not_analytic(self, low: np.ndarray, high: np.ndarray) -> AnchorheadError:
+        where = ", ".join(
+            f"{name} = {a / 2 + b / 2:.6g}" for name, a, b in zip(self.target.variables, low, high, strict=True)
+        )
+        return AnchorheadError(
+            f"nothing is proven near {where}: the function is singular there, or too steep. Functions of several "
+            "variables must be analytic around the whole box: choose a box that keeps away from the place"
+        )
+
+    def _box(self, low: np.ndarray, high: np.ndarray, share: float) -> bool:
+        """Bounds |g| on one box; False if it should be halved."""
+        self._late("the box had to be divided" if share < 1 else "before the first step")
+        scale, seen = self._sampled(low, high)
+        goal = TIGHT * max(seen, self.found, self.floor, 1e-14 * scale, 1e-290)
+        allowed = goal / (2 * len(low) * 6.0 ** (len(low) - 1))
+        tails = [
+            axis_tail(self.atom, j, float(a), float(b), allowed / 40)
+            for j, (a, b) in enumerate(zip(low, high, strict=True))
+        ]
+        if any(tail is None for tail in tails):
+            return False
+        known = [tail for tail in tails if tail is not None]
+        self._late("bounding the head")
+        # wide enough that the ellipses of the rounded box contain those of the box
+        centre, half = low / 2 + high / 2, (high - low) / 2 * (1 + 1e-12) + 1e-15 * np.maximum(abs(low), abs(high))
+        fit = self.target.degrees(centre.tolist(), half.tolist(), scale, goal / 2, MOST_NODES)
+        if fit is None:
+            return False
+        degrees = tuple(max(n, tail.degree(allowed)) for n, tail in zip(fit[0], known, strict=True))
+        if math.prod(n + 1 for n in degrees) > MOST_NODES:
+            return False
+        self._late("bounding the target around the box")
+        lebesgue = [(1 + 2 / math.pi * math.log(n + 1)) * _UP for n in degrees]
+        head_tail = sum(
+            (tail[n] * math.prod(lebesgue[:j]) for j, (tail, n) in enumerate(zip(known, degrees, strict=True))),
+            np.zeros(self.atom.outputs),
+        )
+        self._bound_box(low, high, degrees, math.prod(lebesgue), (fit[1] + head_tail) * _UP)
+        return True
+
+    def _sampled(self, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+        """About the largest |f| and |f - r| on a box: only to know what accuracy is worth."""
+        few = {1: 33, 2: 17, 3: 9, 4: 6}[len(low)]
+        axes = [np.linspace(a, b, few) for a, b in zip(low, high, strict=True)]
+        x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
+        at = dict(zip(self.target.variables, x.T, strict=True))
+        f = np.stack([expression.values(at) for expression in self.target.expressions], axis=-1)
+        finite = f[np.isfinite(f)]
+        gap = np.abs(self.atom.exact(x).astype(np.float64) - f)
+        gap = gap[np.isfinite(gap)]
+        return float(np.abs(finite).max(initial=1e-300)), float(gap.max(initial=0.0))
+
+    def _bound_box(
+        self, low: np.ndarray, high: np.ndarray, degrees: tuple[int, ...], lebesgue: float, remainder: np.ndarray
+    ) -> None:
+        """Steps 2 and 3, from values at the nodes."""
+        with ctx.workprec(PRECISION):
+            nodes = [chebyshev_points(float(a), float(b), n) for a, b, n in zip(low, high, degrees, strict=True)]
+            matrices = [
+                rounded(weights(*axis, float(origin), points))
+                for axis, origin, points in zip(self.atom.axes, self.atom.origins, nodes, strict=True)
+            ]
+        head, head_error = head_on_grid(self.atom, matrices)
+        gaps, target_error = np.empty_like(head), np.zeros(len(head))
+
+        def subtract(balls: np.ndarray, part: slice) -> None:
+            self._late("evaluating the target")
+            away, off = (np.asarray(array) for array in _FLOATS(balls, head[:, part]))
+            gaps[:, part] = away.astype(np.float64)
+            target_error[:] = np.maximum(target_error, off.astype(np.float64).reshape(len(off), -1).max(axis=1))
+
+        with ctx.workprec(72):
+            self.target.on_grid(nodes, subtract)
+        if not (np.isfinite(gaps).all() and np.isfinite(target_error).all()):
+            raise self._not_analytic(low, high)
+        errors = (head_error + target_error) * _UP
+        for gap, error, rest in zip(gaps, errors, remainder, strict=True):
+            place = np.unravel_index(np.abs(gap).argmax(), gap.shape)
+            if abs(gap[place]) - error > self.found:
+                self.found = float(abs(gap[place]) - error)
+                self.at = tuple(float(axis[int(i)].mid()) for axis, i in zip(nodes, place, strict=True))
+            self._late("bounding between nodes")
+            bound = largest_on_box(gap, degrees) + error * lebesgue + rest
+            self.bound = max(self.bound, float(bound) * _UP)
+
+
+def _float_and_error(ball: arb, head: float) -> tuple[float, float]:
+    """ball - head as a float, and how far the ball may be from that."""
+    away = ball - head
+    near = float(away.mid())
+    return near, upper(abs(away - near))
+
+
+_FLOATS = np.frompyfunc(_float_and_error, 2, 2)
