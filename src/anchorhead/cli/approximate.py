@@ -37,6 +37,9 @@ def approximate(
         Placement, typer.Option(help="Anchors where they serve best, or the paper's even spacing.")
     ] = Placement.solved,
     dtype: Annotated[Dtype, typer.Option(help="The type in which it computes.")] = Dtype.float64,
+    prove: Annotated[
+        bool, typer.Option("--prove/--no-prove", help="Leave out the proof of a head over a grid.")
+    ] = True,
     output: Output = None,
     plot: Picture = None,
 ) -> None:
@@ -45,6 +48,8 @@ def approximate(
     Example: [bold]anchorhead approximate "sin(3*x)*exp(x)" --on x=-1:1 --within 1e-6 --plot fig.png[/bold]
 
     Example: [bold]anchorhead approximate "x*y + sin(z)" --on x=-1:1 --on y=0:2 --on z=-3:3 --within 1e-4[/bold]
+
+    Example: [bold]anchorhead approximate "sin(3*x)*cos(2*y) + exp(x*y)" --on x=-1:1 --on y=-1:1 --within 1e-6[/bold]
     """
     from anchorhead.constructions.approximate import approximate as make
     from anchorhead.network.files import check_folder
@@ -65,6 +70,7 @@ def approximate(
             layout=None if layout is None else layout.value,
             placement=placement.value,
             dtype=dtype.value,
+            prove=prove,
             progress=lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}"),
         )
     typer.echo(network.certificate)

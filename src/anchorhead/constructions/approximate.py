@@ -13,16 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.head import Placement, Progress, head
 from anchorhead.constructions.mlp import Form, Layout, mlp_network, way_of
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
+from anchorhead.heads.grid_atom import MOST_VARIABLES
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expression_network import Found, expression_network
 from anchorhead.targets.parser import parse
+from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.spec import expression_of
 
 Texts = str | Expression | Sequence[Any]
@@ -47,6 +50,12 @@ class Request:
         return float(self.on.low.reshape(-1)[0]), float(self.on.high.reshape(-1)[0])
 
     @property
+    def ends(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The lower and the upper ends of all variables."""
+        low, high = (tuple(end.reshape(-1).tolist()) for end in (self.on.low, self.on.high))
+        return low, high
+
+    @property
     def found(self) -> Found:
         return expression_network(self.expressions, self.variables, self.tokens)
 
@@ -63,6 +72,7 @@ def approximate(
     placement: Placement = "solved",
     dtype: Any = "float64",
     causal: bool = False,
+    prove: bool = True,
     outside: Outside = "warn",
     progress: Progress | None = None,
 ) -> Network:
@@ -74,6 +84,8 @@ def approximate(
     within     the error asked for, in the sup norm over the box, rounding included
     tokens, features   the input is (..., tokens, features), the output (..., tokens, outputs)
     form, layout, placement, causal   as in ah.convert; by default a function of one variable is one head
+    prove      False: leave out the proof of a head over a grid, which is the one that may take long; the certificate
+               then says "measured"
     """
     request = requested(function, on, tokens, features)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
@@ -82,11 +94,27 @@ def approximate(
         return _one_head(request, within, kind, placement, outside, progress)
     found = request.found
     if found.network is None:
-        raise AnchorheadError(
-            f"{found.left_over[0]} is neither a function of one linear combination of the variables nor a sum of such"
-        )
+        _require_grid(request, found, form, layout, placement, causal)
+        target = SeveralVariables(request.expressions, request.variables, *request.ends)
+        return approximate_grid(target, within, kind, prove, progress, outside, request.tokens)
     way = way_of(found.network, form, layout or "transformer", placement, kind, causal)
     return mlp_network(found.network, request.on, within, way, outside, progress)
+
+
+def _require_grid(request: Request, found: Found, form: Any, layout: Any, placement: Placement, causal: bool) -> None:
+    """Refuses what a grid cannot be, with the term that would need one."""
+    term = found.left_over[0]
+    why = f"{term} is no sum of functions of one linear combination each, so it would go to a head over a grid"
+    if len(request.variables) > MOST_VARIABLES:
+        raise AnchorheadError(
+            f"{why}, which takes at most {MOST_VARIABLES} variables, not {len(request.variables)}: write the function "
+            "as a sum of functions of fewer variables"
+        )
+    words = {"form": form, "layout": layout, "causal": causal or None}
+    words["placement"] = None if placement == "solved" else placement
+    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
+    if given:
+        raise AnchorheadError(f"{', '.join(given)}: {why}, which has its own layers; leave this out")
 
 
 def _one_head(

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.targets.mlp import Mlp
+from anchorhead.plotting.several import SeveralTarget
+from anchorhead.plotting.surface import draw_surface
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,16 +20,19 @@ MOST_DRAWN = 5
 
 
 def draw_converted(network: Network, seed: int = 0) -> Figure:
-    """Outputs along the line between two opposite corners of the box above, the largest error of any below."""
-    if network.target is None or network.certificate is None:
-        raise AnchorheadError("a converted network without its target or its certificate cannot be plotted")
-    target, certificate = Mlp.from_record(network.target), network.certificate
-    box = certificate.on.broadcast_to(target.input_shape)
-    corner = np.random.default_rng(seed).random(target.input_shape) < 0.5
-    start, end = np.where(corner, box.low, box.high), np.where(corner, box.high, box.low)
+    """Outputs along the line between two opposite corners of the box above, the largest error of any below.
+
+    With two inputs, the whole box.
+    """
+    target = SeveralTarget.of(network)
+    certificate, (low, high) = target.certificate, target.box
+    if low.shape == (2,):
+        return draw_surface(network, target)
+    corner = np.random.default_rng(seed).random(low.shape) < 0.5
+    start, end = np.where(corner, low, high), np.where(corner, high, low)
     along = np.linspace(0, 1, POINTS)
-    steps = along.reshape(-1, *(1 for _ in target.input_shape))
-    x = np.clip(start + steps * (end - start), box.low, box.high).astype(network.dtype)
+    steps = along.reshape(-1, *(1 for _ in low.shape))
+    x = np.clip(start + steps * (end - start), low, high).astype(network.dtype)
     exact = target.values(x).astype(np.float64).reshape(POINTS, -1)
     computed = network(x, outside="ignore").astype(np.float64).reshape(POINTS, -1)
     drawn = np.sort(np.argsort(-np.ptp(exact, axis=0), kind="stable")[:MOST_DRAWN])
@@ -63,6 +66,6 @@ def draw_converted(network: Network, seed: int = 0) -> Figure:
         axes.grid(True)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} outputs drawn"
-    kind = "A function as attention" if target.name else "A network as attention"
-    style.title(upper, kind, f"{target}{more}, on {certificate.on}, {network.dtype}")
+    kind = "A function as attention" if target.named else "A network as attention"
+    style.title(upper, kind, f"{target.text}{more}, on {certificate.on}, {network.dtype}")
     return figure

@@ -17,9 +17,9 @@ from anchorhead.plotting.head import draw_head
 from anchorhead.plotting.heat_maps import HeatMaps, draw_heat_maps
 from anchorhead.plotting.network import draw_network
 from anchorhead.plotting.plan import draw_plan
+from anchorhead.plotting.several import KINDS
 from anchorhead.plotting.style import PARAMETERS
 from anchorhead.plotting.sweep import Sweep, draw_sweep
-from anchorhead.targets.mlp import KIND as MLP
 from anchorhead.targets.scalar import KIND
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _drawn(thing: Any) -> Figure:
             return draw_head(thing)
         case Network() if thing.target is not None and thing.target.kind == KIND:
             return draw_head(thing)
-        case Network() if thing.target is not None and thing.target.kind == MLP:
+        case Network() if thing.target is not None and thing.target.kind in KINDS:
             return draw_converted(thing)
         case Network():
             return draw_network(thing)
