@@ -6,8 +6,10 @@ READY := $(VENV)/.ready
 
 .PHONY: run test lint format bench table constraints clean
 
-run: $(READY)  ## show both theorems of the paper: tables and pictures
+run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
+	@$(BIN)/anchorhead approximate "sin(3*x)*cos(2*y) + exp(x*y)" --on x=-1:1 --on y=-1:1 --within 1e-6 \
+		--plot out/function.png -o out/function.safetensors
 	@$(BIN)/anchorhead paper single-head --anchors 8:512 --plot out/single-head.png
 	@$(BIN)/anchorhead paper multi-head --heads 1:32 --plot out/multi-head.png
 	@$(BIN)/anchorhead paper heatmap --plot out/heatmap.png

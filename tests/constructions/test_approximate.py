@@ -62,6 +62,17 @@ def test_expressions_for_every_token_of_a_sequence():
     assert np.abs(y[:, 1, 0] - np.maximum(x[:, 0, 0], x[:, 1, 1])).max() <= net.certificate.bound
 
 
+def test_what_is_no_sum_of_ridges_goes_to_a_grid():
+    text, on = "sin(3*x)*cos(2*y) + exp(x*y)", {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+    net = ah.approximate(text, on=on, within=1e-6)
+    x = inputs(on)
+    assert np.abs(net(x) - exact([text], ["x", "y"], x)).max() <= net.certificate.bound <= 1e-6
+    assert net.embed.registers is not None
+    assert len(net.embed.registers) <= 600
+    measured = ah.approximate(text, on=on, within=1e-4, prove=False)
+    assert measured.certificate.kind == "measured"
+
+
 def test_causal_targets_are_told_from_others():
     causal = [["x[0,0]"], ["max(x[0,0], x[1,0])"]]
     net = ah.approximate(causal, tokens=2, features=1, on=(0, 1), within=1e-3, causal=True)
@@ -84,6 +95,9 @@ def test_causal_targets_are_told_from_others():
         ("x + y", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "three-layer"}, "form='three-layer'"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 2, "features": 1}, "a list for each token"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 1}, "give both"),
+        ("max(x, y, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "kink inside the box"),
+        ("x*y*z*v*w", {"on": {name: (0, 1) for name in "xyzvw"}}, "at most 4 variables"),
+        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep"}, "form='deep'"),
         ("abs(x) + y", {"on": {"x": (0, 1), "y": (0, 1)}, "dtype": "float32", "within": 1e-12}, "out of reach"),
     ],
 )

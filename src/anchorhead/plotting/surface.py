@@ -41,6 +41,8 @@ def draw_surface(network: Network, target: SeveralTarget) -> Figure:
         axes.set_xlabel(target.names[0])
         axes.set_ylabel(target.names[1])
     more = "" if target.outputs == 1 else f", the first of {target.outputs} outputs"
-    style.title(left, "A function as attention", f"{target.text}{more}, {network.dtype}")
-    style.title(right, "Error", f"largest here {np.abs(computed - exact).max():.3g}")
+    heading = f"{target.text}{more}, {network.dtype}"
+    figure.suptitle(style.minus(heading), x=0.01, horizontalalignment="left", fontsize=12, color=style.GREY)
+    style.title(left, "A function as attention")
+    style.title(right, f"Error: largest here {np.abs(computed - exact).max():.3g}")
     return figure
