@@ -96,7 +96,7 @@ def test_causal_targets_are_told_from_others():
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 2, "features": 1}, "a list for each token"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 1}, "give both"),
         ("max(x, y, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "kink inside the box"),
-        ("x*y*z*v*w", {"on": {name: (0, 1) for name in "xyzvw"}}, "at most 4 variables"),
+        ("x*y*z*v*w", {"on": dict.fromkeys("xyzvw", (0, 1))}, "at most 4 variables"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep"}, "form='deep'"),
         ("abs(x) + y", {"on": {"x": (0, 1), "y": (0, 1)}, "dtype": "float32", "within": 1e-12}, "out of reach"),
     ],

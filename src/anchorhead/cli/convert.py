@@ -116,7 +116,7 @@ def sizes(network: Network) -> str:
 
     layers = ", ".join(type(layer).__name__ for layer in network.layers)
     heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
-    return f"{'layers':<12}{layers}; {heads:,} heads, {network.parameters:,} parameters"
+    return f"{'layers':<12}{layers}; {heads:,} head{'s' * (heads != 1)}, {network.parameters:,} parameters"
 
 
 def _looseness(network: Network) -> str:
