@@ -99,7 +99,7 @@ def mlp_network(
     margin = MARGIN[way.dtype]
     best: tuple[MlpBound, Network, list[Layer]] | None = None
     tried: set[tuple[int, ...]] = set()
-    for errors in _shares(target, sources, within, margin, shapes):
+    for errors in shares(target, sources, within, margin, shapes):
         try:
             layers, readout = shaped(target, sources, errors, margin, shapes.choose)
         except AnchorheadError:
@@ -138,7 +138,7 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def _shares(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes) -> Several[list[float]]:
+def shares(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes) -> Several[list[float]]:
     """Errors for the heads of each layer, from the largest that can do to ever smaller ones."""
     rough = shared(target, sources, within, margin, shapes)
     return [[share * factor for share in rough] for factor in np.geomspace(0.98, 1e-6, TRIES)]

@@ -16,7 +16,7 @@ from anchorhead.certificate import round_up
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.head import Placement, Progress
-from anchorhead.constructions.mlp import FORMS, LAYOUTS, MARGIN, PLACEMENTS, Form, Layout, Way, _shares, inputs_of
+from anchorhead.constructions.mlp import FORMS, LAYOUTS, MARGIN, PLACEMENTS, Form, Layout, Way, inputs_of, shares
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
 from anchorhead.constructions.plan_tables import csv_table, latex_table, text_table
 from anchorhead.constructions.shapes import Shapes
@@ -180,7 +180,7 @@ class Ladder:
             chooser = Shapes(self.dtype, self.placement, self.progress)
         tried: set[tuple[int, ...]] = set()
         try:
-            for errors in _shares(self.target, sources, self.within, margin, chooser):  # type: ignore[arg-type]
+            for errors in shares(self.target, sources, self.within, margin, chooser):  # type: ignore[arg-type]
                 layers, readout = shaped(self.target, sources, errors, margin, chooser.choose)
                 these = tuple(id(shape) for layer in layers for shape in layer.shapes)
                 if these in tried:

@@ -12,12 +12,11 @@ With two layers of attention for one hidden layer, the first hands the sequence 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.neuron_layers import Laid, Neurons
-from anchorhead.constructions.transformer_layout import FAR, anchors_of, out_of_reach
+from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
+from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
 
@@ -26,24 +25,8 @@ MOST_DEALT = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
+class Sequence(LaidOut):
     """One network in this layout, of `tokens` tokens with `inputs` features each."""
-
-    laid: Laid
-    tokens: int
-    dtype: str
-
-    @property
-    def inputs(self) -> int:
-        return len(self.laid.middle) // self.tokens
-
-    @property
-    def outputs(self) -> int:
-        return len(self.laid.bias) // self.tokens
-
-    @cached_property
-    def far(self) -> float:
-        return out_of_reach(self.laid.largest_logit)
 
     def two_layer(self) -> Network:
         """Embed, Attention that hands on, Linear to neurons, Attention, Linear to outputs."""
@@ -101,12 +84,6 @@ class Sequence:
             weight = self.laid.weight.reshape(self.tokens, self.outputs, self.tokens, self.inputs)
             return Network([embed, Linear(self._cast(weight), self._output_bias(), features=self._output_names())])
         return Network([*layers, self._readout()])
-
-    def _cast(self, array: np.ndarray) -> np.ndarray:
-        return np.asarray(array).astype(self.dtype)
-
-    def _output_names(self) -> tuple[str, ...]:
-        return tuple(f"output {o}" for o in range(self.outputs))
 
     def _output_bias(self) -> np.ndarray:
         return self._cast(self.laid.bias.reshape(self.tokens, self.outputs))

@@ -16,16 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.neuron_layers import Laid, Neurons
+from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
+from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
 from anchorhead.proof.shape import Shape
-
-FAR = 1000.0
-
-
-def out_of_reach(largest_logit: float) -> float:
-    """M: a power of two, so that products are exact, beyond all logits by far more than exp can tell from 0."""
-    return float(2.0 ** np.ceil(np.log2(4 * (largest_logit + FAR))))
 
 
 @dataclass
@@ -46,25 +40,10 @@ class Features:
 
 
 @dataclass(frozen=True, eq=False)
-class Transformer:
+class Transformer(LaidOut):
     """One network in this layout, of `tokens` tokens with `inputs` features each."""
 
-    laid: Laid
-    tokens: int
-    dtype: str
-    causal: bool
-
-    @property
-    def inputs(self) -> int:
-        return len(self.laid.middle) // self.tokens
-
-    @property
-    def outputs(self) -> int:
-        return len(self.laid.bias) // self.tokens
-
-    @cached_property
-    def far(self) -> float:
-        return out_of_reach(self.laid.largest_logit)
+    causal: bool = False
 
     def two_layer(self) -> Network:
         """Embed, Attention that gathers, Linear that centres, Attention that computes, Linear that adds the bias."""
@@ -115,12 +94,6 @@ class Transformer:
 
     def _network(self, *layers: Embed | Attention | Linear | Softmax) -> Network:
         return Network(layers)
-
-    def _cast(self, array: np.ndarray) -> np.ndarray:
-        return np.asarray(array).astype(self.dtype)
-
-    def _output_names(self) -> tuple[str, ...]:
-        return tuple(f"output {o}" for o in range(self.outputs))
 
     @cached_property
     def _tables(self) -> list[tuple[Shape, int, bool]]:
@@ -390,11 +363,3 @@ class Transformer:
             weight[-1, np.arange(self.tokens), 1 + np.arange(self.tokens)] = 1
             names += [f"at position {i}" for i in range(size)]
         return Linear(self._cast(weight), self._cast(bias.reshape(-1)), features=tuple(names))
-
-
-def anchors_of(shape: Shape, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes, offsets and values; a part that the shape does not have is one anchor of value 0."""
-    if p < len(shape.parts):
-        slopes, offsets, values = shape.parts[p].astype(np.float64)
-        return slopes, offsets, values[:, 0]
-    return np.zeros(1), np.zeros(1), np.zeros(1)
