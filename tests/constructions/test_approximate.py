@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import anchorhead as ah
 from anchorhead.targets.parser import parse
@@ -71,6 +72,34 @@ def test_what_is_no_sum_of_ridges_goes_to_a_grid():
     assert len(net.embed.registers) <= 600
     measured = ah.approximate(text, on=on, within=1e-4, prove=False)
     assert measured.certificate.kind == "measured"
+
+
+def test_callables_are_measured_with_the_worst_place_found():
+    net = ah.approximate(lambda x: np.sin(x[:, :1] * x[:, 1:]), on={"x": (-1, 1), "y": (-1, 1)}, within=1e-4)
+    assert net.certificate.kind == "measured"
+    assert net.certificate.bound <= 1e-4
+    assert "evaluations" in net.certificate.method
+    x = inputs({"x": (-1, 1), "y": (-1, 1)}, seed=3)
+    assert np.abs(net(x)[:, 0] - np.sin(x[:, 0] * x[:, 1])).max() <= 1e-4
+    sums = ah.approximate(lambda x: torch.cumsum(torch.exp(-x), 1), tokens=4, features=1, on=(0, 1), within=1e-2)
+    x = np.random.default_rng(0).random((200, 4, 1))
+    assert np.abs(sums(x) - np.cumsum(np.exp(-x), axis=1)).max() <= 1e-2
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (lambda x: x[:, 0, 0], {"tokens": 2, "features": 1, "on": (0, 1)}, r"\(batch, 2, outputs\) is needed"),
+        (lambda x: x[:, :1] / 0.0 * 0.0, {"on": {"x": (0, 1), "y": (0, 1)}}, "must be finite"),
+        (lambda x: x.nothing, {"on": {"x": (0, 1), "y": (0, 1)}}, "AttributeError"),
+        (lambda x: x.sum(1, keepdims=True), {"on": dict.fromkeys("abcde", (0, 1))}, "at most 4 variables"),
+        (lambda x: x, {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep"}, "form='deep'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_callables_that_will_not_do_are_refused_with_the_reason(function, options, message):
+    with pytest.raises(ah.AnchorheadError, match=message):
+        ah.approximate(function, within=1e-2, **options)
 
 
 def test_causal_targets_are_told_from_others():

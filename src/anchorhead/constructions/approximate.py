@@ -7,7 +7,7 @@ function of at most four variables, goes to one head over a grid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.head import Placement, Progress, head
 from anchorhead.constructions.mlp import Form, Layout, mlp_network, way_of
+from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
@@ -24,11 +25,12 @@ from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expression_network import Found, expression_network
+from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.spec import expression_of
 
-Texts = str | Expression | Sequence[Any]
+Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,8 @@ def approximate(
     """An attention-only network that is proven within an error of a function, on a box of inputs.
 
     function   an expression such as "x*y + sin(z)", or a list of them, one for each output; with tokens=n, a list of
-               expressions for each token, in the variables x[i,j]: feature j of token i
+               expressions for each token, in the variables x[i,j]: feature j of token i; or a callable of at most
+               four inputs, from (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured
     on         an interval for each variable, {"x": (-1, 1), "y": (0, 2)}; with tokens, a box such as (0, 1)
     within     the error asked for, in the sup norm over the box, rounding included
     tokens, features   the input is (..., tokens, features), the output (..., tokens, outputs)
@@ -87,8 +90,12 @@ def approximate(
     prove      False: leave out the proof of a head over a grid, which is the one that may take long; the certificate
                then says "measured"
     """
-    request = requested(function, on, tokens, features)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+    if callable(function) and not isinstance(function, Expression):
+        words = {"form": form, "layout": layout, "causal": causal or None}
+        words["placement"] = None if placement == "solved" else placement
+        return _callable(function, on, within, tokens, features, kind, words, outside, progress)
+    request = requested(function, on, tokens, features)
     plain = form is None and layout is None and not causal and tokens is None
     if plain and len(request.variables) == 1:
         return _one_head(request, within, kind, placement, outside, progress)
@@ -117,6 +124,35 @@ def _require_grid(request: Request, found: Found, form: Any, layout: Any, placem
         raise AnchorheadError(f"{', '.join(given)}: {why}, which has its own layers; leave this out")
 
 
+def _callable(
+    function: Callable[..., Any],
+    on: Any,
+    within: float,
+    tokens: int | None,
+    features: int | None,
+    dtype: Dtype,
+    words: dict[str, Any],
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    """A function of which only values are known: one head, or one over a grid, measured."""
+    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
+    if given:
+        raise AnchorheadError(f"{', '.join(given)}: a callable goes to a head over a grid, which has its own layers")
+    _check_counts(tokens, features)
+    if tokens is not None and features is not None:
+        names = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(features))
+        box = Box.of(on).broadcast_to((tokens, features))
+        low, high = box.low.reshape(-1), box.high.reshape(-1)
+    else:
+        names, low, high = _intervals(on)
+        if len(names) == 1:
+            made = head(function, (float(low[0]), float(high[0])), within=within, dtype=dtype, progress=progress)
+            return made.network.with_(token_axis=False, outside=outside)
+    target = CallableSeveral(function, low, high, tokens, names)
+    return approximate_callable(target, within, dtype, outside, progress)
+
+
 def _one_head(
     request: Request, within: float, dtype: Dtype, placement: Placement, outside: Outside, progress: Progress | None
 ) -> Network:
@@ -134,13 +170,10 @@ def _one_head(
 
 def requested(function: Texts, on: Any, tokens: int | None, features: int | None) -> Request:
     """What a user wrote, checked: every variable has an interval, and every interval a variable."""
-    if (tokens is None) != (features is None):
-        raise AnchorheadError(f"tokens={tokens!r} and features={features!r}: give both, or neither")
+    _check_counts(tokens, features)
     if tokens is not None and features is not None:
         return _of_tokens(function, on, tokens, features)
-    if not isinstance(on, Mapping) or not on:
-        raise AnchorheadError(f"on={on!r}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
-    names = tuple(str(name) for name in on)
+    names, low, high = _intervals(on)
     texts = [function] if isinstance(function, str | Expression) else _listed(function, "expressions")
     expressions = tuple(_parsed(text, names) for text in texts)
     unused = [name for name in names if not any(name in one.variables for one in expressions)]
@@ -148,6 +181,23 @@ def requested(function: Texts, on: Any, tokens: int | None, features: int | None
         raise AnchorheadError(
             f"on= has an interval for {', '.join(unused)}, which occurs in none of the expressions: leave it out"
         )
+    return Request(expressions, names, Box.of((low, high)), None)
+
+
+def _check_counts(tokens: Any, features: Any) -> None:
+    if (tokens is None) != (features is None):
+        raise AnchorheadError(f"tokens={tokens!r} and features={features!r}: give both, or neither")
+    for name, count in (("tokens", tokens), ("features", features)):
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if count is not None and not (whole and count >= 1):
+            raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
+
+
+def _intervals(on: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The variables, in order, and the ends of their intervals."""
+    if not isinstance(on, Mapping) or not on:
+        raise AnchorheadError(f"on={on!r}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
+    names = tuple(str(name) for name in on)
     boxes = [Box.of(on[name]) for name in on]
     if any(box.low.size != 1 for box in boxes):
         raise AnchorheadError(f"on={on!r}: two numbers for each variable, the lower and the upper end")
@@ -157,13 +207,10 @@ def requested(function: Texts, on: Any, tokens: int | None, features: int | None
         raise AnchorheadError(
             f"the interval of {', '.join(flat)} is a single point: put the number into the expression"
         )
-    return Request(expressions, names, Box.of((low, high)), None)
+    return names, low, high
 
 
 def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> Request:
-    for name, count in (("tokens", tokens), ("features", features)):
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
     rows = [_listed(row, "lists, one for each token") for row in _listed(function, "lists, one for each token")]
     if len(rows) != tokens or len({len(row) for row in rows}) != 1:
         sizes = [len(row) for row in rows]
