@@ -189,3 +189,9 @@ def test_bad_input_is_refused_with_what_is_allowed(name):
     arguments = {"function": "gelu", "on": (-1, 1), **changes}
     with pytest.raises(ah.AnchorheadError, match=message):
         ah.head(**arguments)
+
+
+def test_fits_whose_rounding_has_no_bound_do_not_stop_the_search():
+    made = head("where(x < 0.3, x, 0.6 - x)", (-1, 1), anchors=5, dtype="float32")
+    assert made.certificate.kind == "proven"
+    assert made.certificate.bound < 2e-4

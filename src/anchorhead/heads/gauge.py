@@ -88,7 +88,7 @@ def gauged(
 
     simplex = np.concatenate([start[None], start + np.diag(np.full(len(start), 0.5))])
     found = minimize(
-        lambda x: np.log(of(x, some).total),
+        lambda x: np.log(np.fmin(of(x, some).total, 1e300)),  # a rounding without bound is merely very bad
         start,
         method="Nelder-Mead",
         options={"maxfev": _TRIES * len(start), "initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-3},

@@ -74,6 +74,8 @@ def _solved(
     free = jac - np.einsum("np,pmk->nmk", basis, along)
     size = (np.abs(residual) + rho).max(axis=1)
     best = max(float(size.max()), 1e-300)
+    if not np.isfinite(best):  # nothing to gain where the rounding has no bound
+        return np.zeros(count), values
     unit = best * np.sqrt(n)  # a coefficient of Q of this size moves the residual by about `best`
 
     pick = np.flatnonzero((size > 0.5 * best) | peaks(size))
