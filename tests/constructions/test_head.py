@@ -192,6 +192,6 @@ def test_bad_input_is_refused_with_what_is_allowed(name):
 
 
 def test_fits_whose_rounding_has_no_bound_do_not_stop_the_search():
-    made = head("where(x < 0.3, x, 0.6 - x)", (-1, 1), anchors=5, dtype="float32")
+    made = ah.head("where(x < 0.3, x, 0.6 - x)", (-1, 1), anchors=5, dtype="float32")
     assert made.certificate.kind == "proven"
     assert made.certificate.bound < 2e-4
