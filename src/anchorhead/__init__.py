@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from anchorhead.domain import Box
     from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
     from anchorhead.network import Network
-    from anchorhead.network.files import load
+    from anchorhead.incontext.loading import load
     from anchorhead.plotting import plot
     from anchorhead.proof.check import check
 
@@ -51,7 +51,7 @@ _HOMES = {
     "check": "proof.check",
     "convert": "convert.convert",
     "head": "constructions.head",
-    "load": "network.files",
+    "load": "incontext.loading",
     "plan": "convert.plan",
     "plot": "plotting",
     "truncated_linear": "constructions.truncated_linear",

@@ -32,10 +32,10 @@ class Attention:
             it; a register sees registers; a state sees all. "self+registers": a token sees itself and the
             registers
     skip    none, or a Linear on each token that is added
-    grid    none, or the sides of a tensor grid: the registers are its points, row by row, and nothing else is
-            seen. The key size splits into one block an axis; block j of a register's key depends on its index
+    grid    none, or the sides of a tensor grid: the first registers are its points, row by row, and nothing else
+            is seen. The key size splits into one block an axis; block j of a register's key depends on its index
             along axis j alone (it is read at the register whose other indices are 0), so logits are sums over
-            axes
+            axes. A grid of one axis sees the first so many registers
     """
 
     query: Float[np.ndarray, "heads size features"]
@@ -114,13 +114,18 @@ class Attention:
     def outputs(self) -> int:
         return self.output.shape[1]
 
+    @property
+    def points(self) -> int:
+        """How many registers are points of the grid."""
+        return 0 if self.grid is None else prod(self.grid)
+
     def follow(self, stream: Stream) -> Stream:
         """The stream that leaves this layer when `stream` enters it."""
         if stream.width != self.width:
             raise AnchorheadError(f"Attention takes {self.width} features, but what enters it has {stream.width}")
-        if self.grid is not None and prod(self.grid) != stream.registers:
-            sides = " x ".join(str(side) for side in self.grid)
+        if self.points > stream.registers:
+            sides = " x ".join(str(side) for side in self.grid or ())
             raise AnchorheadError(
-                f"Attention over a grid of {sides} needs {prod(self.grid)} registers; there are {stream.registers}"
+                f"Attention over a grid of {sides} needs {self.points} registers; there are {stream.registers}"
             )
         return stream.with_features(self.features or ())

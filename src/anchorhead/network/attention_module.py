@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
-from anchorhead.network.liveness import Needed, askers, seen
+from anchorhead.network.liveness import Needed, askers, kept_as_they_are, seen
+from anchorhead.network.picks import Picks, picks
 from anchorhead.network.stream import Kind, Stream
 from anchorhead.network.token_modules import LinearModule, Tokens, parameter
 
@@ -27,18 +29,31 @@ class AttentionModule(nn.Module):
         self.bias = parameter(layer.bias)
         self.skip = None if layer.skip is None else LinearModule(layer.skip, tuple(needed))
         self.mask, self.grid, self.kinds = layer.mask, layer.grid, tuple(needed)
+        self.points = layer.points
         self.asking = askers(layer, needed)
         self.seen = seen(layer, self.asking, stream)
         self.stream = stream
         self.budget: int | None = None
+        self.kept = kept_as_they_are(layer, needed)
+        self.shortcuts: dict[str, Picks | None] = {}
+
+    def take_shortcuts(self) -> None:
+        """From now on, picks are no products, and few that ask many are spared the many's keys and values."""
+        for name in ("query", "key", "value"):
+            self.shortcuts[name] = picks(getattr(self, name).detach().flatten(0, 1))
 
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
-        keys: Tokens = {kind: _heads(tokens[kind], self.key) for kind in self.seen}
-        values: Tokens = {kind: _heads(tokens[kind], self.value) for kind in self.seen}
+        if record is None and self._folds:
+            return {kind: self._folded(kind, tokens) for kind in self.kinds}
+        keys: Tokens = {kind: self._heads(tokens[kind], "key") for kind in self.seen}
+        values: Tokens = {kind: self._heads(tokens[kind], "value") for kind in self.seen}
         result: Tokens = {}
         maps: list[Tensor] = []
         for kind in self.kinds:
             x = tokens[kind]
+            if self.shortcuts and kind in self.kept:
+                result[kind] = x
+                continue
             y = None if self.skip is None else self.skip.on(x)
             if kind in self.asking:
                 read = self._read(kind, x, keys, values, None if record is None else maps)
@@ -49,6 +64,41 @@ class AttentionModule(nn.Module):
         if record is not None:
             record.append(_joined_maps(maps) if maps else self.out.new_zeros(len(self.query), 0, 0))
         return result
+
+    @property
+    def _folds(self) -> bool:
+        """Whether only states ask, every token is seen, and keys and values are the same exact picks for all heads."""
+        exact = all(one is not None and one.exact for one in map(self.shortcuts.get, ("key", "value")))
+        shared = len(self.key) == len(self.value) == 1
+        return exact and shared and self.asking == ("state",) and self.mask is None and self.grid is None
+
+    def _folded(self, kind: Kind, tokens: Tokens) -> Tensor:
+        """The same sums in another order: (K^T q) . x instead of q . (K x), and V (sum w x) instead of sum w (V x)."""
+        x = tokens[kind]
+        if kind in self.kept:
+            return x
+        y = None if self.skip is None else self.skip.on(x)
+        if kind in self.asking:
+            key, value = self.shortcuts["key"], self.shortcuts["value"]
+            if key is None or value is None:
+                raise AnchorheadError("an Attention without shortcuts cannot be folded")
+            asked = key.back(self._heads(x, "query"), x.shape[-1])
+            weights = torch.softmax(_beside([_product(asked, tokens[seen].unsqueeze(-3).mT) for seen in self.seen]), -1)
+            split = weights.split([tokens[seen].shape[-2] for seen in self.seen], -1)
+            parts = (_product(w, tokens[seen].unsqueeze(-3)) for w, seen in zip(split, self.seen, strict=True))
+            read = torch.einsum("...htv,hov->...to", value(reduce(torch.add, parts)), self.out)
+            y = read if y is None else y + read
+        elif y is None:
+            y = x.new_zeros(*x.shape[:-1], self.out.shape[1])
+        return y if self.bias is None else y + self.bias
+
+    def _heads(self, x: Tensor, name: str, heads: slice = slice(None)) -> Tensor:
+        """The queries, keys or values of tokens, (..., tokens, features) to (..., heads, tokens, size)."""
+        weight = getattr(self, name)
+        short = self.shortcuts.get(name)
+        if short is None or heads != slice(None):
+            return _heads(x, weight[heads])
+        return short(x).unflatten(-1, weight.shape[:2]).transpose(-3, -2)
 
     def logits(self, tokens: int) -> int:
         """How many logits one element of the batch has when `tokens` tokens enter the network."""
@@ -62,6 +112,8 @@ class AttentionModule(nn.Module):
 
     def _sees(self, kind: Kind, count: Mapping[Kind, int]) -> int:
         """How many tokens one token of a kind sees, when there are so many of each."""
+        if self.grid is not None:
+            return self.points
         if self.mask == "self+registers" and kind != "register":
             return 1 + count.get("register", 0)
         return sum(count[seen] for seen in self._visible(kind))
@@ -95,12 +147,14 @@ class AttentionModule(nn.Module):
         maps: list[Tensor] | None,
     ) -> Tensor:
         """The sum over a block of heads at a block of tokens of one kind."""
-        queries = _heads(x[..., ask, :], self.query[heads])
+        queries = self._heads(x[..., ask, :], "query", heads)
         keys = {kind: _some_heads(key, heads) for kind, key in keys.items()}
         values = {kind: _some_heads(value, heads) for kind, value in values.items()}
         if self.grid is not None:
             weights = self._grid_weights(queries, keys["register"])
-            read = _product(weights, values["register"])
+            read = _product(weights, values["register"][..., : self.points, :])
+            if maps is not None:
+                weights = F.pad(weights, (0, keys["register"].shape[-2] - self.points))
         elif self.mask == "self+registers" and kind != "register":
             weights, read = self._self_and_registers(kind, queries, keys, values, ask)
             if maps is not None:

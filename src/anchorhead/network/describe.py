@@ -82,6 +82,7 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
 
 def _attention(layer: Attention, tokens: int | None) -> str:
     text = _counted(layer.heads, "head")
+    tokens = tokens if layer.grid is None else layer.points
     text += "" if tokens is None else f" over {_counted(tokens, 'anchor')} (tokens that carry a key)"
     text += f", query and key size {layer.query.shape[1]}, value size {layer.value.shape[1]}"
     text += ", shared keys" if layer.heads > 1 and len(layer.key) == 1 else ""

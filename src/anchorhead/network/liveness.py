@@ -32,6 +32,15 @@ def askers(layer: Attention, needed: Needed) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in needed and (needed[kind] & written).any())
 
 
+def kept_as_they_are(layer: Attention, needed: Needed) -> tuple[Kind, ...]:
+    """The kinds of token that ask nothing and of which the skip hands on every feature that is read, unchanged."""
+    if layer.skip is None or layer.skip.weight.ndim != 2 or layer.outputs != layer.width:
+        return ()
+    bias = sum(np.abs(one) for one in (layer.bias, layer.skip.bias) if one is not None)
+    same = (layer.skip.weight == np.eye(layer.width)).all(axis=1) & (np.broadcast_to(bias, layer.width) == 0)
+    return tuple(kind for kind in needed if kind not in askers(layer, needed) and same[needed[kind]].all())
+
+
 def before(layer: Inner, needed: Needed, stream: Stream) -> Needed:
     """What is needed of `stream`, which enters the layer, when `needed` is needed of what leaves it."""
     match layer:

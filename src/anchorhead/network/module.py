@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
 from anchorhead.network.attention_module import AttentionModule
 from anchorhead.network.embed import Embed
@@ -57,6 +58,32 @@ class NetworkModule(nn.Module):
         y = y.reshape(*batch, *y.shape[1:])
         return y if self.token_axis else y.squeeze(-2)
 
+    def path(self, x: Tensor) -> Tensor:
+        """What would leave the network after 0, 1, ... steps of its Repeat: (..., steps + 1, tokens, outputs)."""
+        tokens: Tokens = self.embed(x.reshape(-1, *x.shape[-2:]))
+        leaving: list[Tokens] = []
+        rest: list[nn.Module] = []
+        for step in self.steps:
+            if isinstance(step, RepeatModule) and not leaving:
+                leaving = [tokens]
+                for _ in range(step.times):
+                    leaving.append(step.once(leaving[-1]))
+            elif leaving:
+                rest.append(step)
+            else:
+                tokens = step(tokens)
+        if not leaving:
+            raise AnchorheadError("a network without a Repeat has no path: only repeated steps leave one")
+        found = [_through(rest, tokens)[self.output] for tokens in leaving]
+        y = torch.stack([one.expand(max(1, math.prod(x.shape[:-2])), *one.shape[-2:]) for one in found], 1)
+        return y.reshape(*x.shape[:-2], *y.shape[1:])
+
+    def take_shortcuts(self) -> None:
+        """See picks: for calls only, since weights are then no longer all weights."""
+        for module in self.modules():
+            if isinstance(module, AttentionModule | LinearModule):
+                module.take_shortcuts()
+
     def attentions(self) -> Iterator[AttentionModule]:
         return (module for module in self.modules() if isinstance(module, AttentionModule))
 
@@ -78,6 +105,12 @@ def _modules(layers: tuple[Inner, ...], needed: list[Needed], stream: Stream) ->
             case Repeat():
                 modules.append(RepeatModule(layer, after, enters))
     return modules
+
+
+def _through(steps: Iterable[nn.Module], tokens: Tokens) -> Tokens:
+    for step in steps:
+        tokens = step(tokens)
+    return tokens
 
 
 def _recorded(steps: Iterable[nn.Module], tokens: int) -> int:
@@ -125,6 +158,10 @@ class RepeatModule(nn.Module):
 
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
         for _ in range(self.times):
-            for step in self.steps:
-                tokens = step(tokens, record)
+            tokens = self.once(tokens, record)
         return {kind: tokens[kind] for kind in self.kinds}
+
+    def once(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
+        for step in self.steps:
+            tokens = step(tokens, record)
+        return tokens

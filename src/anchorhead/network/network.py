@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -102,7 +102,7 @@ class Network:
     streams: tuple[Stream, ...] = field(init=False)
     """What leaves each layer."""
 
-    def with_(self, **changes: Any) -> Network:
+    def with_(self, **changes: Any) -> Self:
         """The same network with another target, certificate or way with inputs outside its box."""
         return replace(self, **changes)
 
@@ -215,6 +215,7 @@ class Network:
     def _runner(self, device: torch.device) -> NetworkModule:
         if device not in self._cache:
             module = self.module().to(device).requires_grad_(False)
+            module.take_shortcuts()
             for attention in module.attentions():
                 attention.budget = MEMORY_CAP // np.dtype(self.dtype).itemsize
             self._cache[device] = module

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anchorhead.network.linear import Linear
+from anchorhead.network.picks import Picks, picks
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind
 
@@ -31,6 +32,10 @@ class LinearModule(nn.Module):
         self.weight, self.bias = parameter(layer.weight), parameter(layer.bias)
         self.mix = parameter(layer.mix)
         self.across, self.kinds = layer.across, kinds
+        self.picks: Picks | None = None
+
+    def take_shortcuts(self) -> None:
+        self.picks = picks(self.weight.detach()) if self.weight.dim() == 2 else None
 
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
         if not self.across:
@@ -49,6 +54,8 @@ class LinearModule(nn.Module):
         return y if self.bias is None else y + self.bias
 
     def _features(self, x: Tensor) -> Tensor:
+        if self.picks is not None:
+            return self.picks(x)
         if self.weight.dim() == 2:
             return F.linear(x, self.weight)
         blocks, _, size = self.weight.shape

@@ -1,0 +1,104 @@
+"""A learner: a network that reads a prompt of examples and leaves fitted weights, with fixed weights of its own."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anchorhead.certificate import Certificate
+from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.incontext.certified import certificate_for_prompt, curvature
+from anchorhead.incontext.prompts import Examples, examples_of, prompt
+from anchorhead.network import Network, Outside
+from anchorhead.proof.descent import most_curvature
+from anchorhead.targets.descent import Descent
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Learner(Network):
+    """net(prompt) are the weights w after all steps, (features,); net(prompt, path=True) all of w_0, ..., w_steps."""
+
+    @classmethod
+    def of(cls, network: Network) -> Learner:
+        return cls(
+            network.layers, network.output, network.target, network.certificate, network.outside, network.token_axis
+        )
+
+    @property
+    def descent(self) -> Descent:
+        """What it approximates."""
+        if self.target is None:
+            raise AnchorheadError("a learner without a target: it was not made by incontext.gradient_descent")
+        return Descent.from_record(self.target)
+
+    def prompt(self, X: Any, y: Any, standardise: bool = False) -> Any:
+        """The prompt of examples X (n, d) with labels y (n,), for this learner's loss and in its dtype."""
+        made = prompt(X, y, self.descent.loss, standardise)
+        return made.to(getattr(torch, self.dtype)) if isinstance(made, Tensor) else made.astype(self.dtype)
+
+    def __call__(self, x: Any, outside: Outside | None = None, path: bool = False) -> Any:
+        """The fitted weights, (..., weights); with path, (..., steps + 1, weights) of all steps from 0 on.
+
+        Prompts for which the rate is too large are refused: their descent diverges.
+        """
+        way = self.outside if outside is None else outside
+        sets = examples_of(x, self.descent.features)
+        if way != "ignore":
+            self._require_safe(sets)
+            self._mind_the_count(len(sets[0].y), way)
+        if not path:
+            return super().__call__(x, outside)[..., 0, :]
+        tensor = self._guarded(x, way)
+        with torch.no_grad():
+            found = self._runner(tensor.device).path(tensor)[..., 0, :]
+        return found if isinstance(x, Tensor) else found.cpu().numpy()
+
+    def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
+        """What gradient descent itself gives for the prompt, in float64: (..., weights), or with path all steps."""
+        descent = self.descent
+        paths = [descent.path(one.design(descent.intercept), one.y) for one in examples_of(x, descent.features)]
+        found = np.array(paths).reshape(*np.shape(x)[:-2], descent.steps + 1, descent.weights)
+        return found if path else found[..., -1, :]
+
+    def certify(self, x: Any) -> Certificate:
+        """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's."""
+        sets = examples_of(x, self.descent.features)
+        if len(sets) != 1:
+            raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
+        given = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        cast = np.asarray(given, dtype=self.dtype)
+        sets = examples_of(cast, self.descent.features)
+        return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
+
+    def _require_safe(self, sets: list[Examples]) -> None:
+        descent = self.descent
+        for one in sets:
+            steepest = curvature(descent, one)
+            if steepest > most_curvature(descent) * (1 + 1e-9):
+                safe = descent.rate * most_curvature(descent) / steepest
+                raise AnchorheadError(
+                    f"rate={descent.rate:g} is too large for these {len(one.y)} examples: gradient descent on the "
+                    f"{descent.loss} diverges. The largest safe rate is {safe:.4g}; standardised columns allow larger "
+                    "ones"
+                )
+
+    def _mind_the_count(self, examples: int, way: Outside) -> None:
+        most = self.descent.examples
+        if self.certificate is None or examples <= most:
+            return
+        text = (
+            f"a prompt of {examples:,} examples: the certificate covers up to {most:,}. Build with "
+            f"examples={examples}, "
+            'or use net.certify(prompt), or call with outside="ignore"'
+        )
+        if way in ("raise", "clip"):
+            raise AnchorheadError(text)
+        if not self._cache.get("warned of count"):
+            self._cache["warned of count"] = True
+            warnings.warn(text, OutsideWarning, stacklevel=3)

@@ -1,0 +1,101 @@
+"""Prompts: the examples that a learner reads, each twice, once with either sign.
+
+A prompt of n examples with d features is an array (2n, d + 2). Row i is (x_i, 1, y_i), row n + i is its negative. The
+entry 1 or -1 tells the copies apart, and serves as the column of an intercept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.targets.losses import Loss, named_loss
+
+
+def prompt(X: Any, y: Any, loss: str | Loss = "squared", standardise: bool = False) -> Any:
+    """The prompt (2n, d + 2) of examples X (n, d) with labels y (n,), or (..., 2n, d + 2) of many data sets at once.
+
+    loss          for its labels: logistic takes 0 and 1 or -1 and 1; for hinge the examples are multiplied by them
+    standardise   columns to mean 0 and variance 1 first; refused for a constant column
+
+    Arrays in, an array out; tensors in, a tensor out.
+    """
+    kind = named_loss(loss) if isinstance(loss, str) else loss
+    examples, labels = _array(X, "X"), _array(y, "y")
+    if examples.ndim < 2 or labels.shape != examples.shape[:-1] or not examples.size:
+        raise AnchorheadError(
+            f"X of shape {examples.shape} with y of shape {labels.shape}: needed are (..., examples, features) and "
+            "(..., examples), at least one of each"
+        )
+    if standardise:
+        examples = standardised(examples)[0]
+    labels = kind.checked_labels(labels)
+    if kind.form == "y phi(y s)":
+        signed = np.concatenate([labels[..., None] * examples, labels[..., None], np.zeros_like(labels)[..., None]], -1)
+    else:
+        signed = np.concatenate([examples, np.ones_like(labels)[..., None], labels[..., None]], -1)
+    made = np.concatenate([signed, -signed], axis=-2)
+    return torch.from_numpy(made).to(X.device) if isinstance(X, Tensor) else made
+
+
+def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns of X less their mean, over their standard deviation; the means; the deviations."""
+    examples = _array(X, "X")
+    mean, scale = examples.mean(axis=-2, keepdims=True), examples.std(axis=-2, keepdims=True)
+    flat = scale <= 1e-12 * np.abs(examples).max(axis=-2, keepdims=True)
+    if flat.any():
+        column = int(np.argwhere(flat)[0][-1])
+        raise AnchorheadError(f"column {column} of X is constant: it cannot be standardised; leave it out")
+    return (examples - mean) / scale, mean[..., 0, :], scale[..., 0, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What a prompt says, read back: X (n, d), the column s (n,) of 1 or of labels, and y (n,)."""
+
+    X: Float[np.ndarray, "n d"]
+    ones: Float[np.ndarray, " n"]
+    y: Float[np.ndarray, " n"]
+
+    def design(self, intercept: bool) -> Float[np.ndarray, "n weights"]:
+        """What w multiplies: the features, and the column of the intercept."""
+        return np.concatenate([self.X, self.ones[:, None]], axis=1) if intercept else self.X
+
+
+def examples_of(given: Any, features: int) -> list[Examples]:
+    """The examples of one prompt (2n, d + 2), or of many (..., 2n, d + 2); refuses what is no prompt."""
+    array = _array(given.detach().cpu().numpy() if isinstance(given, Tensor) else given, "the prompt")
+    if array.ndim < 2 or array.shape[-1] != features + 2 or array.shape[-2] % 2 or not array.shape[-2]:
+        raise AnchorheadError(
+            f"a prompt of shape {array.shape} for {features} features: needed is (..., 2 x examples, {features + 2}), "
+            "as incontext.prompt(X, y) makes it"
+        )
+    n = array.shape[-2] // 2
+    plus, minus = array[..., :n, :], array[..., n:, :]
+    if not (np.array_equal(plus, -minus) and (np.abs(plus[..., -2]) == 1).all()):
+        raise AnchorheadError(
+            "this is no prompt: its second half must be the negative of its first, with 1 or -1 in the last column "
+            "but one. incontext.prompt(X, y) makes it so"
+        )
+    rows = plus.reshape(-1, n, features + 2).astype(np.float64)
+    return [Examples(row[:, :features], row[:, features], row[:, features + 1]) for row in rows]
+
+
+def _array(given: Any, name: str) -> np.ndarray:
+    if isinstance(given, Tensor):
+        given = given.detach().cpu().numpy()
+    try:
+        array = np.asarray(given)
+        array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise AnchorheadError(f"{name} is not an array of numbers: {error}") from error
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise AnchorheadError(f"{name} has the entry {array[place]} at {place}: all must be finite")
+    return array

@@ -1,0 +1,25 @@
+"""The check of a learner's certificate: the step is read from stored weights and bounded again for the stated prompts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anchorhead.certificate import Certificate
+from anchorhead.errors import CertificateError
+from anchorhead.network import Network, TargetRecord
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.descent_proofs import proof_of
+from anchorhead.targets.descent import Descent
+
+
+def check_descent(network: Network, record: TargetRecord, certificate: Certificate) -> None:
+    """Raises unless the bound follows for every prompt of the certificate's box."""
+    target = Descent.from_record(record)
+    ends = certificate.on.broadcast_to((target.features + 2,)).magnitude
+    if not ends[target.features] <= 1:
+        raise CertificateError("the box allows signs other than 1 and -1: no prompt has them")
+    proof = proof_of(target)
+    x = ends[: target.weights]
+    found = proof.bound_for_box(proof.read(network, target), target, x, float(ends[-1]), require_model(network.dtype))
+    if not (np.isfinite(found.total) and found.total <= certificate.bound):
+        raise CertificateError(f"the certificate says {certificate.bound:.3g}; what follows is {found.total:.3g}")

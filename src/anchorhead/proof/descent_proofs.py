@@ -1,0 +1,44 @@
+"""The proof that belongs to each layout of a learner, and what they have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from anchorhead.errors import CertificateError
+from anchorhead.network import Network
+from anchorhead.proof import descent_squared
+from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.descent import DescentBound
+from anchorhead.targets.descent import Descent
+
+
+class DescentProof(Protocol):
+    """A module that reads a step from stored weights and bounds what it gets wrong."""
+
+    @property
+    def METHOD(self) -> str: ...  # noqa: N802
+
+    def read(self, network: Network, target: Descent) -> Any:
+        """What the stored weights do at a step; CertificateError if it is not what the construction does."""
+        ...
+
+    def bound_for_prompt(
+        self, step: Any, target: Descent, A: np.ndarray, y: np.ndarray, model: Arithmetic
+    ) -> DescentBound:
+        """For one prompt: A (n, weights) what w multiplies, y (n,)."""
+        ...
+
+    def bound_for_box(self, step: Any, target: Descent, x: np.ndarray, y: float, model: Arithmetic) -> DescentBound:
+        """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
+        ...
+
+
+PROOFS: dict[str, DescentProof] = {"direct": descent_squared}
+
+
+def proof_of(target: Descent) -> DescentProof:
+    if target.layout not in PROOFS:
+        raise CertificateError(f"nothing is proven for learners of the layout {target.layout!r}")
+    return PROOFS[target.layout]

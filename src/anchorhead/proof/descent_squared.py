@@ -1,0 +1,345 @@
+"""The proof for gradient descent on the squared loss by heads of two or more sharpnesses (incontext.squared).
+
+A head of sharpness h reads, from examples x_i with residuals r_i and their negatives,
+
+    q(h) = (mean x_i sinh(h r_i)) / (mean cosh(h r_j)) = h (g + c_1 h^2 + c_2 h^4 + ...),    g = mean r_i x_i
+
+    c_1 = mean(x r^3)/6 - g mean(r^2)/2
+    c_2 = mean(x r^5)/120 - mean(x r^3) mean(r^2)/12 - g mean(r^4)/24 + g mean(r^2)^2/4
+
+Beyond: with t = h^2 and |h| max|r| <= 1, complex h allowed, |sum cosh| >= n (2 - cosh 1) and
+|sinh(h r)/h| <= |r| sinh 1, so |q(h)/h| <= M = 2.6 mean|x r| and |c_k| <= M max|r|^(2k) by Cauchy's estimate. The layer
+adds sum_a o_a q(h_a) to w, which should be -rate g. With k_m = sum_a o_a h_a^(2m+1) it errs by at most
+
+    |k_0 + rate| |g| + |k_1| |c_1| + |k_2| |c_2| + sum_a |o_a| h_a M rho_a^6 / (1 - rho_a^2),    rho_a = h_a max|r| < 1.
+
+Everything is read from stored weights, in exact rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.errors import CertificateError
+from anchorhead.network import Attention, Linear, Network, Repeat
+from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, require_safe_rate
+from anchorhead.targets.descent import Descent
+
+CAUCHY = 2.6
+"""sinh(1) / (2 - cosh(1)) is 2.572."""
+METHOD = (
+    "series of sinh and cosh with Cauchy's bound on the rest; softmax and sums in any order of rounding; errors of the "
+    "steps add up, because a safe rate brings paths no further apart"
+)
+LEAST_REACH = 800.0
+"""exp of anything this far below the largest logit is 0 in both dtypes."""
+
+
+@dataclass(frozen=True)
+class SquaredStep:
+    """What a layer does to the state, as its stored weights say.
+
+    sharpness     h_a of each head, powers of two
+    outputs       o_a, with which what is read is added to w (and to v)
+    kept          by which w is multiplied, entry by entry (1 - rate decay)
+    momentum      by which v is multiplied
+    pulled        by which w enters v, entry by entry (-rate decay)
+    """
+
+    sharpness: tuple[float, ...]
+    outputs: tuple[float, ...]
+    kept: tuple[float, ...]
+    momentum: float
+    pulled: tuple[float, ...]
+
+    @cached_property
+    def powers(self) -> tuple[Fraction, ...]:
+        """k_0, k_1 and k_2."""
+        heads = [(Fraction(o), Fraction(h)) for o, h in zip(self.outputs, self.sharpness, strict=True)]
+        return tuple(sum((o * h**m for o, h in heads), Fraction(0)) for m in (1, 3, 5))
+
+    def wrongly_kept(self, target: Descent) -> tuple[np.ndarray, np.ndarray, float]:
+        """|stored - exact| of what multiplies w in w, w in v, and v."""
+        pull = Fraction(target.rate) * Fraction(target.decay)
+        exact = [pull * int(p) for p in target.penalised]
+        in_w = [float(abs(Fraction(one) - (1 - by))) for one, by in zip(self.kept, exact, strict=True)]
+        in_v = [float(abs(Fraction(one) + by)) for one, by in zip(self.pulled, exact, strict=True)]
+        of_v = float(abs(Fraction(self.momentum) - Fraction(target.momentum)))
+        return np.array(in_w), np.array(in_v), of_v
+
+
+def read(network: Network, target: Descent) -> SquaredStep:
+    """The step, if the network is one of incontext.squared for this target; CertificateError otherwise."""
+    layers = network.layers
+    if len(layers) != 3 or not isinstance(layers[1], Repeat) or not isinstance(layers[2], Linear):
+        _refuse("its layers are not Embed, Repeat, Linear")
+    repeat, last = layers[1], layers[2]
+    if repeat.times != target.steps or len(repeat.layers) != 1 or not isinstance(repeat.layers[0], Attention):
+        _refuse(f"it does not repeat one attention {target.steps} times")
+    layer, d, weights = repeat.layers[0], target.features, target.weights
+    label, kind, w = d + 1, d + 2, d + 3
+    width = w + weights * (2 if target.momentum else 1)
+    pick = np.eye(width)
+    columns = [*range(d), *([d] if target.intercept else [])]
+    slots = np.arange(w, w + weights)
+    embed = network.embed
+    _same(embed.weight, np.eye(width, d + 2), "Embed's weight")
+    _same(embed.bias, np.zeros(width), "Embed's bias")
+    if embed.registers is not None or embed.states is None or embed.tokens is not None:
+        _refuse("its Embed has registers, no state, or a fixed number of tokens")
+    _same(embed.states, pick[None, kind], "the state at the start")
+    if layer.width != width or layer.mask or layer.grid or layer.bias is not None or layer.skip is None:
+        _refuse("its attention has a mask, a grid, a bias, no skip or another width")
+    _same(layer.value, pick[None, columns], "the values")
+    far = float(-layer.key[0, -1, kind])
+    _same(layer.key, np.concatenate([pick[columns], -pick[None, label], -far * pick[None, kind]])[None], "the keys")
+    if not far >= LEAST_REACH:
+        _refuse("the state's own key is not out of reach")
+    sharpness = tuple(float(h) for h in layer.query[:, 0, w])
+    if not all(h > 0 and np.frexp(h)[0] == 0.5 for h in sharpness):
+        _refuse("a sharpness is no power of two")
+    one = np.stack([*pick[slots], pick[kind]])
+    _same(layer.query, np.stack([np.concatenate([h * one, pick[None, kind]]) for h in sharpness]), "the queries")
+    outputs = tuple(float(o) for o in layer.output[:, w, 0])
+    expected = np.zeros((len(sharpness), width, weights))
+    for head, o in enumerate(outputs):
+        for start in (w, w + weights) if target.momentum else (w,):
+            expected[head, start : start + weights] = o * np.eye(weights)
+    _same(layer.output, expected, "the outputs")
+    _same(last.weight, pick[slots], "the last map")
+    if last.bias is not None or layer.skip.bias is not None or layer.skip.weight.ndim != 2:
+        _refuse("its skip or last map has a bias or another shape")
+    return _read_skip(layer.skip.weight, slots, target, sharpness, outputs)
+
+
+def _read_skip(
+    skip: np.ndarray, slots: np.ndarray, target: Descent, sharpness: tuple[float, ...], outputs: tuple[float, ...]
+) -> SquaredStep:
+    expected = np.eye(len(skip))
+    kept = skip[slots, slots]
+    expected[slots, slots] = kept
+    momentum, pulled = 0.0, np.zeros(len(slots))
+    if target.momentum:
+        steps = slots + len(slots)
+        momentum, pulled = float(skip[slots[0], steps[0]]), skip[steps, slots]
+        expected[slots, steps], expected[steps, steps] = momentum, momentum
+        expected[steps, slots] = pulled
+    _same(skip, expected, "the skip")
+    return SquaredStep(sharpness, outputs, tuple(map(float, kept)), momentum, tuple(map(float, pulled)))
+
+
+def _same(found: np.ndarray, expected: np.ndarray, what: str) -> None:
+    if found.shape != expected.shape or not np.array_equal(found.astype(np.float64), expected):
+        _refuse(f"{what} are not those of the construction")
+
+
+def _refuse(why: str) -> NoReturn:
+    raise CertificateError(f"the network is no gradient descent on the squared loss: {why}")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Bounds on averages over the examples of a prompt, at the weights where a step begins.
+
+    x, xr, xr3, xr5   mean |x_j|, mean |x_j||r|, mean |x_j||r|^3, mean |x_j||r|^5, for each entry of w
+    r2, r4, most      mean r^2, mean r^4, max |r|
+    terms             max_i |w|.|x_i| + |y_i|
+    w, v              |w_j| and |v_j|
+    examples          how many there are
+    """
+
+    x: Float[np.ndarray, " weights"]
+    xr: Float[np.ndarray, " weights"]
+    xr3: Float[np.ndarray, " weights"]
+    xr5: Float[np.ndarray, " weights"]
+    r2: float
+    r4: float
+    most: float
+    terms: float
+    w: Float[np.ndarray, " weights"]
+    v: Float[np.ndarray, " weights"]
+    examples: int
+
+
+@dataclass(frozen=True)
+class StepError:
+    """The lengths by which a step errs, in w and in v, and how much of that in w is rounding."""
+
+    of_weights: float
+    of_velocity: float
+    rounding: float
+
+
+def step_error(step: SquaredStep, target: Descent, at: Moments, model: Arithmetic) -> StepError:
+    """How far a step, as the dtype computes it, is at most from the exact one from the same w and v."""
+    h, o = np.array(step.sharpness), np.array(step.outputs)
+    rho = h * at.most
+    if not (rho < 0.5).all():
+        return StepError(np.inf, np.inf, np.inf)
+    k0, k1, k2 = step.powers
+    c1 = at.xr3 / 6 + at.xr * at.r2 / 2
+    c2 = at.xr5 / 120 + at.xr3 * at.r2 / 12 + at.xr * (at.r4 / 24 + at.r2**2 / 4)
+    tail = float((np.abs(o) * h * rho**6 / (1 - rho**2)).sum()) * CAUCHY * at.xr
+    method = float(abs(k0 + Fraction(target.rate))) * at.xr + float(abs(k1)) * c1 + float(abs(k2)) * c2 + tail
+    read = np.stack([_read_error(sharp, r, at, model) for sharp, r in zip(h, rho, strict=True)])
+    size = h[:, None] * at.xr * np.exp(2 * rho)[:, None] * 1.1 + read
+    u, heads = model.unit, len(h)
+    added = (np.abs(o)[:, None] * size).sum(axis=0)
+    rounding = (np.abs(o)[:, None] * read).sum(axis=0) + float(model.gamma(heads + 1)) * added
+    wrong_w, wrong_pull, wrong_v = step.wrongly_kept(target)
+    sums = 3 * u * (1 + 4 * u)
+    moving = step.momentum * at.v + added
+    in_w = method + rounding + wrong_w * at.w + wrong_v * at.v + sums * (np.abs(step.kept) * at.w + moving)
+    in_v = method + rounding + wrong_pull * at.w + wrong_v * at.v + sums * (np.abs(step.pulled) * at.w + moving)
+    tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * float(np.abs(o).sum())
+    return StepError(
+        _length(in_w + tiny), _length(in_v + tiny) if target.momentum else 0.0, _length(in_w - method + tiny)
+    )
+
+
+def _length(vector: np.ndarray) -> float:
+    return float(np.linalg.norm(vector)) * UP
+
+
+def _read_error(h: float, rho: float, at: Moments, model: Arithmetic) -> Float[np.ndarray, " weights"]:
+    """The rounding of what one head reads, for each entry: see heads.softmax_rounding for the steps.
+
+    All logits lie within rho of 0, so no weight is above exp(2 rho)/(2n), and mean |x_j| bounds what they weigh.
+    """
+    u, tokens = model.unit, 2 * at.examples + 1
+    logit = float(model.gamma(len(at.x) + 2)) * h * at.terms
+    moved = logit + u * (2 * rho + 2 * logit) + model.exp_error
+    if not moved < 0.1:
+        return np.full_like(at.x, np.inf)
+    size = np.exp(2 * rho + 2 * moved) * at.x
+    result = h * at.xr * np.exp(2 * rho) * 1.1
+    weights = np.expm1(moved) * np.exp(moved) * (size + result)
+    sums = float(model.gamma(tokens + 1)) * size + float(model.gamma(tokens - 1)) * (result + weights)
+    return (weights + sums / (1 - float(model.gamma(tokens)))) * UP
+
+
+def bound_for_prompt(
+    step: SquaredStep,
+    target: Descent,
+    A: Float[np.ndarray, "n weights"],
+    y: Float[np.ndarray, " n"],
+    model: Arithmetic,
+) -> DescentBound:
+    """For one prompt; raises RateTooLarge.
+
+    Residuals are those of a path in float64, whose own distance from the exact one is followed in the same way.
+    """
+    require_safe_rate(A, target)
+    growth = contraction(A, target)
+    ours, rounding, reference = (Drift(target.momentum, growth) for _ in range(3))
+    size, labels = np.abs(A), np.abs(y)
+    lengths = np.linalg.norm(A, axis=1) * UP
+    n, weights = A.shape
+    w, v = np.zeros(weights), np.zeros(weights)
+    for _ in range(target.steps):
+        terms = size @ np.abs(w) + labels
+        computed = A @ w - y
+        at = _moments(
+            A,
+            size,
+            computed,
+            terms,
+            lengths,
+            ours.bound + reference.bound,
+            w,
+            np.abs(v) + ours.velocity + reference.velocity,
+        )
+        found = step_error(step, target, at, model)
+        next_v = target.momentum * v - target.rate * (A.T @ computed / n + target.decay * target.penalised * w)
+        ours.step(found.of_weights, found.of_velocity)
+        rounding.step(found.rounding, found.of_velocity and found.rounding)
+        own = target.rate * (float(FLOAT64.gamma(n + weights + 8)) * (size.T @ terms / n + target.decay * np.abs(w)))
+        own = own + 8 * FLOAT64.unit * (np.abs(w) + np.abs(next_v) + target.momentum * np.abs(v))
+        reference.step(_length(own), _length(own))
+        w, v = w + next_v, next_v
+    return _summed(ours, rounding)
+
+
+def _summed(all_of_it: Drift, rounding: Drift) -> DescentBound:
+    method = max(all_of_it.bound - rounding.bound, 0.0) if np.isfinite(all_of_it.bound) else np.inf
+    terms = {"sinh and cosh in place of the gradient": method, "rounding": rounding.bound}
+    return DescentBound(all_of_it.bound, terms)
+
+
+def _moments(
+    A: np.ndarray,
+    size: np.ndarray,
+    computed: np.ndarray,
+    terms: np.ndarray,
+    lengths: np.ndarray,
+    drift: float,
+    w: np.ndarray,
+    v: np.ndarray,
+) -> Moments:
+    """Bounds at any w within `drift` of the given one, v being bounds already."""
+    n, weights = A.shape
+    r = np.abs(computed) + float(FLOAT64.gamma(weights + 2)) * terms + lengths * drift
+    r2 = r * r
+    means = [UP * (size.T @ power) / n for power in (np.ones(n), r, r * r2, r * r2 * r2)]
+    return Moments(
+        *means,
+        r2=UP * float(r2.mean()),
+        r4=UP * float((r2 * r2).mean()),
+        most=UP * float(r.max()),
+        terms=UP * float((terms + size.sum(axis=1) * drift).max()),
+        w=np.abs(w) + drift,
+        v=v,
+        examples=n,
+    )
+
+
+def bound_for_box(
+    step: SquaredStep,
+    target: Descent,
+    x: Float[np.ndarray, " weights"],
+    y: float,
+    model: Arithmetic,
+) -> DescentBound:
+    """For every prompt of at most target.examples with |x_ij| <= x_j and |y_i| <= y for which the rate is safe.
+
+    In the eigenvectors of H every residual is multiplied by q_t = p_t - mu p_(t-1), |q_t| <= C = (1 + mu)/(1 - mu)
+    (see proof.descent; decay counts as examples of its own, with label 0), so mean r^2 <= C^2 mean y^2 and
+    |r_i| <= C sqrt(n) y. The gradient's length is at most sqrt(L) C y, L the largest eigenvalue, and
+    rate sqrt(L) <= sqrt(2 (1 + mu) rate): that bounds v and w.
+    """
+    mu = target.momentum
+    grown = (1 + mu) / (1 - mu)
+    length = float(np.linalg.norm(x)) * UP
+    push = np.sqrt(2 * (1 + mu) * target.rate) * grown * y * UP
+    ours, rounding = Drift(mu), Drift(mu)
+    for t in range(target.steps):
+        drift = ours.bound
+        if not np.isfinite(drift):
+            break
+        rms = grown * y + length * drift
+        most = grown * np.sqrt(target.examples) * y + length * drift
+        v, w = push / (1 - mu) + ours.velocity, t * push / (1 - mu) + drift
+        at = Moments(
+            x=x,
+            xr=x * rms,
+            xr3=x * most * rms**2,
+            xr5=x * most**3 * rms**2,
+            r2=rms**2,
+            r4=most**2 * rms**2,
+            most=most,
+            terms=w * length + y,
+            w=np.full_like(x, w),
+            v=np.full_like(x, v),
+            examples=target.examples,
+        )
+        found = step_error(step, target, at, model)
+        ours.step(found.of_weights, found.of_velocity)
+        rounding.step(found.rounding, found.of_velocity and found.rounding)
+    return _summed(ours, rounding)

@@ -1,0 +1,136 @@
+"""What a learner approximates: the path of exact gradient descent on the examples of a prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import TargetRecord
+from anchorhead.targets.losses import Loss
+
+KIND = "descent"
+LearnerLayout = Literal["direct", "transformer", "sequence"]
+LAYOUTS: tuple[LearnerLayout, ...] = ("direct", "transformer", "sequence")
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """w_0 = v_0 = 0, and for t = 0, 1, ...
+
+        v_(t+1) = momentum v_t - rate (gradient of the mean loss at w_t + decay w_t)
+        w_(t+1) = S(w_t + v_(t+1)),    S(w) = sign(w) max(|w| - rate threshold, 0), entry by entry
+
+    features    how many entries an example has; with an intercept, w has one entry more, the last, on which neither
+                decay nor threshold acts
+    threshold   of lasso: the penalty is threshold |w|_1
+    decay       of ridge: the penalty is decay |w|^2 / 2
+    examples    the most that a prompt may hold
+    layout      how a network computes it: "direct", one attention a step, for the squared loss; "transformer", three
+                attentions a step; "sequence", anchors for each example
+    """
+
+    loss: Loss
+    steps: int
+    rate: float
+    features: int
+    intercept: bool = False
+    decay: float = 0.0
+    threshold: float = 0.0
+    momentum: float = 0.0
+    examples: int = 64
+    layout: LearnerLayout = "direct"
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "features", "examples"):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+                raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
+            object.__setattr__(self, name, int(count))
+        for name, low, high in (
+            ("rate", 0.0, np.inf),
+            ("decay", -1.0, np.inf),
+            ("threshold", -1.0, np.inf),
+            ("momentum", -1.0, 1.0),
+        ):
+            number = getattr(self, name)
+            real = isinstance(number, int | float | np.number) and not isinstance(number, bool)
+            if not (real and low < number < high and (number >= 0)):
+                allowed = {"rate": "a number above 0", "momentum": "a number of at least 0 and below 1"}
+                raise AnchorheadError(f"{name}={number!r}: {allowed.get(name, 'a number of at least 0')}")
+            object.__setattr__(self, name, float(number))
+        if self.layout not in LAYOUTS:
+            raise AnchorheadError(f"layout={self.layout!r}: one of {', '.join(LAYOUTS)}")
+        if self.layout == "direct" and self.loss.name != "squared":
+            raise AnchorheadError(
+                f'layout="direct" is for the squared loss; for the {self.loss}: transformer or sequence'
+            )
+        if self.rate * self.decay >= 2:
+            raise AnchorheadError(
+                f"decay={self.decay:g} with rate={self.rate:g}: the decay alone diverges; at most {2 / self.rate:g}"
+            )
+
+    @property
+    def weights(self) -> int:
+        """How many entries w has."""
+        return self.features + self.intercept
+
+    @property
+    def penalised(self) -> Float[np.ndarray, " weights"]:
+        """1 for the entries of w on which penalties act, 0 for the intercept."""
+        return np.array([1.0] * self.features + [0.0] * self.intercept)
+
+    def gradient(self, w: Any, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> np.ndarray:
+        """Of the mean loss and the decay, in float64."""
+        return A.T @ self.loss.derivative(A @ w, y) / len(A) + self.decay * self.penalised * w
+
+    def path(self, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, "steps weights"]:
+        """w_0, ..., w_steps as float64 computes them.
+
+        A holds the examples, with the column of the intercept if there is one; for a loss of the margin, all
+        multiplied by their labels.
+        """
+        w, v = np.zeros(self.weights), np.zeros(self.weights)
+        found = [w]
+        for _ in range(self.steps):
+            v = self.momentum * v - self.rate * self.gradient(w, A, y)
+            w = self._shrunk(w + v)
+            found.append(w)
+        return np.array(found)
+
+    def _shrunk(self, w: np.ndarray) -> np.ndarray:
+        by = self.rate * self.threshold * self.penalised
+        return np.sign(w) * np.maximum(np.abs(w) - by, 0.0)
+
+    def objective(self, w: Any, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> float:
+        """Mean loss and penalties, where the loss is known by more than its link."""
+        if self.loss.value is None:
+            raise AnchorheadError(f"the {self.loss} is known by its link alone: it has no value to report")
+        w = np.asarray(w, dtype=np.float64)
+        fit = float(self.loss.value(A @ w, y).mean())
+        free = self.penalised * w
+        return fit + self.decay * float(free @ free) / 2 + self.threshold * float(np.abs(free).sum())
+
+    def record(self) -> TargetRecord:
+        """The canonical form that is saved with a network."""
+        names = ("steps", "rate", "features", "intercept", "decay", "threshold", "momentum", "examples", "layout")
+        return TargetRecord(KIND, {"loss": self.loss.to_json(), **{name: getattr(self, name) for name in names}})
+
+    @classmethod
+    def from_record(cls, record: TargetRecord) -> Descent:
+        try:
+            data = dict(record.data)
+            return cls(Loss.from_json(data.pop("loss")), **data)
+        except (KeyError, TypeError) as error:
+            raise AnchorheadError(f"the stored target is no gradient descent: {error!r}") from error
+
+    def __str__(self) -> str:
+        extras = [
+            f"{name} {getattr(self, name):g}" for name in ("decay", "threshold", "momentum") if getattr(self, name)
+        ]
+        extras += ["an intercept"] if self.intercept else []
+        also = f", with {', '.join(extras)}" if extras else ""
+        return f"{self.steps} steps of gradient descent on the {self.loss}, rate {self.rate:g}{also}"
