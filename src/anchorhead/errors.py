@@ -1,5 +1,9 @@
 """The errors and warnings of all rooms: each message says what was given, what is allowed and what to do."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class AnchorheadError(ValueError):
     """Something that was given cannot be used."""
@@ -9,5 +13,22 @@ class CertificateError(AnchorheadError):
     """A certificate's bound is not justified by the weights it comes with."""
 
 
+class NotReached(AnchorheadError):
+    """The error asked for was not reached.
+
+    network  the best network there was, a Network with a certificate of its own
+    bound    what that certificate says
+    within   what was asked for
+    """
+
+    def __init__(self, message: str, network: Any, bound: float, within: float) -> None:
+        super().__init__(message)
+        self.network, self.bound, self.within = network, bound, within
+
+
 class OutsideWarning(UserWarning):
     """An input lies outside the box that the certificate covers."""
+
+
+class UnprovenWarning(UserWarning):
+    """A proof that was asked for did not end: the certificate says "measured", and why."""

@@ -64,3 +64,32 @@ def test_refusals(weights, change, code, message):
     assert result.exit_code == code
     assert message in " ".join(result.output.replace("│", " ").split())
     assert "Traceback" not in result.output
+
+
+def test_expressions_are_planned_for(tmp_path):
+    table = tmp_path / "plan.csv"
+    result = run(
+        "x*y + sin(z)", "--on", "x=-1:1", "--on", "y=0:2", "--on", "z=-3:3", "--within", "1e-2", "--csv", table
+    )
+    assert result.exit_code == 0, result.output
+    assert "sin(z): a function of one variable" in result.stdout
+    with table.open() as file:
+        assert len(list(csv.DictReader(file))) == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("x", "--activation", "relu", "--on", "x=0:1"), "is an expression: leave it out"),
+        (("mlp.safetensors", "--on", "0:1"), "needs --activation"),
+        (("mlp.safetensors", "x", "--activation", "relu", "--on", "0:1"), "give it alone"),
+        (("mlp.safetensors", "--activation", "relu", "--on", "0:1"), "--within is missing"),
+        (("mlp.safetensors", "--activation", "relu", "--on", "x=0:1"), "one interval for all inputs"),
+        (("mine.py:f", "--on", "x=0:1"), "only approximate takes"),
+        (("x",), "--on is missing"),
+    ],
+)
+def test_files_and_expressions_are_told_apart(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())

@@ -63,6 +63,18 @@ def test_expressions_for_every_token_of_a_sequence():
     assert np.abs(y[:, 1, 0] - np.maximum(x[:, 0, 0], x[:, 1, 1])).max() <= net.certificate.bound
 
 
+@pytest.mark.parametrize("text", ["max(x, y, x*y)", "x*y*z*v*w", "x*0 + y", "e*x + pi*y", "3"])
+def test_switches_of_anything_and_products_of_many_and_constants_are_proven(text):
+    on = {name: (-1.0, 1.0) for name in "xyzvw" if name in text.replace("max", "")} or {
+        "x": (-1.0, 1.0),
+        "y": (0.0, 1.0),
+    }
+    net = ah.approximate(text, on=on, within=1e-3)
+    x = inputs(on)
+    assert np.abs(net(x) - exact([text], list(on), x)).max() <= net.certificate.bound <= 1e-3
+    ah.check(net)
+
+
 def test_what_is_no_sum_of_ridges_goes_to_a_grid():
     text, on = "sin(3*x)*cos(2*y) + exp(x*y)", {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
     net = ah.approximate(text, on=on, within=1e-6)
@@ -92,7 +104,7 @@ def test_callables_are_measured_with_the_worst_place_found():
         (lambda x: x[:, 0, 0], {"tokens": 2, "features": 1, "on": (0, 1)}, r"\(batch, 2, outputs\) is needed"),
         (lambda x: x[:, :1] / 0.0 * 0.0, {"on": {"x": (0, 1), "y": (0, 1)}}, "must be finite"),
         (lambda x: x.nothing, {"on": {"x": (0, 1), "y": (0, 1)}}, "AttributeError"),
-        (lambda x: x.sum(1, keepdims=True), {"on": dict.fromkeys("abcde", (0, 1))}, "at most 4 variables"),
+        (lambda x: x.sum(1, keepdims=True), {"on": dict.fromkeys("abcdf", (0, 1)), "lipschitz": 3}, "at most 4 inputs"),
         (lambda x: x, {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep"}, "form='deep'"),
     ],
 )
@@ -124,9 +136,15 @@ def test_causal_targets_are_told_from_others():
         ("x + y", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "three-layer"}, "form='three-layer'"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 2, "features": 1}, "a list for each token"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 1}, "give both"),
-        ("max(x, y, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "kink inside the box"),
-        ("x*y*z*v*w", {"on": dict.fromkeys("xyzvw", (0, 1))}, "at most 4 variables"),
-        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep"}, "form='deep'"),
+        ("where(x < y, x, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "kink inside the box"),
+        ("where(x < y, x*z, v*w)", {"on": dict.fromkeys("xyzvw", (0, 1))}, "at most 4 variables"),
+        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "two-layer"}, "form='two-layer'"),
+        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "layout": "sequence"}, "layout='sequence'"),
+        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "placement": "random"}, "placement='random'"),
+        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "lipschitz": 1}, "for callables"),
+        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "within": 0}, "within=0"),
+        ("1/(x*y) + z", {"on": dict.fromkeys("xyz", (-1, 1))}, "not defined at x = "),
+        ("sin(40*x*y*z*w) + v", {"on": dict.fromkeys("xyzwv", (-2, 2))}, "would take a grid of about"),
         ("abs(x) + y", {"on": {"x": (0, 1), "y": (0, 1)}, "dtype": "float32", "within": 1e-12}, "out of reach"),
     ],
 )

@@ -9,6 +9,7 @@ from flint import arb, ctx
 
 import anchorhead as ah
 from anchorhead.constructions.grid import approximate_grid, certified_grid, grid_network
+from anchorhead.errors import NotReached, UnprovenWarning
 from anchorhead.heads.grid import GridAtom, uniform_grid
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.grid_form import grid_form
@@ -253,3 +254,44 @@ def test_what_cannot_be_built_is_refused():
 def test_targets_that_are_none_are_refused(variables, low, high):
     with pytest.raises(ah.AnchorheadError):
         SeveralVariables((parse("x*y", ("x", "y")),), variables, low, high)
+
+
+def interrupted_at(share):
+    def proving(done, left):
+        if done >= share:
+            raise KeyboardInterrupt
+
+    return proving
+
+
+def test_a_proof_that_is_interrupted_leaves_the_network_measured():
+    with pytest.warns(UnprovenWarning, match="interrupted at"):
+        network = approximate_grid(BELL, 1e-2, proving=interrupted_at(0.1))
+    assert network.certificate.kind == "measured"
+    assert "the proof was interrupted at" in network.certificate.method
+    assert network.certificate.bound <= 1e-2
+    x = np.random.default_rng(0).uniform(-1, 1, (2000, 3))
+    assert errors(network, BELL, x).max() <= network.certificate.bound
+
+
+def test_a_proof_that_takes_too_long_leaves_the_network_measured(monkeypatch):
+    monkeypatch.setattr("anchorhead.constructions.grid.LIMITS_S", dict.fromkeys(range(1, 5), 1e-6))
+    with pytest.warns(UnprovenWarning, match="longer than 1e-06 s"):
+        network = approximate_grid(PAIR, 1e-2)
+    assert network.certificate.kind == "measured"
+    assert "would take longer than" in network.certificate.method
+
+
+def test_the_best_network_comes_with_the_error_that_is_not_reached(monkeypatch):
+    """Where the proof is too loose for what is asked, the network that came closest is inside the error."""
+    monkeypatch.setattr("anchorhead.constructions.grid.TRIES", 1)
+    monkeypatch.setattr("anchorhead.constructions.grid.AIM", dict.fromkeys(range(1, 5), 3.0))
+    with pytest.raises(NotReached) as caught:
+        approximate_grid(WAVES, 1e-6)
+    assert caught.value.network.certificate.bound == caught.value.bound > 1e-6
+    ah.check(caught.value.network)
+
+
+def test_a_short_proof_says_nothing(capsys):
+    approximate_grid(PAIR, 1e-2)
+    assert capsys.readouterr() == ("", "")

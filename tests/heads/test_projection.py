@@ -34,19 +34,41 @@ def test_projection_finds_the_values_of_least_loss(outputs):
     matrix = np.concatenate([np.sqrt(q)[:, None] * w, 1e-2 * np.eye(keys.anchors)])
     goal = np.concatenate([np.sqrt(q)[:, None] * (samples.f - centre), np.zeros((keys.anchors, outputs))])
     expected = np.linalg.lstsq(matrix, goal)[0]
-    found = project(keys, loss)
-    np.testing.assert_allclose(found.values, expected + centre, rtol=1e-10)
-    assert found.loss == pytest.approx(float(((goal - matrix @ expected) ** 2).sum()), rel=1e-10)
-    np.testing.assert_allclose(fitted(keys, loss).residual, samples.f - w @ found.values, atol=1e-14)
+    found = project(keys.vector[None], loss)
+    np.testing.assert_allclose(found.values(loss)[0], expected + centre, rtol=1e-10)
+    assert found.loss[0] == pytest.approx(float(((goal - matrix @ expected) ** 2).sum()), rel=1e-10)
+    (fit,) = fitted([keys], loss)
+    np.testing.assert_allclose(fit.residual, samples.f - w @ found.values(loss)[0], atol=1e-14)
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_the_search_descends_to_a_stationary_point(outputs):
     keys, samples = a_problem(outputs)
     loss = Loss(samples, even(samples), 1e-3, keys.anchors)
-    found = gauss_newton(keys, loss, 200)
-    least = project(found.keys, loss).loss
-    assert least < 0.5 * project(keys, loss).loss
-    for step in 1e-3 * np.eye(len(keys.vector)):
-        for sign in (1, -1):
-            assert project(Keys.of_vector(found.keys.vector + sign * step), loss).loss > least * (1 - 1e-3)
+    (found,) = gauss_newton([keys], loss, 200)
+    around = 1e-3 * np.eye(len(keys.vector))
+    least, *near = project(found.keys.vector + np.array([0 * around[0], *around, *-around]), loss).loss
+    assert least < 0.5 * project(keys.vector[None], loss).loss[0]
+    assert min(near) > least * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_starts_side_by_side_end_where_each_would_alone(outputs):
+    keys, samples = a_problem(outputs)
+    loss = Loss(samples, even(samples), 1e-3, keys.anchors)
+    rng = np.random.default_rng(0)
+    starts = [Keys.of_vector(keys.vector + rng.normal(size=len(keys.vector)) / 5) for _ in range(5)]
+    for alone, beside in zip(starts, gauss_newton(starts, loss, 12), strict=True):
+        (found,) = gauss_newton([alone], loss, 12)
+        np.testing.assert_allclose(beside.keys.vector, found.keys.vector, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(beside.values, found.values, rtol=1e-6, atol=1e-9)
+
+
+def test_a_start_that_ends_early_keeps_its_place():
+    keys, samples = a_problem(1)
+    loss = Loss(samples, even(samples), 1e-3, keys.anchors)
+    (ended,) = gauss_newton([keys], loss, 300)
+    early, late = gauss_newton([ended, keys], loss, 3)
+    late_first, early_second = gauss_newton([keys, ended], loss, 3)
+    assert early.error == early_second.error < 1.001 * ended.error
+    assert late.error == late_first.error > 1.1 * ended.error

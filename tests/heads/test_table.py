@@ -222,6 +222,6 @@ def _no_solver(monkeypatch) -> list:
         asked.append(args)
         raise LookupError("the solver was asked")
 
-    for name in ("smallest", "contenders"):
+    for name in ("smallest", "improvements"):
         monkeypatch.setattr(construction, name, refuse)
     return asked

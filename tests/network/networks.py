@@ -75,13 +75,14 @@ class Maker:
         heads, size, values = self.pick(1, 2, 3), self.pick(1, 2, 3), self.pick(1, 2, 3)
         on_grid = grid is not None and int(np.prod(grid)) == stream.registers and self.pick(True, False)
         size = size * len(grid) if on_grid and grid is not None else size
+        few = ("registers+states",) if stream.registers + stream.states else ()
         return Attention(
             self.array(heads, size, stream.width),
             self.array(self.pick(1, heads), size, stream.width),
             self.array(self.pick(1, heads), values, stream.width),
             self.array(heads, outputs, values),
             bias=self.maybe(outputs),
-            mask=None if on_grid else self.pick(None, "causal", "self+registers"),
+            mask=None if on_grid else self.pick(None, "causal", "self+registers", *few),
             skip=self.linear(stream, outputs) if self.pick(True, False) else None,
             grid=grid if on_grid else None,
         )
@@ -201,4 +202,5 @@ def table(dtype: str = "float64") -> dict[str, Network]:
                 Repeat([Repeat([attention(mask="causal")], 2), attention(grid=(4,)), Linear(array(4, 4))], 2),
             ]
         ),
+        "attention, registers+states": Network([embed(2, 1), attention(mask="registers+states", skip=skip())]),
     }

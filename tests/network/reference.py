@@ -122,6 +122,8 @@ def _sees(layer, kinds, i, k):
         return kinds[k] == "register"
     if layer.mask == "self+registers":
         return i == k or kinds[k] == "register"
+    if layer.mask == "registers+states":
+        return kinds[k] == "register" or (kinds[k] == "state" and kinds[i] != "register")
     if layer.mask == "causal":
         if kinds[i] == "state":
             return True

@@ -63,7 +63,7 @@ def long_network(mask, registers=8, heads=3, **more):
     return Network([embed, Attention(q, k, v, o, mask=mask, **more)])
 
 
-@pytest.mark.parametrize("mask", [None, "causal", "self+registers", "grid"])
+@pytest.mark.parametrize("mask", [None, "causal", "self+registers", "registers+states", "grid"])
 @pytest.mark.parametrize("batch", [1, 4])
 def test_logits_stay_under_the_budget(mask, batch, monkeypatch):
     made = long_network(None, grid=(4, 2)) if mask == "grid" else long_network(mask)

@@ -14,7 +14,8 @@ from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_head import axis_tail
 from anchorhead.proof.grid_polynomial import largest_on_box
 from anchorhead.proof.grid_rounding import prove_grid_rounding, upper_weights
-from anchorhead.proof.grid_target import _RHOS, AnalyticTarget, Sizes, degrees_for, interpolation_error
+from anchorhead.proof.grid_target import RHOS, AnalyticTarget, Sizes, interpolation_error
+from anchorhead.proof.grid_work import TooLong, Work
 from anchorhead.targets.parser import parse
 
 XY, XYZ = ("x", "y"), ("x", "y", "z")
@@ -135,31 +136,41 @@ def test_weights_of_cells_are_upper_bounds():
 
 
 @pytest.mark.parametrize("text", ["1/(1 + x**2 + y**2)", "exp(2*x*y) - sin(x)", "sqrt(x + y + 5)"])
-def test_the_size_around_a_box_is_an_upper_bound(text):
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_size_around_a_box_is_an_upper_bound(text, axis):
     target = AnalyticTarget([parse(text, XY)], XY)
-    sizes = Sizes(target, [0.0, 0.1], [1.0, 0.7], 1.0)
+    centres, halves = (0.0, 0.1), (1.0, 0.7)
+    sizes = Sizes(target, axis, centres, halves, 1.0)
     rng = np.random.default_rng(1)
-    for levels in ((0, 0), (3, 3), (2, 5), (4, 6)):
-        bound = sizes.bound(levels)
+    for rho in RHOS[:9]:
+        bound = sizes.bound(rho)
         if not math.isfinite(bound):
             continue
-        angles, shrink = rng.uniform(0, 2 * np.pi, (400, 2)), rng.uniform(0, 1, (400, 2)) ** 0.1
-        points = []
-        for j, (centre, half) in enumerate(((0.0, 1.0), (0.1, 0.7))):
-            rho = _RHOS[levels[j]]
-            axes = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
-            z = axes[0] * np.cos(angles[:, j]) + 1j * axes[1] * np.sin(angles[:, j])
-            points.append(centre + half * shrink[:, j] * z)
-        found = max(target.size_on([acb(z.real, z.imag) for z in pair]) for pair in zip(*points, strict=True))
+        angles, shrink = rng.uniform(0, 2 * np.pi, 400), rng.uniform(0, 1, 400) ** 0.1
+        axes = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
+        z = shrink * (axes[0] * np.cos(angles) + 1j * axes[1] * np.sin(angles))
+        others = np.where(rng.random(400) < 0.5, rng.uniform(-1, 1, 400), rng.choice([-1.0, 0.0, 1.0], 400))
+        points = [
+            c + h * (z if j == axis else others + 0j) for j, (c, h) in enumerate(zip(centres, halves, strict=True))
+        ]
+        found = max(target.size_on([acb(p.real, p.imag) for p in pair]) for pair in zip(*points, strict=True))
         assert found <= bound
 
 
-def test_a_pole_inside_the_ellipses_is_seen():
+def test_a_pole_inside_the_ellipse_is_seen():
     target = AnalyticTarget([parse("1/(1 + 4*x**2 + 0*y)", XY)], XY)
-    sizes = Sizes(target, [0.0, 0.0], [1.0, 1.0], 1.0)
-    radius = [(rho - 1 / rho) / 2 for rho in _RHOS]
-    for level, reach in enumerate(radius):
-        assert math.isfinite(sizes.bound((level, 0))) == (reach < 0.5 - 0.05) or abs(reach - 0.5) < 0.05
+    sizes = Sizes(target, 0, [0.0, 0.0], [1.0, 1.0], 1.0)
+    for rho in RHOS:
+        reach = (rho - 1 / rho) / 2
+        assert math.isfinite(sizes.bound(rho)) == (reach < 0.5 - 0.05) or abs(reach - 0.5) < 0.05
+
+
+def test_a_pole_for_some_value_of_another_variable_is_seen():
+    """1/(1 + x^2 y^2): at y = 2 the poles in x are at i/2, and the ellipse must keep clear of them for all y."""
+    target = AnalyticTarget([parse("1/(1 + x**2*y**2)", XY)], XY)
+    sizes = Sizes(target, 0, [0.0, 0.0], [1.0, 2.0], 1.0)
+    assert math.isfinite(sizes.bound(1.45))  # reaches 0.38
+    assert not math.isfinite(sizes.bound(1.8))  # reaches 0.62
 
 
 def interpolated(table, fine):
@@ -175,18 +186,18 @@ def interpolated(table, fine):
 
 def test_interpolation_errs_by_no_more_than_the_theorem_says():
     target = AnalyticTarget([parse("1/(1 + x**2 + y**2)", XY)], XY)
-    sizes = Sizes(target, [0.0, 0.0], [1.0, 1.0], 1.0)
-    fine = [np.linspace(-0.999, 0.9973, 37)] * 2
+    fine, others = np.linspace(-0.999, 0.9973, 37), np.linspace(-1, 1, 9)
     f = lambda x, y: 1 / (1 + x[:, None] ** 2 + y**2)  # noqa: E731
-    for levels, degrees in (((3, 3), (6, 9)), ((5, 4), (14, 12)), ((4, 4), (20, 20))):
-        rhos = [_RHOS[i] for i in levels]
-        error = interpolation_error(sizes.bound(levels), rhos, degrees)
-        nodes = [np.cos(np.arange(n + 1) * np.pi / n) for n in degrees]
-        found = np.abs(interpolated(f(*nodes), fine) - f(*fine)).max()
-        assert found <= error
-    for remainder in (1e-3, 1e-9):
-        rhos = [_RHOS[5], _RHOS[4]]
-        assert interpolation_error(7.0, rhos, degrees_for(7.0, rhos, remainder)) <= remainder
+    for rho in (1.3, 1.8, 2.1):
+        largest = Sizes(target, 0, [0.0, 0.0], [1.0, 1.0], 1.0).bound(rho)
+        for degree in (4, 9, 14, 20):
+            nodes = np.cos(np.arange(degree + 1) * np.pi / degree)
+            found = max(np.abs(interpolated(row, [fine]) - f(fine, y)[:, 0]).max() for y, row in
+                        ((np.array([y]), f(nodes, np.array([y]))[:, 0]) for y in others))  # fmt: skip
+            assert found <= interpolation_error(largest, rho, degree) + 1e-14
+    tail = target.tail(0, [0.0, 0.0], [1.0, 1.0], 1.0, 1e-9, 2)
+    for allowed in (1e-3, 1e-9):
+        assert tail[tail.degree(allowed)] <= allowed
 
 
 def test_the_tail_of_a_head_is_an_upper_bound():
@@ -213,10 +224,12 @@ def test_the_largest_value_between_nodes_is_bounded_closely():
     rng = np.random.default_rng(2)
     for degrees in ((5, 7), (12, 3), (4, 5, 6), (3, 2, 3, 2)):
         values = rng.normal(size=[n + 1 for n in degrees])
-        bound = largest_on_box(values, degrees)
+        largest = largest_on_box(values, degrees)
         fine = [np.cos(np.linspace(0.01, 3.13, 40 if len(degrees) == 2 else 17)) for _ in degrees]
         found = max(np.abs(interpolated(values, fine)).max(), np.abs(values).max())
-        assert found <= bound <= 1.35 * found
+        assert found <= largest.bound <= 1.35 * found
+        there = interpolated(values, [np.array([x + 1e-13]) for x in largest.at])
+        assert found <= 1.1 * largest.found <= 1.1 * abs(float(there.item())) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("text", ["abs(x - y)", "max(x*y, 0.1)", "where(x < y, x, y)"])
@@ -236,12 +249,39 @@ def test_singular_places_are_refused(text):
 def test_a_deadline_is_kept_and_progress_is_told(proven):
     atom, expression, _ = proven("bell")
     model, ends = arithmetic_of("float64"), ([-1] * 3, [1] * 3)
-    with pytest.raises(ah.AnchorheadError, match="not proven within"):
+    with pytest.raises(TooLong, match="not proven within"):
         prove_grid(atom, [expression], XYZ, *ends, model, limit_s=1e-9)
     told = []
-    prove_grid(atom, [expression], XYZ, *ends, model, progress=told.append)
-    assert told[-1] == 1.0
-    assert told == sorted(told)
+    prove_grid(atom, [expression], XYZ, *ends, model, proving=lambda *now: told.append(now))
+    shares, left = zip(*told, strict=True)
+    assert (shares[-1], left[-1]) == (1.0, 0.0)
+    assert list(shares) == sorted(shares)
+    assert shares[0] > 0
+    assert min(left) >= 0
+
+
+def test_the_time_that_is_left_is_counted_from_boxes_and_nodes(monkeypatch):
+    """Boxes of equal share and equal cost: after one of four, three times its time is left."""
+    now = [0.0]
+    monkeypatch.setattr("anchorhead.proof.grid_work.time.perf_counter", lambda: now[0])
+    told = []
+    work = Work(1000.0, lambda share, left: told.append((share, left)))
+    waiting = [0.25, 0.25, 0.25]
+    while True:
+        work.begin(0.25, waiting)
+        now[0] += 2.0
+        work.nodes(100)
+        for _ in range(4):
+            now[0] += 2.0
+            work.done(25)
+        work.end()
+        if not waiting:
+            break
+        waiting = waiting[:-1]
+    assert told[0] == pytest.approx((0.25 * 4 / 10, 36.0))
+    assert told[4] == pytest.approx((0.25, 30.0))
+    assert told[-1] == (1.0, 0.0)
+    assert all(share * 40 + left == pytest.approx(40) for share, left in told)
 
 
 def test_what_does_not_fit_together_is_refused(proven):

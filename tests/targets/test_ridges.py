@@ -16,8 +16,10 @@ SUMS = [
     "3*(x + y)**3/7 - relu(0.5*z - x)",
     "-(x*z)/4 + 5",
     "2*x + 3*y - z + 1",
+    "tanh(x/3 + y) + sin(2*x/3 + 2*y + 1/7) - z/3",
+    "exp(-(pi*x + y)**2) + cos(sqrt(2)*y - z)",
 ]
-NO_SUMS = ["sin(x)*cos(y)", "exp(x*y)", "max(x, y, z)", "tanh(x/3 + y)", "x*y*z"]
+NO_SUMS = ["sin(x)*cos(y)", "exp(x*y)", "max(x, y, z)", "tanh(x/3 + y)*sin(x)", "x*y*z"]
 
 
 def values(expression, names, x):

@@ -3,40 +3,69 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.convert import Form, Layout, Output, Picture, sizes
-from anchorhead.cli.head import Dtype, Placement
-from anchorhead.cli.interval import Interval
+from anchorhead.cli.network_report import keep, print_found, report, warnings_in_words
+from anchorhead.cli.options import (
+    Causal,
+    Dtype,
+    DtypeOption,
+    Features,
+    Form,
+    FormOption,
+    Intervals,
+    Layout,
+    LayoutOption,
+    Output,
+    Picture,
+    Placement,
+    PlacementOption,
+    Seed,
+    Tokens,
+    Within,
+    box,
+    check_files,
+    domains,
+    functions_of,
+    proving,
+    solving,
+)
+from anchorhead.cli.own_function import is_own, own_function
 from anchorhead.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
 
+INTERRUPTED = 130
+
 Functions = Annotated[
-    list[str], typer.Argument(metavar="EXPRESSION", help='Such as "x*y + sin(z)"; several are several outputs.')
-]
-On = Annotated[
     list[str],
-    typer.Option("--on", metavar="NAME=LOW:HIGH", help="The interval of a variable, once for each: x=-1:1."),
+    typer.Argument(
+        metavar="EXPRESSION|FILE.py:NAME",
+        help='Such as "x*y + sin(z)"; several are several outputs. With --tokens, an EXPRESSION for each token, its '
+        "outputs separated by ;. Or a function of your own Python file, which is run.",
+    ),
 ]
-Within = Annotated[float, typer.Option(help="The error asked for: sup norm over the box, rounding included.")]
 
 
 def approximate(
     functions: Functions,
-    on: On,
+    on: Intervals,
     within: Within,
-    form: Annotated[Form | None, typer.Option(help="By default one head for one variable, else two-layer.")] = None,
-    layout: Annotated[
-        Layout | None, typer.Option(help="Linear maps act on a token alone, or across the sequence as in the paper.")
+    tokens: Tokens = None,
+    features: Features = None,
+    form: Annotated[Form | None, FormOption] = None,
+    layout: Annotated[Layout | None, LayoutOption] = None,
+    placement: Annotated[Placement, PlacementOption] = Placement.solved,
+    dtype: Annotated[Dtype, DtypeOption] = Dtype.float64,
+    causal: Causal = False,
+    lipschitz: Annotated[
+        float | None,
+        typer.Option(help="Of your own function: a bound on its slope, with which it is proven.", metavar="SLOPE"),
     ] = None,
-    placement: Annotated[
-        Placement, typer.Option(help="Anchors where they serve best, or the paper's even spacing.")
-    ] = Placement.solved,
-    dtype: Annotated[Dtype, typer.Option(help="The type in which it computes.")] = Dtype.float64,
+    seed: Seed = 0,
     prove: Annotated[
         bool, typer.Option("--prove/--no-prove", help="Leave out the proof of a head over a grid.")
     ] = True,
@@ -45,54 +74,71 @@ def approximate(
 ) -> None:
     """Approximate a continuous function by an attention-only network, the error proven.
 
+    If the error asked for is not reached, the best network is reported, saved where -o says, and the exit code is 1.
+
     Example: [bold]anchorhead approximate "sin(3*x)*exp(x)" --on x=-1:1 --within 1e-6 --plot fig.png[/bold]
 
     Example: [bold]anchorhead approximate "x*y + sin(z)" --on x=-1:1 --on y=0:2 --on z=-3:3 --within 1e-4[/bold]
 
-    Example: [bold]anchorhead approximate "sin(3*x)*cos(2*y) + exp(x*y)" --on x=-1:1 --on y=-1:1 --within 1e-6[/bold]
+    Example: [bold]anchorhead approximate "x\\[0,0]*x\\[1,0]; 1" "max(x\\[0,0], x\\[1,0]); 0" --tokens 2 --features 1
+    --on 0:1 --within 1e-3[/bold]
+
+    Example: [bold]anchorhead approximate mymodule.py:f --on x=-1:1 --on y=0:2 --within 1e-3 -o net.safetensors[/bold]
     """
-    from anchorhead.constructions.approximate import approximate as make
-    from anchorhead.network.files import check_folder
-    from anchorhead.plotting import check_picture_path
-    from anchorhead.plotting import plot as draw
+    from anchorhead.errors import NotReached
 
-    if plot is not None:
-        check_picture_path(plot)
-    if output is not None:
-        check_folder(output)
+    check_files(plot, output)
+    words = {
+        "on": domains(on or []) if tokens is None else box(on or []),
+        "within": within,
+        "tokens": tokens,
+        "features": features,
+        "form": None if form is None else form.value,
+        "layout": None if layout is None else layout.value,
+        "placement": placement.value,
+        "dtype": dtype.value,
+        "causal": causal,
+        "lipschitz": lipschitz,
+        "seed": seed,
+        "prove": prove,
+    }
+    own = [text for text in functions if is_own(text)]
+    if own and len(functions) > 1:
+        raise typer.BadParameter(f"{own[0]} stands alone: a function of a file may have several outputs of its own")
+    function: Any = own_function(functions[0]) if own else functions_of(functions, tokens)
+    if not own:
+        _print_structure(function, words)
     began = time.perf_counter()
-    with waiting("approximating") as tell:
-        network: Network = make(
-            functions if len(functions) > 1 else functions[0],
-            _domains(on),
-            within,
-            form=None if form is None else form.value,
-            layout=None if layout is None else layout.value,
-            placement=placement.value,
-            dtype=dtype.value,
-            prove=prove,
-            progress=lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}"),
-        )
-    typer.echo(network.certificate)
-    typer.echo(sizes(network))
-    typer.echo(f"{'time':<12}{time.perf_counter() - began:.1f} s")
-    if output is not None:
-        network.save(output)
-        typer.echo(f"Network: {output}")
-    if plot is not None:
-        draw(network, plot)
-        typer.echo(f"Plot: {plot}")
+    try:
+        network = _made(function, words)
+    except NotReached as error:
+        _report_best(error, began, output)
+        raise
+    except KeyboardInterrupt:
+        typer.secho("Stopped before there was a network.", fg="yellow", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    report(network, began)
+    keep(network, output, plot)
 
 
-def _domains(given: list[str]) -> dict[str, tuple[float, float]]:
-    """{"x": (-1, 1)} from ["x=-1:1"]."""
-    domains: dict[str, tuple[float, float]] = {}
-    for text in given:
-        name, sign, ends = text.partition("=")
-        if not sign or not name.strip():
-            raise typer.BadParameter(f"{text!r}: give a variable and its interval, such as x=-1:1")
-        if name.strip() in domains:
-            raise typer.BadParameter(f"{name.strip()} has two intervals: give one")
-        interval = Interval.parse(ends)
-        domains[name.strip()] = (interval.low, interval.high)
-    return domains
+def _made(function: Any, words: dict[str, Any]) -> Network:
+    from anchorhead.constructions.approximate import approximate as make
+
+    with warnings_in_words(), waiting("approximating") as tell:
+        return make(function, progress=solving(tell), proving=proving(tell), **words)
+
+
+def _print_structure(function: Any, words: dict[str, Any]) -> None:
+    from anchorhead.constructions.request import requested
+
+    request = requested(function, words["on"], words["tokens"], words["features"])
+    print_found(request.parts.found())
+
+
+def _report_best(error: Any, began: float, output: Any) -> None:
+    """What was reached; the network is kept where the user wanted it, and nothing is lost."""
+    typer.secho(f"{error.within:g} was asked for, {error.bound:.3g} was reached:", fg="yellow")
+    report(error.network, began)
+    keep(error.network, output, None)
+    if output is None:
+        typer.echo("It was not saved: give -o FILE to keep it.")

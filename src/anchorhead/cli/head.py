@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,19 +10,9 @@ import typer
 
 from anchorhead.cli.head_report import print_frontier, print_head, print_named
 from anchorhead.cli.interval import Interval
+from anchorhead.cli.options import Csv, Dtype, Output, Picture, Placement, PlacementOption, check_files
 from anchorhead.cli.report import write_rows
 from anchorhead.cli.waiting import waiting
-
-
-class Dtype(StrEnum):
-    float64 = "float64"
-    float32 = "float32"
-
-
-class Placement(StrEnum):
-    solved = "solved"
-    uniform = "uniform"
-
 
 Functions = Annotated[
     list[str] | None,
@@ -40,11 +29,6 @@ Within = Annotated[float | None, typer.Option(help="The error asked for: the sma
 Anchors = Annotated[
     int | None, typer.Option(help="Or: the best head with so many anchors; with --frontier, the most to try.")
 ]
-Picture = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the head: a .safetensors file.")
-]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the frontier's table with all digits.")]
 
 
 def head(
@@ -53,9 +37,7 @@ def head(
     within: Within = None,
     anchors: Anchors = None,
     dtype: Annotated[Dtype, typer.Option(help="The type in which the head computes.")] = Dtype.float64,
-    placement: Annotated[
-        Placement, typer.Option(help="Anchors where they serve best, or the paper's even spacing.")
-    ] = Placement.solved,
+    placement: Annotated[Placement, PlacementOption] = Placement.solved,
     max_value: Annotated[float | None, typer.Option(help="A cap on |value|.")] = None,
     max_slope: Annotated[float | None, typer.Option(help="A cap on |slope|.")] = None,
     plot: Picture = None,
@@ -85,7 +67,7 @@ def head(
         raise typer.BadParameter("--frontier makes many heads: leave out --within, --output and --placement")
     if not frontier and (csv is not None or (within is None) == (anchors is None)):
         raise typer.BadParameter("give --within or --anchors, one of the two; --csv belongs to --frontier")
-    _check_files(plot, output, csv)
+    check_files(plot, output, csv)
     target = functions[0] if len(functions) == 1 else functions
     options = {"dtype": dtype.value, "max_value": max_value, "max_slope": max_slope}
     if frontier:
@@ -135,15 +117,3 @@ def _frontier(
     if csv is not None:
         write_rows(found.rows, csv)
         typer.echo(f"Table: {csv}")
-
-
-def _check_files(plot: Path | None, *others: Path | None) -> None:
-    """Refuses what cannot be written before any work is done."""
-    from anchorhead.network.files import check_folder
-    from anchorhead.plotting import check_picture_path
-
-    if plot is not None:
-        check_picture_path(plot)
-    for path in others:
-        if path is not None:
-            check_folder(path)

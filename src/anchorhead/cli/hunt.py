@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anchorhead.cli.head import Dtype
 from anchorhead.cli.interval import Interval
+from anchorhead.cli.options import Dtype
 from anchorhead.cli.report import progress_bar
 from anchorhead.cli.waiting import waiting
 

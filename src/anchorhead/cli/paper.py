@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anchorhead.cli.options import Csv, Dtype, Picture, check_files
 from anchorhead.cli.report import print_sweep, print_task, progress_bar, write_rows
 from anchorhead.cli.sizes import Sizes
 
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from anchorhead.plotting import Sweep
 
 paper = typer.Typer(no_args_is_help=True, help="See the paper's claims on the weights that its proofs construct.")
-
-
-class Dtype(StrEnum):
-    float64 = "float64"
-    float32 = "float32"
 
 
 def _sizes(what: str) -> Any:
@@ -33,8 +28,6 @@ Low = Annotated[float, typer.Option(help="The lower end a of the range.")]
 High = Annotated[float, typer.Option(help="The upper end b of the range.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random linear functions and of the search.")]
 Kind = Annotated[Dtype, typer.Option(help="The floating-point type in which the networks run.")]
-Picture = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the rates: .png, .svg or .pdf.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table with all digits.")]
 
 
 @paper.command()
@@ -55,7 +48,7 @@ def single_head(
 
     Example: [bold]anchorhead paper single-head --anchors 8:512 --plot rates.png[/bold]
     """
-    _check_files(plot, csv)
+    check_files(plot, csv)
     from anchorhead.lab import single_head_sweep
 
     if anchors is None and tokens is None:
@@ -95,7 +88,7 @@ def multi_head(
 
     Example: [bold]anchorhead paper multi-head --heads 1:32 --plot rates.png[/bold]
     """
-    _check_files(plot, csv)
+    check_files(plot, csv)
     from anchorhead.lab import multi_head_sweep
 
     n = tokens.numbers if tokens else (8,)
@@ -115,7 +108,7 @@ def heatmap(
 
     Example: [bold]anchorhead paper heatmap --plot heat.png[/bold]
     """
-    _check_files(plot, None)
+    check_files(plot, None)
     from anchorhead.lab import heat_maps
     from anchorhead.plotting import plot as draw
 
@@ -137,7 +130,7 @@ def relu_network(
 
     Example: [bold]anchorhead paper relu-network[/bold]
     """
-    _check_files(None, csv)
+    check_files(None, csv)
     from anchorhead.lab import paper_task
 
     with progress_bar("networks") as progress:
@@ -146,17 +139,6 @@ def relu_network(
     if csv is not None:
         write_rows(rows, csv)
         typer.echo(f"Table: {csv}")
-
-
-def _check_files(plot: Path | None, csv: Path | None) -> None:
-    """Refuses what cannot be written before any work is done."""
-    from anchorhead.network.files import check_folder
-    from anchorhead.plotting import check_picture_path
-
-    if plot is not None:
-        check_picture_path(plot)
-    if csv is not None:
-        check_folder(csv)
 
 
 def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:

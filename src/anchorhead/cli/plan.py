@@ -1,83 +1,93 @@
-"""`anchorhead plan`: how large every way to build a network would become."""
+"""`anchorhead plan`: how large a network would become, of expressions or of a file of weights."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from anchorhead.cli.convert import Activation, On, Tokens, Weights
-from anchorhead.cli.head import Dtype
+from anchorhead.cli.options import (
+    ActivationOption,
+    Causal,
+    Csv,
+    Dtype,
+    Features,
+    Form,
+    FormOption,
+    Intervals,
+    Latex,
+    Layout,
+    LayoutOption,
+    Picture,
+    Tokens,
+    Withins,
+    box,
+    check_files,
+    domains,
+    functions_of,
+    solving,
+)
+from anchorhead.cli.own_function import is_own
 from anchorhead.cli.waiting import waiting
 
-
-@dataclass(frozen=True)
-class Errors:
-    """Errors as a user writes them: 1e-2, or 1e-1,1e-2,1e-3."""
-
-    numbers: tuple[float, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Errors:
-        """That they are above 0 is for the library to check."""
-        try:
-            return cls(tuple(float(number) for number in text.split(",")))
-        except ValueError as error:
-            raise typer.BadParameter(f"{text!r}: give an error such as 1e-3, or a list such as 1e-1,1e-2") from error
-
-
-Within = Annotated[
-    Errors, typer.Option("--within", parser=Errors.parse, metavar="ERRORS", help="The errors asked for: 1e-1,1e-2.")
-]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table with all digits.")]
-Latex = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Write a LaTeX tabular (booktabs).")]
-Picture = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw parameters and anchors: .png, .svg or .pdf.")
-]
+SUFFIX = ".safetensors"
 
 
 def plan(
-    weights: Weights,
-    activation: Activation,
-    on: On,
-    within: Within,
+    functions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="EXPRESSION|FILE",
+            help="Expressions as approximate takes them; or a .safetensors file with the weights and biases of Linear "
+            "layers, with --activation.",
+        ),
+    ],
+    on: Intervals = None,
+    within: Withins = None,
+    activation: Annotated[str | None, ActivationOption] = None,
     tokens: Tokens = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="The type in which it computes; by default the file's.")] = None,
-    causal: Annotated[bool, typer.Option("--causal", help="Token i's output depends on tokens up to i only.")] = False,
+    features: Features = None,
+    form: Annotated[Form | None, FormOption] = None,
+    layout: Annotated[Layout | None, LayoutOption] = None,
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="The type in which it computes; by default the file's, or float64.")
+    ] = None,
+    causal: Causal = False,
     csv: Csv = None,
     latex: Latex = None,
     plot: Picture = None,
 ) -> None:
-    """Say how large a network becomes as attention, in every form, layout and placement, before anything is built.
+    """Say how large a network becomes, in every form, layout and placement, before anything is built.
 
-    Example: [bold]anchorhead plan mlp.safetensors --activation relu --on 0:1 --within 1e-1,1e-2,1e-3[/bold]
+    Of expressions it says as well what becomes of every term; errors are 1e-2 to 1e-8 unless --within names others.
 
-    Example: [bold]anchorhead plan mlp.safetensors --activation gelu --on -1:1 --within 1e-4 --csv plan.csv[/bold]
+    Example: [bold]anchorhead plan "x*y + sin(z)" --on x=-1:1 --on y=0:2 --on z=-3:3 --within 1e-2,1e-4[/bold]
+
+    Example: [bold]anchorhead plan mlp.safetensors --activation relu --on 0:1 --within 1e-1,1e-2 --csv plan.csv[/bold]
     """
     from anchorhead.convert.plan import plan as make
-    from anchorhead.network.files import check_folder, write_atomically
-    from anchorhead.plotting import check_picture_path
+    from anchorhead.network.files import write_atomically
     from anchorhead.plotting import plot as draw
 
-    if plot is not None:
-        check_picture_path(plot)
-    for path in (csv, latex):
-        if path is not None:
-            check_folder(path)
+    check_files(plot, csv, latex)
+    model, where = _model(functions, on, tokens, activation)
+    if within is None and activation is not None:
+        raise typer.BadParameter("--within is missing: the errors asked for, as in --within 1e-1,1e-2")
     began = time.perf_counter()
     with waiting("planning") as tell:
         found = make(
-            weights,
-            (on.low, on.high),
-            list(within.numbers),
+            model,
+            where,
+            None if within is None else list(within.numbers),
             tokens=tokens,
+            features=features,
+            form=None if form is None else form.value,
+            layout=None if layout is None else layout.value,
             dtype=None if dtype is None else dtype.value,
             causal=causal,
             activation=activation,
-            progress=lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}"),
+            progress=solving(tell),
         )
     typer.echo(found)
     typer.echo(f"Time: {time.perf_counter() - began:.1f} s")
@@ -88,3 +98,25 @@ def plan(
     if plot is not None:
         draw(found, plot)
         typer.echo(f"Plot: {plot}")
+
+
+def _model(functions: list[str], on: list[str] | None, tokens: int | None, activation: str | None) -> tuple[Any, Any]:
+    """What is planned for, and on which box: a file of weights where the name ends so, else expressions."""
+    if not on:
+        raise typer.BadParameter("--on is missing: x=-1:1 for each variable, or for a file the box of inputs, 0:1")
+    if is_own(functions[0]):
+        raise typer.BadParameter(
+            f"{functions[0]}: only approximate takes a function of a file; of a plan, write the expression"
+        )
+    files = [text for text in functions if text.endswith(SUFFIX)]
+    if files and len(functions) > 1:
+        raise typer.BadParameter(f"{files[0]} is a file of weights: give it alone")
+    if files and activation is None:
+        raise typer.BadParameter(f"{files[0]} needs --activation: what stands between its layers, as in relu")
+    if activation is not None and not files:
+        raise typer.BadParameter(
+            f"--activation is for a {SUFFIX} file of weights, and {functions[0]!r} is an expression: leave it out"
+        )
+    if files:
+        return files[0], box(on)
+    return functions_of(functions, tokens), domains(on) if tokens is None else box(on)

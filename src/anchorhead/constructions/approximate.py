@@ -1,65 +1,40 @@
 """Any continuous function as an attention-only network: name it, say where, say how well.
 
-Structure comes first. A function of one variable is a head. Sums of functions of one linear combination each are one
-hidden layer of neurons (targets.expression_network), built like any converted network. What is left over, a smooth
-function of at most four variables, goes to one head over a grid.
+Structure comes first (targets.parts). A function of one variable is a head. Sums of functions of one linear combination
+each are hidden layers of neurons, built like any converted network. What is left over, smooth functions of at most four
+variables, goes to heads over grids. Where there are several parts, they stand side by side in one network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from anchorhead.constructions.causal import require_causal_values
+from anchorhead.constructions.fitted import approximate_fitted
 from anchorhead.constructions.grid import approximate_grid
+from anchorhead.constructions.grid_network import Seat, seated_grid
 from anchorhead.constructions.head import Placement, Progress, head
-from anchorhead.constructions.mlp import Form, Layout, mlp_network, way_of
+from anchorhead.constructions.mlp import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, mlp_network, way_of
 from anchorhead.constructions.opaque import approximate_callable
-from anchorhead.domain import Box
+from anchorhead.constructions.parts import Wish, approximate_parts, check_defined
+from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
+from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import MOST_VARIABLES
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import Proving
+from anchorhead.proof.grid_form import grid_form
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.expression_network import Found, expression_network
 from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
-from anchorhead.targets.spec import expression_of
 
-Texts = str | Expression | Sequence[Any] | Callable[..., Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Request:
-    """Expressions, one for each output, in variables that have an interval each.
-
-    tokens  None: the variables are the features of one vector; else x[i,j] is feature j of token i, and outputs are
-            `tokens` rows
-    """
-
-    expressions: tuple[Expression, ...]
-    variables: tuple[str, ...]
-    on: Box
-    tokens: int | None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The domain of the only variable."""
-        return float(self.on.low.reshape(-1)[0]), float(self.on.high.reshape(-1)[0])
-
-    @property
-    def ends(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The lower and the upper ends of all variables."""
-        low, high = (tuple(end.reshape(-1).tolist()) for end in (self.on.low, self.on.high))
-        return low, high
-
-    @property
-    def found(self) -> Found:
-        return expression_network(self.expressions, self.variables, self.tokens)
+__all__ = ["Request", "Texts", "approximate", "requested"]
 
 
 def approximate(
@@ -75,82 +50,215 @@ def approximate(
     dtype: Any = "float64",
     causal: bool = False,
     prove: bool = True,
+    lipschitz: float | tuple[float, ...] | None = None,
+    seed: int = 0,
     outside: Outside = "warn",
     progress: Progress | None = None,
+    proving: Proving | None = None,
 ) -> Network:
     """An attention-only network that is proven within an error of a function, on a box of inputs.
 
     function   an expression such as "x*y + sin(z)", or a list of them, one for each output; with tokens=n, a list of
-               expressions for each token, in the variables x[i,j]: feature j of token i; or a callable of at most
-               four inputs, from (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured
+               expressions for each token, in the variables x[i,j]: feature j of token i; or a callable, from
+               (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured
     on         an interval for each variable, {"x": (-1, 1), "y": (0, 2)}; with tokens, a box such as (0, 1)
     within     the error asked for, in the sup norm over the box, rounding included
     tokens, features   the input is (..., tokens, features), the output (..., tokens, outputs)
-    form, layout, placement, causal   as in ah.convert; by default a function of one variable is one head
-    prove      False: leave out the proof of a head over a grid, which is the one that may take long; the certificate
+    form, layout, placement   as in ah.convert; by default a function of one variable is one head
+    causal     with tokens: token i must not depend on later tokens, which is proven of expressions, or refuted; the
+               network then cannot see them
+    prove      False: leave out the proof of heads over grids, which is the one that may take long; the certificate
                then says "measured"
+    lipschitz  of a callable: |f(x) - f(y)| <= lipschitz |x - y| for each output, with which it is proven
+    seed       of what is fitted to a callable of many inputs
+    progress, proving   called with (anchors, error) while a head is solved for, with (share done, seconds left) while
+               a bound is proven
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+    _check_words(within, form, layout, placement)
     if callable(function) and not isinstance(function, Expression):
-        words = {"form": form, "layout": layout, "causal": causal or None}
-        words["placement"] = None if placement == "solved" else placement
-        return _callable(function, on, within, tokens, features, kind, words, outside, progress)
+        words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
+        target = _callable_target(function, on, tokens, features)
+        if isinstance(target, CallableSeveral):
+            return _callable(target, within, kind, words, lipschitz, seed, outside, progress)
+        return _one_callable(target, on, within, kind, words, lipschitz, outside, progress)
+    if lipschitz is not None:
+        raise AnchorheadError(f"lipschitz={lipschitz!r} is for callables: expressions are proven without; leave it out")
     request = requested(function, on, tokens, features)
-    plain = form is None and layout is None and not causal and tokens is None
-    if plain and len(request.variables) == 1:
+    if causal:
+        request = request.causal()
+    if form is None and layout is None and tokens is None and len(request.variables) == 1:
         return _one_head(request, within, kind, placement, outside, progress)
-    found = request.found
-    if found.network is None:
-        _require_grid(request, found, form, layout, placement, causal)
+    network = request.parts.network
+    if not request.parts.grids and network is not None:
+        way = way_of(network, form, layout or "transformer", placement, kind, causal)
+        return mlp_network(network, request.on, within, way, outside, progress)
+    if placement == "uniform":
+        return _uniform(request, within, kind, form, layout, causal, outside, progress)
+    _require_plain(request, form, layout)
+    wish = Wish(within, Way("deep", "transformer", "solved", kind, causal), prove, outside, progress, proving)
+    return _gridded(request, wish)
+
+
+def _check_words(within: Any, form: Any, layout: Any, placement: Any) -> None:
+    number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
+    if not number or not 0 < float(within) < np.inf:
+        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    for name, given, allowed in (
+        ("form", form, FORMS),
+        ("layout", layout, LAYOUTS),
+        ("placement", placement, PLACEMENTS),
+    ):
+        if given not in (allowed if name == "placement" else (None, *allowed)):
+            raise AnchorheadError(f"{name}={given!r}: one of {', '.join(map(repr, allowed))}")
+
+
+def _gridded(request: Request, wish: Wish) -> Network:
+    """One grid alone, or several parts; grids that are too large together are tried one by one."""
+    parts = request.parts
+    alone = parts.network is None and len(parts.grids) == 1 and parts.grids[0].variables == request.variables
+    if alone and not wish.way.causal:
         target = SeveralVariables(request.expressions, request.variables, *request.ends)
-        return approximate_grid(target, within, kind, prove, progress, outside, request.tokens)
-    way = way_of(found.network, form, layout or "transformer", placement, kind, causal)
-    return mlp_network(found.network, request.on, within, way, outside, progress)
+        check_defined(target)
+        return approximate_grid(
+            target, wish.within, wish.way.dtype, wish.prove, wish.progress, wish.outside, request.tokens,
+            proving=wish.proving,
+        )  # fmt: skip
+    try:
+        return approximate_parts(request.target, wish)
+    except AnchorheadError as error:
+        apart = replace(request.target, join=False)
+        if [part.variables for part in apart.parts.grids] == [part.variables for part in parts.grids]:
+            raise
+        try:
+            return approximate_parts(apart, wish)
+        except AnchorheadError:
+            raise error from None
 
 
-def _require_grid(request: Request, found: Found, form: Any, layout: Any, placement: Placement, causal: bool) -> None:
-    """Refuses what a grid cannot be, with the term that would need one."""
-    term = found.left_over[0]
-    why = f"{term} is no sum of functions of one linear combination each, so it would go to a head over a grid"
-    if len(request.variables) > MOST_VARIABLES:
+def _require_plain(request: Request, form: Any, layout: Any) -> None:
+    """Refuses forms and layouts that a grid cannot have, with the term that needs one."""
+    term = next(term for term in request.parts.terms if term.becomes == "grid")
+    why = f"{term.expression} goes to a head over a grid, with layers of its own"
+    if form not in (None, "deep"):
+        raise AnchorheadError(f"form={form!r}: {why}, after those of the neurons: use form='deep', or leave it out")
+    if layout not in (None, "transformer"):
         raise AnchorheadError(
-            f"{why}, which takes at most {MOST_VARIABLES} variables, not {len(request.variables)}: write the function "
-            "as a sum of functions of fewer variables"
+            f"layout={layout!r}: {why}, whose maps act on a token alone: use layout='transformer', or leave it out"
         )
-    words = {"form": form, "layout": layout, "causal": causal or None}
-    words["placement"] = None if placement == "solved" else placement
-    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
-    if given:
-        raise AnchorheadError(f"{', '.join(given)}: {why}, which has its own layers; leave this out")
 
 
-def _callable(
-    function: Callable[..., Any],
-    on: Any,
+def _uniform(
+    request: Request,
     within: float,
-    tokens: int | None,
-    features: int | None,
     dtype: Dtype,
-    words: dict[str, Any],
+    form: Any,
+    layout: Any,
+    causal: bool,
     outside: Outside,
     progress: Progress | None,
 ) -> Network:
-    """A function of which only values are known: one head, or one over a grid, measured."""
-    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
-    if given:
-        raise AnchorheadError(f"{', '.join(given)}: a callable goes to a head over a grid, which has its own layers")
-    _check_counts(tokens, features)
+    """The paper's uniform grid, of all variables."""
+    _require_plain(request, form, layout)
+    if causal:
+        raise AnchorheadError("causal=True with placement='uniform' on a grid: use placement='solved'")
+    if len(request.variables) > MOST_VARIABLES:
+        raise AnchorheadError(
+            f"placement='uniform' would take a grid of {len(request.variables)} variables, and at most "
+            f"{MOST_VARIABLES} are possible: use placement='solved', which takes the function apart"
+        )
+    target = SeveralVariables(request.expressions, request.variables, *request.ends)
+    return approximate_uniform_grid(target, within, dtype, outside, request.tokens, progress)
+
+
+def _callable_target(
+    function: Callable[..., Any], on: Any, tokens: int | None, features: int | None
+) -> CallableSeveral | Callable[..., Any]:
+    """A function of which only values are known; of one variable, as it is."""
+    check_counts(tokens, features)
     if tokens is not None and features is not None:
-        names = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(features))
-        box = Box.of(on).broadcast_to((tokens, features))
-        low, high = box.low.reshape(-1), box.high.reshape(-1)
-    else:
-        names, low, high = _intervals(on)
-        if len(names) == 1:
-            made = head(function, (float(low[0]), float(high[0])), within=within, dtype=dtype, progress=progress)
-            return made.network.with_(token_axis=False, outside=outside)
-    target = CallableSeveral(function, low, high, tokens, names)
-    return approximate_callable(target, within, dtype, outside, progress)
+        names, box = entries(on, tokens, features)
+        return CallableSeveral(function, box.low.reshape(-1), box.high.reshape(-1), int(tokens), names)
+    names, low, high = intervals(on)
+    return function if len(names) == 1 else CallableSeveral(function, low, high, None, names)
+
+
+def _callable(
+    target: CallableSeveral,
+    within: float,
+    dtype: Dtype,
+    words: dict[str, Any],
+    lipschitz: Any,
+    seed: int,
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    """A callable of a few inputs is a head over a grid, of many a network of neurons that is fitted."""
+    if words["causal"] and target.tokens is None:
+        raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
+    if len(target.variables) > MOST_VARIABLES:
+        if lipschitz is not None:
+            raise AnchorheadError(
+                f"lipschitz={lipschitz!r} with {len(target.variables)} inputs: a proof covers the box with cells, of "
+                f"at most {MOST_VARIABLES} inputs; leave it out, and the error is measured"
+            )
+        return approximate_fitted(target, within, dtype=dtype, seed=seed, outside=outside, progress=progress, **words)
+    plain = {"form": None, "layout": None, "placement": "solved"}
+    given = [f"{name}={words[name]!r}" for name, usual in plain.items() if words[name] != usual]
+    if given:
+        raise AnchorheadError(
+            f"{', '.join(given)}: a callable goes to a head over a grid, which has its own layers; leave it out"
+        )
+    if not words["causal"]:
+        return approximate_callable(target, within, dtype, outside, progress, lipschitz)
+    pairs = require_causal_values(target.values, target.tokens or 1, (np.array(target.low), np.array(target.high)))
+    return _reseated(approximate_callable(target, within, dtype, outside, progress, lipschitz), target, pairs)
+
+
+def _reseated(network: Network, target: CallableSeveral, pairs: int) -> Network:
+    """The grid of a sequence, with a causal mask: what a token reads does not depend on what is hidden from it.
+
+    That was found for so many pairs of inputs, and is not proven.
+    """
+    tokens = target.tokens or 1
+    if tokens == 1 or network.certificate is None:
+        return network
+    atom = grid_form(network).atom
+    columns = target.outputs // tokens
+    outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
+    seat = Seat(tokens, len(target.variables) // tokens, tuple(range(len(target.variables))), outputs, causal=True)
+    known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
+    certificate = replace(network.certificate, kind="measured", method=known)
+    return seated_grid(atom, seat).with_(target=network.target, certificate=certificate, outside=network.outside)
+
+
+def _one_callable(
+    function: Callable[..., Any],
+    on: Any,
+    within: float,
+    dtype: Dtype,
+    words: dict[str, Any],
+    lipschitz: Any,
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    """A callable of one variable is a head."""
+    given = [f"{name}={words[name]!r}" for name in ("form", "layout") if words[name] is not None]
+    if given or words["causal"]:
+        raise AnchorheadError(
+            f"{', '.join(given) or 'causal=True'}: a callable of one variable is one head; leave it out"
+        )
+    _, low, high = intervals(on)
+    made = head(
+        function,
+        (float(low[0]), float(high[0])),
+        within=within,
+        dtype=dtype,
+        placement=words["placement"],
+        lipschitz=lipschitz,
+        progress=progress,
+    )
+    return made.network.with_(token_axis=False, outside=outside)
 
 
 def _one_head(
@@ -166,77 +274,3 @@ def _one_head(
         progress=progress,
     )
     return made.network.with_(token_axis=False, outside=outside)
-
-
-def requested(function: Texts, on: Any, tokens: int | None, features: int | None) -> Request:
-    """What a user wrote, checked: every variable has an interval, and every interval a variable."""
-    _check_counts(tokens, features)
-    if tokens is not None and features is not None:
-        return _of_tokens(function, on, tokens, features)
-    names, low, high = _intervals(on)
-    texts = [function] if isinstance(function, str | Expression) else _listed(function, "expressions")
-    expressions = tuple(_parsed(text, names) for text in texts)
-    unused = [name for name in names if not any(name in one.variables for one in expressions)]
-    if unused:
-        raise AnchorheadError(
-            f"on= has an interval for {', '.join(unused)}, which occurs in none of the expressions: leave it out"
-        )
-    return Request(expressions, names, Box.of((low, high)), None)
-
-
-def _check_counts(tokens: Any, features: Any) -> None:
-    if (tokens is None) != (features is None):
-        raise AnchorheadError(f"tokens={tokens!r} and features={features!r}: give both, or neither")
-    for name, count in (("tokens", tokens), ("features", features)):
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if count is not None and not (whole and count >= 1):
-            raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
-
-
-def _intervals(on: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """The variables, in order, and the ends of their intervals."""
-    if not isinstance(on, Mapping) or not on:
-        raise AnchorheadError(f"on={on!r}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
-    names = tuple(str(name) for name in on)
-    boxes = [Box.of(on[name]) for name in on]
-    if any(box.low.size != 1 for box in boxes):
-        raise AnchorheadError(f"on={on!r}: two numbers for each variable, the lower and the upper end")
-    low, high = (np.array([float(getattr(box, end).reshape(-1)[0]) for box in boxes]) for end in ("low", "high"))
-    flat = [name for name, a, b in zip(names, low, high, strict=True) if a == b]
-    if flat:
-        raise AnchorheadError(
-            f"the interval of {', '.join(flat)} is a single point: put the number into the expression"
-        )
-    return names, low, high
-
-
-def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> Request:
-    rows = [_listed(row, "lists, one for each token") for row in _listed(function, "lists, one for each token")]
-    if len(rows) != tokens or len({len(row) for row in rows}) != 1:
-        sizes = [len(row) for row in rows]
-        raise AnchorheadError(
-            f"lists of {sizes} expressions for tokens={tokens}: a list for each token, all of the same length"
-        )
-    names = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(features))
-    box = Box.of(on).broadcast_to((tokens, features))
-    return Request(tuple(_parsed(text, names) for row in rows for text in row), names, box, int(tokens))
-
-
-def _listed(given: Any, what: str) -> list[Any]:
-    if isinstance(given, str | Expression) or not isinstance(given, Sequence) or not given:
-        raise AnchorheadError(f"{given!r}: a list of {what} is needed")
-    return list(given)
-
-
-def _parsed(text: Any, names: tuple[str, ...]) -> Expression:
-    """The expression; a bare name such as "gelu" stands for the function of the only variable."""
-    if isinstance(text, Expression):
-        unknown = set(text.variables) - set(names)
-        if unknown:
-            raise AnchorheadError(f"{text} has the variable {', '.join(sorted(unknown))}, which on= gives no interval")
-        return text
-    if not isinstance(text, str):
-        raise AnchorheadError(f"{text!r} is not an expression: give a text such as 'x*y + sin(z)'")
-    if names == ("x",):
-        return expression_of(text)
-    return parse(text, names)

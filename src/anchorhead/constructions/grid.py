@@ -1,27 +1,32 @@
 """Smooth functions of two to four variables as one softmax head over a tensor grid of anchors, proven.
 
-heads.grid picks keys and solves for values, constructions.grid_network lays them out, proof.grid bounds the error.
+heads.grid picks keys and solves for values, constructions.grid_network lays them out, proof.grid bounds the error. A
+proof that does not end, because it is interrupted or takes too long, leaves the network with an error that is measured.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate, Kind, round_up
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
-from anchorhead.heads.grid_samples import BoxedFunction, Samples
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import Proving, proving_line
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.grid import GridBound, prove_grid, smooth_on_box
+from anchorhead.proof.callable_search import largest_error
+from anchorhead.proof.grid import LIMIT_S, GridBound, prove_grid, smooth_on_box
+from anchorhead.proof.grid_work import TooLong
 from anchorhead.targets.several import SeveralVariables
 
 __all__ = ["approximate_grid", "certified_grid", "grid_network"]
@@ -29,10 +34,24 @@ __all__ = ["approximate_grid", "certified_grid", "grid_network"]
 Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 20_000
+AIM = {1: 0.95, 2: 0.95, 3: 0.95, 4: 0.8}
+"""The part of the error asked for that a grid is first solved for: proofs add to what a solver sees."""
+LIMITS_S = {1: LIMIT_S, 2: LIMIT_S, 3: LIMIT_S, 4: 120.0}
+"""How long a proof may take, by the number of variables; beyond, the error is measured."""
 _METHOD = (
     "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
-    "products of Bernstein ellipses with complex balls; rounding on cells"
+    "Bernstein ellipses with complex balls; rounding on cells"
 )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a grid's error, and how."""
+
+    kind: Kind
+    bound: float
+    terms: dict[str, float]
+    method: str
 
 
 def approximate_grid(
@@ -44,10 +63,13 @@ def approximate_grid(
     outside: Outside = "warn",
     tokens: int | None = None,
     most: int = MOST_ANCHORS,
+    proving: Proving | None = None,
 ) -> Network:
     """The smallest grid found within the error, rounding included, as a network with its certificate.
 
     prove     prove the bound; else it is measured, the largest error that a search found
+    proving   called with (share done, seconds left) during a proof; without, one that takes long writes a line to
+              stderr. A proof that is interrupted leaves the network, measured
     progress  called with (anchors, error) as the search goes on
     tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
     most      the most anchors; a grid that would be larger is refused before it is built
@@ -55,7 +77,7 @@ def approximate_grid(
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
-    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
+    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not 0 < within < np.inf:
         raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
     if len(target.variables) > MOST_VARIABLES:
         raise AnchorheadError(
@@ -64,23 +86,32 @@ def approximate_grid(
         )
     if prove:
         smooth_on_box(target.expressions, target.variables, target.low, target.high)
-    aim, best = float(within), np.inf
+    aim = float(within) * (AIM[len(target.variables)] if prove else 1.0)
+    best: Network | None = None
+    why = "" if prove else "the proof was left out"
     for _ in range(TRIES):
         try:
             atom = solve_grid(target.values, target.low, target.high, aim, kind, most, progress)
         except AnchorheadError:
-            if not np.isfinite(best):
+            if best is not None:
+                break  # what is asked for was nearly reached, but no closer
+            if aim == within:
                 raise
-            break  # what is asked for was nearly reached, but no closer
-        network = certified_grid(atom, target, prove, tokens, outside)
-        bound = network.certificate.bound if network.certificate else np.inf
+            atom = solve_grid(target.values, target.low, target.high, float(within), kind, most, progress)
+        known, why = _known(atom, target, why, proving)
+        network = _certified(atom, target, known, tokens, outside)
+        bound = _bound(network)
         if bound <= within:
             return network
-        best = min(best, bound)
+        best = network if best is None or bound < _bound(best) else best
         aim *= 0.95 * min(within / bound, 1.0)
-    raise AnchorheadError(
-        f"within={within:g} was not reached for {target} in {kind}: the best certificate says {best:.3g}. What would "
-        f"help: a larger error, {'float64, ' if kind == 'float32' else ''}a smaller box"
+    reached = np.inf if best is None else _bound(best)
+    raise NotReached(
+        f"within={within:g} was not reached for {target} in {kind}: the best certificate says {reached:.3g}. What "
+        f"would help: a larger error, {'float64, ' if kind == 'float32' else ''}a smaller box",
+        best,
+        reached,
+        float(within),
     )
 
 
@@ -90,32 +121,72 @@ def certified_grid(
     prove: bool = True,
     tokens: int | None = None,
     outside: Outside = "warn",
+    proving: Proving | None = None,
 ) -> Network:
     """The network of a given grid with the bound that is proven for it, or measured."""
-    model = require_model(atom.dtype)
+    known, _ = _known(atom, target, "" if prove else "the proof was left out", proving)
+    return _certified(atom, target, known, tokens, outside)
+
+
+def _known(atom: GridAtom, target: SeveralVariables, why: str, proving: Proving | None) -> tuple[_Known, str]:
+    """A proof, or, if there is a reason why there is none, a measurement; and that reason."""
+    if why:
+        return _measured(atom, target, why), why
+    done = 0.0
+
+    def noted(share: float, left: float) -> None:
+        nonlocal done
+        done = share
+        tell(share, left)
+
+    try:
+        with proving_line(proving) as tell:
+            model, limit = require_model(atom.dtype), LIMITS_S[atom.variables]
+            ends = target.low, target.high
+            return _proven(prove_grid(atom, target.expressions, target.variables, *ends, model, limit, noted)), ""
+    except KeyboardInterrupt:
+        why = f"the proof was interrupted at {done:.0%}"
+    except TooLong:
+        why = f"the proof would take longer than {LIMITS_S[atom.variables]:g} s, of which {done:.0%} was done"
+    known = _measured(atom, target, why)
+    warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
+    return known, why
+
+
+def _proven(bound: GridBound) -> _Known:
+    seen = f"largest error found {bound.found:.4g}, at ({', '.join(f'{x:.6g}' for x in bound.at)})"
+    return _Known("proven", bound.total, bound.terms(), f"{_METHOD}; {seen}")
+
+
+def _measured(atom: GridAtom, target: SeveralVariables, why: str) -> _Known:
+    error, at = largest_error(atom, target)
+    return _Known(
+        "measured",
+        error,
+        {"largest error found, as the dtype computes it": error},
+        f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, ended "
+        f"at ({', '.join(f'{x:.6g}' for x in at)})",
+    )
+
+
+def _certified(
+    atom: GridAtom, target: SeveralVariables, known: _Known, tokens: int | None, outside: Outside
+) -> Network:
     network = grid_network(atom, tokens)
-    if prove:
-        bound = prove_grid(atom, target.expressions, target.variables, target.low, target.high, model)
-        total, terms, method = bound.total, bound.terms(), f"{_METHOD}; {_seen(bound)}"
-    else:
-        found = Samples.of(BoxedFunction.of(target.values, target.low, target.high), 1e-8).error(atom)
-        bound = GridBound(*found, found[0], ())
-        total, terms = bound.total, bound.terms()
-        method = "largest error found on a fine grid and at random points; rounding bounded at some of them"
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     certificate = Certificate(
-        kind="proven" if prove else "measured",
-        bound=round_up(total),
+        kind=known.kind,
+        bound=round_up(known.bound),
         norm="sup",
         on=Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape))),
         dtype=atom.dtype,
-        arithmetic=str(model),
-        terms=terms,
-        method=method,
+        arithmetic=str(require_model(atom.dtype)),
+        terms=known.terms,
+        method=known.method,
         target=str(target),
     )
     return network.with_(target=target.record(), certificate=certificate, outside=outside)
 
 
-def _seen(bound: GridBound) -> str:
-    return f"largest error found {bound.found:.4g}, at ({', '.join(f'{x:.6g}' for x in bound.at)})"
+def _bound(network: Network) -> float:
+    return np.inf if network.certificate is None else network.certificate.bound

@@ -3,13 +3,19 @@
 One token. A register carries, for each axis, slope and offset of its index along it, and its values; the query of the
 input token is (x_j - origin_j, 1) for each axis.
 
-A sequence of n tokens, whose n features entries are the variables, with m outputs for every token. A first attention
-gathers it: head j asks with 1 for the key FAR [position = j] and so copies token j into every token, exactly, because
-the other weights underflow to 0. The grid gets one more axis of n points, one a token: its logits are 0 for the token
-itself and -M for the others, out of reach. So token i reads the values of its own outputs. A skip adds their bias.
+A sequence of n tokens. A first attention gathers the entries that the grid's axes are along: head j asks with 1 for the
+key FAR [position = j] and so copies token j into every token, exactly, because the other weights underflow to 0. The
+grid gets one more axis, with a point for every token that reads it, and one with values of 0 for the others: its logits
+are 0 for the point of the token itself and -M for the others, out of reach. A skip adds the bias.
+
+With a causal mask, tokens that cannot be seen are replaced by a register of zeros, whose key of FAR/2 wins where the
+sought one is hidden. The grid is then asked at the origin of such an axis, on which what the token reads does not
+depend.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +28,31 @@ OUT_OF_REACH = 2.0**40
 """M: a power of two, so that products are exact, far beyond all logits of which anything is proven."""
 
 
+@dataclass(frozen=True)
+class Seat:
+    """Where a grid stands in a sequence of `tokens` tokens with `features` features each.
+
+    axes     for each axis the entry of the input that it is along, token by token
+    outputs  for each of its outputs (token, column): the token that reads it, as which of its features
+    """
+
+    tokens: int
+    features: int
+    axes: tuple[int, ...]
+    outputs: tuple[tuple[int, int], ...]
+    causal: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How many features a token reads."""
+        return 1 + max(column for _, column in self.outputs)
+
+    @property
+    def readers(self) -> list[int]:
+        """The tokens that read anything."""
+        return sorted({token for token, _ in self.outputs})
+
+
 def grid_network(atom: GridAtom, tokens: int | None = None) -> Network:
     """The network, without target and certificate: inputs (..., d) to outputs (..., m); with tokens=n, inputs
     (..., n, d/n) to outputs (..., n, m/n), entries in order.
@@ -32,7 +63,9 @@ def grid_network(atom: GridAtom, tokens: int | None = None) -> Network:
         raise AnchorheadError(
             f"tokens={tokens!r} for {atom.variables} variables and {atom.outputs} outputs: a number that divides both"
         )
-    return _of_a_sequence(atom, tokens)
+    columns = atom.outputs // tokens
+    outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
+    return seated_grid(atom, Seat(tokens, atom.variables // tokens, tuple(range(atom.variables)), outputs))
 
 
 def _columns(atom: GridAtom) -> list[np.ndarray]:
@@ -74,64 +107,75 @@ def _of_one_token(atom: GridAtom) -> Network:
     return Network([embed, attention], token_axis=False)
 
 
-def _of_a_sequence(atom: GridAtom, n: int) -> Network:
-    d, dtype = atom.variables, atom.dtype
-    few, m, block = d // n, atom.outputs // n, max(2, n)
-    shared = ["one", *(f"at position {j}" for j in range(n)), *(f"out of reach of token {j}" for j in range(n))]
-    shared += [*_key_names(atom), *(f"for token {j}" for j in range(n)), *(f"value {i}" for i in range(m))]
-    one, at, away, keys = 0, 1, 1 + n, 1 + 2 * n
-    own, values = keys + 2 * d, keys + 2 * d + n
+def seated_grid(atom: GridAtom, seat: Seat) -> Network:
+    """The network of a grid in a sequence: inputs (..., n, features) to (..., n, columns)."""
+    n, few, d, m, dtype = seat.tokens, seat.features, atom.variables, seat.columns, atom.dtype
+    gate = np.full(n, len(seat.readers))
+    gate[seat.readers] = np.arange(len(seat.readers))
+    points = int(gate.max()) + 1
+    shared = ["one", *(f"at position {j}" for j in range(n)), *(f"out of reach of point {p}" for p in range(points))]
+    shared += [*_key_names(atom), *(f"of point {p}" for p in range(points)), *(f"value {i}" for i in range(m))]
+    shared += ["nothing"] if seat.causal else []
+    one, at, away, keys = 0, 1, 1 + n, 1 + n + points
+    own, values = keys + 2 * d, keys + 2 * d + points
     width = len(shared)
 
-    registers = np.zeros((atom.anchors, n, width), dtype)
-    registers[:, :, keys:own] = np.stack(_columns(atom), axis=1)[:, None]
-    registers[:, :, own:values] = np.eye(n)
-    registers[:, :, values:] = atom.values.reshape(-1, n, m)
+    registers = np.zeros((atom.anchors, points, few + width), dtype)
+    registers[:, :, few + keys : few + own] = np.stack(_columns(atom), axis=1)[:, None]
+    registers[:, :, few + own : few + values] = np.eye(points)
+    bias = np.zeros((m, n), dtype)
+    for number, (reader, column) in enumerate(seat.outputs):
+        registers[:, gate[reader], few + values + column] = atom.values.reshape(atom.anchors, -1)[:, number]
+        bias[column, reader] = atom.bias[number]
+    registers = registers.reshape(-1, few + width)
+    if seat.causal:
+        registers = np.concatenate([registers, np.eye(few + width, dtype=dtype)[-1:]])
     token = np.zeros((n, few + width), dtype)
-    token[:, :few] = -atom.origins.reshape(n, few)
+    origins = np.zeros(n * few, dtype)
+    origins[list(seat.axes)] = atom.origins
+    token[:, :few] = -origins.reshape(n, few)
     token[:, few + one] = 1
     token[:, few + at : few + away] = np.eye(n)
-    token[:, few + away : few + keys] = -OUT_OF_REACH * (1 - np.eye(n))
+    token[:, few + away : few + keys] = np.where(gate[:, None] == np.arange(points), 0, -OUT_OF_REACH)
     names = [f"input {f} less its origin" for f in range(few)]
     embed = Embed(
-        np.eye(few + width, few, dtype=dtype),
-        token,
-        registers=np.concatenate([np.zeros((*registers.shape[:2], few), dtype), registers], 2).reshape(-1, few + width),
-        tokens=n,
-        features=(*names, *shared),
+        np.eye(few + width, few, dtype=dtype), token, registers=registers, tokens=n, features=(*names, *shared)
     )
 
     pick = np.eye(few + width, dtype=dtype)
-    output = np.zeros((n, d + width, few), dtype)
-    for j in range(n):
-        output[j, j * few : (j + 1) * few] = np.eye(few)
+    sources = sorted({entry // few for entry in seat.axes})
+    output = np.zeros((len(sources), d + width, few), dtype)
+    for axis, entry in enumerate(seat.axes):
+        output[sources.index(entry // few), axis, entry % few] = 1
     skip = np.zeros((d + width, few + width), dtype)
     skip[d:, few:] = np.eye(width)
-    gathered = tuple(f"{name} of token {j}" for j in range(n) for name in names) + tuple(shared)
+    gathered = tuple(f"{names[entry % few]} of token {entry // few}" for entry in seat.axes) + tuple(shared)
+    key = FAR * pick[[few + at + j for j in sources]]
     gather = Attention(
-        np.broadcast_to(pick[few + one], (n, 1, few + width)),
-        (FAR * pick[few + at : few + away])[:, None],
+        np.broadcast_to(pick[few + one], (len(sources), 1, few + width)),
+        (key + FAR / 2 * pick[-1] if seat.causal else key)[:, None],
         pick[None, :few],
         output,
+        mask="causal" if seat.causal else None,
         skip=Linear(skip, features=gathered),
         features=gathered,
     )
 
     pick = np.eye(d + width, dtype=dtype)
-    query, key = (np.zeros((d + 1, block, d + width), dtype) for _ in range(2))
+    query, key = (np.zeros((d + 1, max(2, points), d + width), dtype) for _ in range(2))
     for j in range(d):
         query[j, :2] = pick[[j, d + one]]
         key[j, :2] = pick[d + keys + 2 * j : d + keys + 2 * j + 2]
-    query[d, :n], key[d, :n] = pick[d + away : d + keys], pick[d + own : d + values]
-    bias = np.zeros((m, d + width), dtype)
-    bias[:, d + at : d + away] = atom.bias.reshape(n, m).T
+    query[d, :points], key[d, :points] = pick[d + away : d + keys], pick[d + own : d + values]
+    added = np.zeros((m, d + width), dtype)
+    added[:, d + at : d + away] = bias
     attention = Attention(
         query.reshape(1, -1, d + width),
         key.reshape(1, -1, d + width),
-        pick[None, d + values :],
+        pick[None, d + values : d + values + m],
         np.eye(m, dtype=dtype)[None],
-        skip=Linear(bias, features=_output_names(m)),
-        grid=(*atom.sides, n),
+        skip=Linear(added, features=_output_names(m)),
+        grid=(*atom.sides, points),
         features=_output_names(m),
     )
     return Network([embed, gather, attention])

@@ -17,7 +17,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.solve import contenders, smallest
+from anchorhead.heads.solve import improvements, smallest
 from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
@@ -30,6 +30,7 @@ Placement = Literal["solved", "uniform"]
 Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 512
+LOOSEST = 2.2  # estimates: no proven bound is larger
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +159,11 @@ class _Request:
         """The head with the smallest certified bound of all that the search comes by: more anchors never do worse.
 
         A certificate adds at most the rounding to the exact part where an estimate adds them point by point, so it is
-        between one and two estimates: the solver knows which heads can be the best.
+        between one and two estimates: heads that are estimated beyond that cannot be the best.
         """
-        found = contenders(self._values, self.target.kinks, *self._interval, anchors, **self._options)
-        heads = [self.certified(solution.atom) for solution in found]
+        found = improvements(self._values, self.target.kinks, *self._interval, anchors, **self._options)
+        least = min(solution.total for solution in found)
+        heads = [self.certified(solution.atom) for solution in found if solution.total <= LOOSEST * least]
         return min(heads, key=lambda head: (head.certificate.bound, head.anchors))
 
     @cached_property

@@ -121,7 +121,7 @@ def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
         own = layer.assigned == number
         k[own] = shape.exponents(low[own], high[own])
         degree[own] = shape.degree or 0.0
-    return np.ldexp(1.0, k), np.exp2(degree * k)
+    return np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
 
 
 def amplification(layers: Sequence[Layer], readout: Merged, sources: Sources) -> list[float]:

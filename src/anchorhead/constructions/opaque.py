@@ -1,36 +1,64 @@
-"""Callables of a few variables as one head over a grid: the error is measured, by a search for the worst place."""
+"""Callables of a few variables as one head over a grid: measured by a search for the worst place, or proven."""
 
 from __future__ import annotations
+
+from math import prod
 
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import round_up
 from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
-from anchorhead.constructions.grid_network import grid_network
-from anchorhead.domain import Box
+from anchorhead.constructions.opaque_lipschitz import certified_callable, prove_callable, shown, smooth
+from anchorhead.constructions.uniform_grid import SampledModulus
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.grid import solve_grid
+from anchorhead.heads.grid import solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
+from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
-from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.callable_search import largest_error
+from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
-
-SAMPLES = 20_000
-CLIMBERS, STEPS = 50, 24
 
 
 def approximate_callable(
-    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside = "warn", progress: Progress | None = None
+    target: CallableSeveral,
+    within: float,
+    dtype: Dtype,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+    lipschitz: float | tuple[float, ...] | None = None,
 ) -> Network:
-    """The smallest grid found whose largest error, as a search finds it, is within what is asked for."""
+    """The smallest grid found whose largest error, as a search finds it, is within what is asked for.
+
+    lipschitz  L with |f(x) - f(y)| <= L |x - y|_2 in every output, or L_j, one for each input, with
+               |f(x) - f(y)| <= sum of L_j |x_j - y_j|: then the error is proven for every x of the box
+    """
     if len(target.variables) > MOST_VARIABLES:
         raise AnchorheadError(
             f"{target} is opaque, and a grid takes at most {MOST_VARIABLES} variables: write it as an expression, or "
             "fit a torch network to it and use ah.convert"
         )
-    aim, best = float(within), np.inf
+    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
+        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    if lipschitz is not None:
+        known = Lipschitz.of(lipschitz, len(target.variables))
+        return prove_callable(target, float(within), dtype, known, outside, progress)
+    return _measured(target, float(within), dtype, outside, progress)
+
+
+def _measured(
+    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
+) -> Network:
+    """A solved grid; where the function is not smooth, a uniform one if it will do."""
+    if not smooth(target, within):
+        try:
+            return _uniform(target, within, dtype, outside, progress)
+        except AnchorheadError:
+            pass  # the solver says what it would take
+    aim, best = within, np.inf
     for _ in range(TRIES):
         try:
             atom = solve_grid(target.values, target.low, target.high, aim, dtype, MOST_ANCHORS, progress)
@@ -39,57 +67,47 @@ def approximate_callable(
                 raise
             break
         error, at = largest_error(atom, target)
-        if error <= within:
-            return _certified(atom, target, error, at, outside)
+        if round_up(error) <= within:
+            return _found(atom, target, error, at, outside)
         best = min(best, error)
         aim *= 0.9 * within / error
-    raise AnchorheadError(
+    raise _not_reached(target, within, dtype, best)
+
+
+def _uniform(
+    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
+) -> Network:
+    """Even anchors: first for a few times the error, because what is found is less than what can be proven."""
+    modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
+    aim, best = 4 * within, np.inf
+    for _ in range(2 * TRIES):
+        sides = modulus.sides(aim)
+        if prod(sides) > MOST_ANCHORS:
+            break
+        atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
+        error, at = largest_error(atom, target)
+        if progress:
+            progress(atom.anchors, error)
+        if round_up(error) <= within:
+            return _found(atom, target, error, at, outside)
+        best = min(best, error)
+        aim *= min(0.95 * within / error, 0.8)
+    raise _not_reached(target, within, dtype, best)
+
+
+def _found(
+    atom: GridAtom, target: CallableSeveral, error: float, at: Float[np.ndarray, " d"], outside: Outside
+) -> Network:
+    method = (
+        f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
+        f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
+    )
+    terms = {"largest error found, as the dtype computes it": error}
+    return certified_callable("measured", atom, target, round_up(error), terms, method, outside)
+
+
+def _not_reached(target: CallableSeveral, within: float, dtype: str, best: float) -> AnchorheadError:
+    return AnchorheadError(
         f"within={within:g} was not reached for {target} in {dtype}: the best grid found errs by {best:.3g}. What "
         "would help: a larger error, a smaller box; a function with kinks needs a network of its own, see ah.convert"
     )
-
-
-def largest_error(atom: GridAtom, target: CallableSeveral, seed: int = 0) -> tuple[float, Float[np.ndarray, " inputs"]]:
-    """The largest |network - f| found, as the dtype computes it: random points and corners, then climbs from the worst.
-
-    A climb tries random steps around its best point so far, ever smaller ones.
-    """
-    rng = np.random.default_rng(seed)
-    low, high = np.array(target.low), np.array(target.high)
-    x = rng.uniform(low, high, (SAMPLES, len(low)))
-    edges = rng.random(x.shape)
-    x = np.where(edges < 0.1, low, np.where(edges > 0.9, high, x))
-    error = _errors(atom, target, x)
-    top = np.argsort(-error)[:CLIMBERS]
-    x, error = x[top], error[top]
-    for step in np.geomspace(0.2, 1e-5, STEPS):
-        tried = np.clip(x[:, None] + step * (high - low) * rng.standard_normal((len(x), 8, len(low))), low, high)
-        found = _errors(atom, target, tried.reshape(-1, len(low))).reshape(len(x), 8)
-        place = found.argmax(axis=1)
-        better = found.max(axis=1) > error
-        x = np.where(better[:, None], tried[np.arange(len(x)), place], x)
-        error = np.where(better, found.max(axis=1), error)
-    return float(error.max()), x[int(error.argmax())]
-
-
-def _errors(atom: GridAtom, target: CallableSeveral, x: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, " n"]:
-    x = x.astype(atom.dtype)
-    return np.abs(atom(x).astype(np.float64) - target.values(x)).max(axis=1)
-
-
-def _certified(atom: GridAtom, target: CallableSeveral, error: float, at: np.ndarray, outside: Outside) -> Network:
-    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
-    certificate = Certificate(
-        kind="measured",
-        bound=round_up(error),
-        norm="sup",
-        on=Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape))),
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms={"largest error found, as the dtype computes it": error},
-        method=f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the "
-        f"function, random ones and climbs from the worst; the largest is at ({', '.join(f'{c:.6g}' for c in at)})",
-        target=str(target),
-    )
-    network = grid_network(atom, target.tokens)
-    return network.with_(target=target.record(), certificate=certificate, outside=outside)

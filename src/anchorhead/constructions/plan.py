@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
+from typing import Literal
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.head import Placement, Progress
 from anchorhead.constructions.mlp import FORMS, LAYOUTS, MARGIN, PLACEMENTS, Form, Layout, Way, inputs_of, shares
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
-from anchorhead.constructions.plan_tables import csv_table, latex_table, text_table
+from anchorhead.constructions.plan_tables import WIDTH, csv_table, latex_table, listed, text_table
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
 from anchorhead.constructions.sketches import Sketches
@@ -40,8 +42,10 @@ on to the next."""
 
 @dataclass(frozen=True)
 class Row:
-    """One way to build the target within an error. What is None is not known, because nothing can be built.
+    """One way to build the target within an error. What is None is not known, because nothing can be built, or not
+    counted.
 
+    form           as in ah.convert; "head": one head of one variable
     layers         Embed, Linear, Attention and Softmax
     heads          of all attention layers, those that gather the sequence included, and the groups of a Softmax
     anchors        of one softmax, at most: the paper's p
@@ -55,7 +59,7 @@ class Row:
     """
 
     within: float
-    form: Form
+    form: Form | Literal["head"]
     layout: Layout
     placement: Placement
     layers: int | None
@@ -73,15 +77,23 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows for ever smaller errors; within an error, all forms, layouts and placements."""
+    """Rows for ever smaller errors; within an error, all forms, layouts and placements.
+
+    found  of expressions: every term, and what it becomes
+    where  of expressions: the variables and their intervals
+    """
 
     target: str
     on: Box
     dtype: Dtype
     rows: tuple[Row, ...]
+    found: tuple[tuple[str, str], ...] = ()
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.target} on {self.on}, in {self.dtype}: sizes before building\n\n{text_table(self.rows)}"
+        title = f"{self.target} {f'for {self.where}' if self.where else f'on {self.on}'}, in {self.dtype}"
+        title = fill(f"{title}: sizes before building", WIDTH, subsequent_indent="  ")
+        return "\n\n".join([title, *listed(self.found), text_table(self.rows)])
 
     def to_csv(self) -> str:
         """All digits, a line for each row; what is not known is empty."""
@@ -99,11 +111,13 @@ def plan(
     dtype: Dtype,
     causal: bool = False,
     progress: Progress | None = None,
+    shapes: Shapes | None = None,
 ) -> Plan:
-    """The sizes of all networks that could be built of a target within each of these errors."""
-    require_model(dtype)
-    if min(withins) < SMALLEST:
-        raise AnchorheadError(f"within={min(withins):g}: errors of at least {SMALLEST:g} are planned for")
+    """The sizes of all networks that could be built of a target within each of these errors.
+
+    shapes  which heads stand in for activations; by default those that are proven, each error anew
+    """
+    check_request(withins, dtype)
     if causal:
         require_causal(target)
     hidden = len(merged(target)[0])
@@ -113,7 +127,9 @@ def plan(
         layouts = ("sequence",)
     rows = []
     for within in sorted(set(withins), reverse=True):
-        ladders = {placement: Ladder(target, on, within, dtype, placement, progress) for placement in PLACEMENTS}
+        ladders = {
+            placement: Ladder(target, on, within, dtype, placement, progress, shapes) for placement in PLACEMENTS
+        }
         rows += [
             _row(ladders[placement], Way(form, layout, placement, dtype, causal))
             for form in forms
@@ -121,6 +137,12 @@ def plan(
             for placement in PLACEMENTS
         ]
     return Plan(str(target), on, dtype, tuple(rows))
+
+
+def check_request(withins: Sequence[float], dtype: Dtype) -> None:
+    require_model(dtype)
+    if min(withins) < SMALLEST:
+        raise AnchorheadError(f"within={min(withins):g}: errors of at least {SMALLEST:g} are planned for")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +169,7 @@ class Ladder:
     dtype: Dtype
     placement: Placement
     progress: Progress | None = None
+    shapes: Shapes | None = None
     ended: str = ""
     _found: list[Rung] = field(default_factory=list)
     _more: Iterator[Rung] | None = None
@@ -177,7 +200,7 @@ class Ladder:
         if self.placement == "uniform":
             chooser: Shapes | Sketches = Sketches(self.dtype)
         else:
-            chooser = Shapes(self.dtype, self.placement, self.progress)
+            chooser = self.shapes or Shapes(self.dtype, self.placement, self.progress)
         tried: set[tuple[int, ...]] = set()
         try:
             for errors in shares(self.target, sources, self.within, margin, chooser):  # type: ignore[arg-type]

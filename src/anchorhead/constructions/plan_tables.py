@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anchorhead.constructions.plan import Row
 
+WIDTH = 100
+MOST_TERMS = 20
+"""Of more terms than these, the first are listed."""
 LONGEST = 999_999
 """The largest whole number that is written with all its digits."""
+
+
+def listed(found: Sequence[tuple[str, str]]) -> list[str]:
+    """What the terms became, as one paragraph; none where there are none."""
+    if not found:
+        return []
+    lines = [wrap(f"{term}: {what}", WIDTH - 2, subsequent_indent="  ") for term, what in found[:MOST_TERMS]]
+    more = [[f"and {len(found) - MOST_TERMS:,} more"]] if len(found) > MOST_TERMS else []
+    return ["\n".join(["found", *(f"  {line}" for own in [*lines, *more] for line in own)])]
 
 
 def text_table(rows: Sequence[Row]) -> str:
@@ -37,6 +49,7 @@ def text_table(rows: Sequence[Row]) -> str:
         "bound": lambda row: short(row.bound) + (f" {notes[row.note]}" if row.note else "  "),
         "mult.-\nadds": lambda row: short(row.multiply_adds),
     }
+    columns = {name: cell for name, cell in columns.items() if any(cell(row) != "-" for row in rows)}
     blocks = [(within, [[cell(row) for cell in columns.values()] for row in block]) for within, block in _blocks(rows)]
     headings = [("\n" + name).split("\n")[-2:] for name in columns]
     lines = [[heading[0] for heading in headings], [heading[1] for heading in headings]]
@@ -45,10 +58,10 @@ def text_table(rows: Sequence[Row]) -> str:
     text = [_aligned(cells, widths) for cells in lines]
     for within, block in blocks:
         text += ["", f"within {within:g}", *(_aligned(cells, widths) for cells in block)]
-    listed = [
-        line for note, letter in notes.items() for line in wrap(f"{letter}  {note}", 100, subsequent_indent="   ")
+    below = [
+        line for note, letter in notes.items() for line in wrap(f"{letter}  {note}", WIDTH, subsequent_indent="   ")
     ]
-    return "\n".join([*text, *([""] if listed else []), *listed])
+    return "\n".join([*text, *([""] if below else []), *below])
 
 
 def csv_table(rows: Sequence[Row]) -> str:

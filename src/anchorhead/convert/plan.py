@@ -1,22 +1,28 @@
-"""Sizes of every way to turn a network into attention, before anything is built."""
+"""Sizes of every way to turn a network, or a function, into attention, before anything is built."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from anchorhead.constructions.head import Progress
+from anchorhead.constructions.mlp import Form, Layout
 from anchorhead.constructions.plan import Plan
 from anchorhead.constructions.plan import plan as planned
+from anchorhead.constructions.plan_expressions import USUAL, plan_expressions
+from anchorhead.constructions.request import requested
 from anchorhead.convert.convert import checked_within, read
 from anchorhead.convert.splines import spline_target
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp
 
 MOST = 1000
 """How many errors may be asked for at once."""
+SUFFIX = ".safetensors"
 
 
 def plan(
@@ -25,25 +31,44 @@ def plan(
     within: Any = None,
     *,
     tokens: int | None = None,
+    features: int | None = None,
+    form: Form | None = None,
+    layout: Layout | None = None,
     dtype: Any = None,
     causal: bool = False,
     activation: str | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """How large the networks would become that `ah.convert` builds of a model, in every form, layout and placement.
+    """How large a network would become: of a model, as `ah.convert` builds it, or of expressions, as `ah.approximate`.
 
     model       a network as `ah.convert` takes it: a torch.nn.Sequential, a safetensors file with activation=, a
-                Maxout, a spline of straight pieces
-    on          the box of inputs: (0, 1), or a pair of arrays with the ends of each input
-    within      the error asked for, or a list of errors
-    tokens      the model's vectors are so many tokens, one after the other
+                Maxout, a spline of straight pieces; or expressions as `ah.approximate` takes them, "x*y + sin(z)"
+    on          the box of inputs: (0, 1), or a pair of arrays with the ends of each input; of expressions, an interval
+                for each variable
+    within      the error asked for, or a list of errors; of expressions, 1e-2 to 1e-8 by default
+    tokens      the model's vectors are so many tokens, one after the other; of expressions, with features=, the input
+                is (tokens, features)
+    form, layout   of expressions: these alone
     dtype       float32 or float64; by default the model's own
     causal      token i's output may depend on tokens up to i only
     progress    called with (anchors, error) where a head is not at hand and has to be solved for
 
-    Layers, heads, anchors, parameters, logits and multiply-adds are upper bounds that building never exceeds, and so is
-    the bound. `print(plan)`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")` show it.
+    Of a model, layers, heads, anchors, parameters, logits and multiply-adds are upper bounds that building never
+    exceeds, and so is the bound. Of expressions, they are what solving finds, without a proof; `plan.found` says what
+    every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")`
+    show it.
     """
+    if is_expression(model):
+        if activation is not None:
+            raise AnchorheadError(f"activation={activation!r} is for files of weights, not for expressions")
+        request = requested(model, on, tokens, features)
+        errors = list(USUAL) if within is None else _withins(within)
+        kind = dtype_name("float64" if dtype is None else dtype)
+        return plan_expressions(request, errors, kind, form, layout, causal, progress)  # type: ignore[arg-type]
+    words = {"features": features, "form": form, "layout": layout}
+    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
+    if given:
+        raise AnchorheadError(f"{', '.join(given)}: of a model, all forms and layouts are planned; leave it out")
     target, own = read(model, tokens, activation)
     if not isinstance(target, Mlp):
         raise AnchorheadError(
@@ -54,6 +79,15 @@ def plan(
     if on is None:
         raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
     return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, progress)  # type: ignore[arg-type]
+
+
+def is_expression(model: Any) -> bool:
+    """Whether something is an expression or lists of them: a text that is no file of weights."""
+    if isinstance(model, str):
+        return not (model.endswith(SUFFIX) or Path(model).is_file())
+    if isinstance(model, Sequence):
+        return bool(model) and all(is_expression(one) for one in model)
+    return isinstance(model, Expression)
 
 
 def _withins(within: Any) -> list[float]:

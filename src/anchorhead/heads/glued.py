@@ -57,6 +57,10 @@ class Glue:
         """The solution: what glue costs does not show before."""
         return self.solution(anchors)
 
+    def outlook(self, anchors: int) -> float:
+        """The error of the sketch."""
+        return self.sketch(anchors).total
+
     def floor(self, anchors: int, aim: float) -> float:
         """What rounding costs at least where the aim is reached."""
         return least_rounding(anchors, self.problem.scale - aim, self.inners.dtype)

@@ -22,12 +22,12 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype, softmax
 from anchorhead.heads.grid_atom import GridAtom, contract
 from anchorhead.heads.grid_samples import BoxedFunction, Samples, SeveralFunction, chebyshev
-from anchorhead.heads.rounding_estimate import UNIT
 
-__all__ = ["GridAtom", "solve_grid", "uniform_grid"]
+__all__ = ["GridAtom", "even_places", "solve_grid", "uniform_grid"]
 
 Progress = Callable[[int, float], None]
 _DELTAS = (0.3, 0.45, 0.65, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0, 7.0)
@@ -225,7 +225,7 @@ def _in_order(
         longest[:] = longest[::2]
     seen = set()
     for caution in _CAUTION:
-        for keys in _by_size(tables, scale, within, caution * UNIT[dtype], most):
+        for keys in _by_size(tables, scale, within, caution * arithmetic_of(dtype).unit, most):
             if keys not in seen:
                 seen.add(keys)
                 yield keys
@@ -268,20 +268,27 @@ def _too_large(needed: Sequence[int], within: float, most: int) -> AnchorheadErr
     )
 
 
+def even_places(low: float, high: float, count: int) -> Float[np.ndarray, " p"]:
+    """Where the paper puts p anchors: evenly, from end to end; a single one in the middle."""
+    return np.linspace(low, high, count) if count > 1 else np.array([low / 2 + high / 2])
+
+
 def uniform_grid(f: SeveralFunction, low: Any, high: Any, sides: Any, c: float, dtype: Dtype = "float64") -> GridAtom:
     """The paper's placement: even anchors L along each axis, values f(L), one sharpness c.
 
-    With beta_j = c / spacing_j^2:   slopes 2 beta_j L,   offsets -beta_j L^2, both from the middle of the box.
+    With beta_j = c / spacing_j^2:   slopes 2 beta_j L,   offsets -beta_j L^2, both from the middle of the box. A single
+    anchor along an axis stands in its middle.
     """
     box = BoxedFunction.of(f, low, high)
     counts = tuple(int(side) for side in np.broadcast_to(np.asarray(sides, dtype=int), (box.variables,)))
-    if min(counts) < 2 or not c > 0:
-        raise AnchorheadError(f"sides={sides!r}, c={c!r}: at least 2 even anchors along each axis, and c above 0")
+    if min(counts) < 1 or not c > 0:
+        raise AnchorheadError(f"sides={sides!r}, c={c!r}: at least 1 even anchor along each axis, and c above 0")
     origins = box.mid.astype(dtype).astype(np.float64)
-    axes = []
+    axes, places = [], [even_places(a, b, count) for a, b, count in zip(box.low, box.high, counts, strict=True)]
     for j, count in enumerate(counts):
-        places = np.linspace(box.low[j], box.high[j], count) - origins[j]
-        beta = c / ((box.high[j] - box.low[j]) / (count - 1)) ** 2
-        axes.append((2 * beta * places, -beta * places**2))
-    values = box.on_grid([np.linspace(-1, 1, count) for count in counts])
+        beta = c / ((box.high[j] - box.low[j]) / max(count - 1, 1)) ** 2
+        away = places[j] - origins[j]
+        axes.append((2 * beta * away, -beta * away**2))
+    x = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1)
+    values = box.at(x.reshape(-1, box.variables)).reshape(*counts, -1)
     return GridAtom.of(axes, origins, values, np.zeros(values.shape[-1]), dtype)

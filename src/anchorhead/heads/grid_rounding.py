@@ -25,8 +25,8 @@ from math import prod
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.heads.arithmetic import Arithmetic
 from anchorhead.heads.grid_atom import GridAtom, contract
-from anchorhead.heads.softmax_rounding import RoundOff
 
 _UP = 1 + 1e-6  # more than float64 loses while these bounds are computed
 
@@ -38,7 +38,7 @@ def axis_log_errors(
     low: Float[np.ndarray, " cells"],
     high: Float[np.ndarray, " cells"],
     variables: int,
-    arithmetic: RoundOff,
+    arithmetic: Arithmetic,
 ) -> Float[np.ndarray, "cells p"]:
     """lambda^j_k for x_j in [low, high], cell by cell. max z - z_k is convex in x_j, so it is largest at an end."""
     u = arithmetic.unit
@@ -58,7 +58,7 @@ def grid_read_error(
     atom: GridAtom,
     weights: Sequence[Float[np.ndarray, "cells p"]],
     log_errors: Sequence[Float[np.ndarray, "cells p"]],
-    arithmetic: RoundOff,
+    arithmetic: Arithmetic,
 ) -> Float[np.ndarray, ...]:
     """A bound on |computed r - r|, (cells_1, …, cells_d, m), from upper bounds on the weights of each axis."""
     anchors, d, u = prod(len(slopes) for slopes, _ in atom.axes), len(weights), arithmetic.unit

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom, contract
 from anchorhead.heads.grid_rounding import axis_log_errors, grid_read_error
-from anchorhead.heads.rounding_estimate import _ROUND_OFF as ROUND_OFF
 
 SeveralFunction = Callable[[np.ndarray], np.ndarray]
 _NODES = (12, 18, 27, 40, 60, 90, 135, 200, 300)
@@ -111,10 +111,11 @@ class Samples:
 
     def columns(self, axis: int, most: int = 300) -> Float[np.ndarray, "n columns"]:
         """Samples along one axis, at so many places of the others, spread out."""
-        table = np.moveaxis(self.values, axis, 0).reshape(self.values.shape[axis], -1)
-        step = max(1, table.shape[1] // most)
-        step += step > 1 and step % 2 == 0  # an even step may meet the same index of an axis always
-        return table[:, ::step]
+        outputs = self.values.shape[-1]
+        table = np.moveaxis(self.values, axis, 0).reshape(self.values.shape[axis], -1, outputs)
+        # at random: even steps may meet the same index of an axis always; every output at each place
+        places = np.random.default_rng(0).permutation(table.shape[1])[: max(20, most // outputs)]
+        return table[:, places].reshape(len(table), -1)
 
     @cached_property
     def _fine(self) -> tuple[list[np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
@@ -126,7 +127,7 @@ class Samples:
     def error(self, atom: GridAtom) -> tuple[float, float]:
         """The largest error found in exact arithmetic, and the largest rounding bound at a few points."""
         points, truth, x, at = self._fine
-        box, model = self.box, ROUND_OFF[atom.dtype]
+        box, model = self.box, arithmetic_of(atom.dtype)
         weights = [w for w, _ in self._weights(atom, points)]
         worst = np.abs(contract(atom.values.astype(np.float64), weights) + atom.bias - truth).max()
         worst = max(float(worst), float(np.abs(atom.exact(x) - at).max()))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Arrays, Dtype
 from anchorhead.heads.gauge import Caps
 from anchorhead.heads.pieces import Term
@@ -63,7 +64,8 @@ class Inners:
     def line(self, k: int, q: int, h: float) -> Inner:
         """Straight term k with a slope step h of one's own (on the term scaled to [-1, 1])."""
         term = self.terms[k]
-        assert term.slope is not None
+        if term.slope is None:
+            raise AnchorheadError(f"term {k} is a curve: only a straight term is a line")
         return self._scaled(term, term.slope, straight(q, h), 0.0)
 
     def _line(self, term: Term, slope: np.ndarray, q: int) -> Inner:

@@ -16,15 +16,15 @@ from jaxtyping import Float
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """p - 1 log steps and p - 1 crossings."""
+    """p - 1 log steps and p - 1 crossings, of one softmax or of many."""
 
-    logs: Float[np.ndarray, " steps"]
-    crossings: Float[np.ndarray, " steps"]
+    logs: Float[np.ndarray, "*many steps"]
+    crossings: Float[np.ndarray, "*many steps"]
 
     @classmethod
-    def of_vector(cls, theta: Float[np.ndarray, " keys"]) -> Keys:
-        half = len(theta) // 2
-        return cls(theta[:half], theta[half:])
+    def of_vector(cls, theta: Float[np.ndarray, "*many keys"]) -> Keys:
+        half = theta.shape[-1] // 2
+        return cls(theta[..., :half], theta[..., half:])
 
     @classmethod
     def of_weights(cls, slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"]) -> Keys:
@@ -32,15 +32,15 @@ class Keys:
         return cls(np.log(steps), -np.diff(offsets) / steps)
 
     @property
-    def vector(self) -> Float[np.ndarray, " keys"]:
-        return np.concatenate([self.logs, self.crossings])
+    def vector(self) -> Float[np.ndarray, "*many keys"]:
+        return np.concatenate([self.logs, self.crossings], axis=-1)
 
     @property
     def anchors(self) -> int:
-        return len(self.logs) + 1
+        return self.logs.shape[-1] + 1
 
     @property
-    def steps(self) -> Float[np.ndarray, " steps"]:
+    def steps(self) -> Float[np.ndarray, "*many steps"]:
         return np.exp(self.logs)
 
     def weights(self, base: int = 0) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
@@ -52,25 +52,29 @@ class Keys:
         """The keys of r(-x)."""
         return Keys(self.logs[::-1], -self.crossings[::-1])
 
-    def softmax(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
+    def softmax(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*many n p"]:
         """w, with the samples next to each other in memory: far quicker than rows of p."""
-        z = np.zeros((self.anchors, len(x)))
-        np.cumsum(self._lever(x), axis=0, out=z[1:])
-        w = np.exp(z - z.max(axis=0))
-        return (w / w.sum(axis=0)).T
+        lever = self._lever(x)
+        z = np.zeros((*lever.shape[:-2], self.anchors, len(x)))
+        np.cumsum(lever, axis=-2, out=z[..., 1:, :])
+        z -= z.max(axis=-2, keepdims=True)
+        w = np.exp(z, out=z)
+        w /= w.sum(axis=-2, keepdims=True)
+        return w.swapaxes(-1, -2)
 
     def jacobian(
-        self, x: Float[np.ndarray, " n"], w: Float[np.ndarray, "n p"], values: Float[np.ndarray, "p m"]
-    ) -> Float[np.ndarray, "n m keys"]:
+        self, x: Float[np.ndarray, " n"], w: Float[np.ndarray, "*many n p"], values: Float[np.ndarray, "*many p m"]
+    ) -> Float[np.ndarray, "*many n m keys"]:
         """dr / d(logs, crossings) with the values held."""
-        pull = w.T[:, None] * (values[:, :, None] - (w @ values).T)
-        tails = np.cumsum(pull[:0:-1], axis=0)[::-1]
-        by_log, by_crossing = tails * self._lever(x)[:, None], tails * -self.steps[:, None, None]
-        return np.concatenate([by_log, by_crossing]).T
+        result = (w @ values).swapaxes(-1, -2)[..., None, :, :]
+        pull = w.swapaxes(-1, -2)[..., None, :] * (values[..., None] - result)
+        tails = np.cumsum(pull[..., :0:-1, :, :], axis=-3)[..., ::-1, :, :]
+        by_log, by_crossing = tails * self._lever(x)[..., None, :], tails * -self.steps[..., None, None]
+        return np.concatenate([by_log, by_crossing], axis=-3).swapaxes(-1, -3)
 
-    def _lever(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "steps n"]:
+    def _lever(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "*many steps n"]:
         """d_j (x - m_j)"""
-        return self.steps[:, None] * (x - self.crossings[:, None])
+        return self.steps[..., None] * (x - self.crossings[..., None])
 
 
 def _summed(steps: np.ndarray, base: int) -> np.ndarray:

@@ -88,19 +88,15 @@ def split(problem: Problem, extend: bool = True) -> Split:
     at_ends = problem.at(ends)
     zero = np.zeros(at_ends.shape[1])
     slopes = {j: _slope(problem, ends[j], ends[j + 1]) for j in range(count)}
+    straight = {_KINK: zero, **{j: slope for j, slope in slopes.items() if slope is not None}}
     small = 1e-12 * problem.scale / problem.half
-
-    def slope_of(source: int) -> np.ndarray:
-        slope = zero if source == _KINK else slopes[source]
-        assert slope is not None
-        return slope
 
     def options(j: int, source: int, last: bool) -> list[tuple[int, str, int]]:
         """(cost, what, source of the slope beyond) for piece j."""
         own = slopes[j]
         if own is None:
             return [(_CURVED + (1 if last else 2), "ramp", source)]
-        if np.abs(own - slope_of(source)).max() <= small:
+        if np.abs(own - straight[source]).max() <= small:
             return [(0, "skip", source)]
         if last:
             return [(3, "extend", j)]
@@ -118,8 +114,8 @@ def split(problem: Problem, extend: bool = True) -> Split:
 
     bases: list[tuple[int, int, int, int]] = []  # cost, source, first piece to the right, first piece to the left
     for j in range(count):
-        if slopes[j] is not None and (extend or np.abs(slope_of(j)).max() <= small):
-            cost = 0 if np.abs(slope_of(j)).max() <= small else 2
+        if j in straight and (extend or np.abs(straight[j]).max() <= small):
+            cost = 0 if np.abs(straight[j]).max() <= small else 2
             bases.append((cost + outward(j + 1, j, 1)[0] + outward(j - 1, j, -1)[0], j, j + 1, j - 1))
     for j in range(1, count):
         bases.append((outward(j, _KINK, 1)[0] + outward(j - 1, _KINK, -1)[0], _KINK, j, j - 1))
@@ -127,7 +123,7 @@ def split(problem: Problem, extend: bool = True) -> Split:
 
     terms: list[Term] = []
     base_end = right if right < count else left + 1  # an end of the base where f is read
-    slope = slope_of(source)
+    slope = straight[source]
     if np.abs(slope).max() > small:
         terms.append(Term(_line(ends[base_end], slope), problem.low, problem.high, False, False, slope))
     for begin, step in ((right, 1), (left, -1)):

@@ -13,8 +13,10 @@ and drives the fit towards the sup norm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -26,11 +28,10 @@ FLATTEST, STEEPEST = -18.0, 32.0  # log steps stay within these
 _FARTHEST = 40.0  # crossings stay within this
 _DAMPING = 1e-3  # of the first step, in units of the largest column of J, squared
 _PATIENCE = 12  # steps that gain less than a thousandth before the search gives up
-_WORKSPACE = 4096  # numbers that LAPACK may use
+_ATTEMPTS = 12  # at one step, each damped three times as much as the one before
 _PROBE = 0.1  # the part of a step at which its curvature is measured
-
-# numpy's wrappers take longer than the work on matrices of this size
-_geqrf, _orgqr, _ormqr, _trtrs = get_lapack_funcs(("geqrf", "orgqr", "ormqr", "trtrs"), dtype=np.float64)
+_geqrf, _orgqr, _trtrs = get_lapack_funcs(("geqrf", "orgqr", "trtrs"), dtype=np.float64)
+_TOGETHER = 1 << 15  # softmax weights of the starts that go side by side: what a core's cache holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,141 +81,219 @@ class Loss:
     def target(self) -> Float[np.ndarray, "rows m"]:
         return self.weighted(self.samples.f - self.centre)
 
-    def matrix(self, w: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "rows p"]:
-        rows = self.weighted(w)
-        np.fill_diagonal(rows[len(w) :], self.ridge)
-        return rows
+    def matrix(self, w: Float[np.ndarray, "starts n p"]) -> Float[np.ndarray, "starts rows p"]:
+        return self.weighted(w, self._ridge)
 
-    def weighted(self, columns: Float[np.ndarray, "n columns"]) -> Float[np.ndarray, "rows columns"]:
-        """The rows of the samples weighted, those of the ridge 0, in the order that LAPACK takes."""
-        n, count = columns.shape
-        rows = np.empty((n + self.anchors, count), order="F")
-        np.multiply(columns, self._root, out=rows[:n])
-        rows[n:] = 0.0
-        return rows
+    def weighted(
+        self, columns: Float[np.ndarray, "*starts n columns"], below: float | np.ndarray = 0.0
+    ) -> Float[np.ndarray, "*starts rows columns"]:
+        """The rows of the samples weighted, over those of the ridge; a column's rows next to each other in memory."""
+        *starts, n, count = columns.shape
+        rows = np.empty((*starts, count, n + self.anchors))
+        np.multiply(columns.swapaxes(-1, -2), self._root, out=rows[..., :n])
+        rows[..., n:] = below
+        return rows.swapaxes(-1, -2)
 
     @cached_property
-    def _root(self) -> Float[np.ndarray, "n 1"]:
-        return np.sqrt(self.q)[:, None]
+    def _ridge(self) -> Float[np.ndarray, "p p"]:
+        return self.ridge * np.eye(self.anchors)
+
+    @cached_property
+    def _root(self) -> Float[np.ndarray, " n"]:
+        return np.sqrt(self.q)
 
 
 @dataclass(frozen=True, eq=False)
 class _Projected:
-    """The linear problem solved at one theta."""
+    """The linear problem, matrix = basis triangle, solved at every theta."""
 
-    keys: Keys
-    w: Float[np.ndarray, "n p"]
-    factored: _QR  # of the matrix
-    values: Float[np.ndarray, "p m"]
-    goal: Float[np.ndarray, " goals"]  # target - matrix v, output after output
-    loss: float
+    theta: Float[np.ndarray, "starts keys"]
+    w: Float[np.ndarray, "starts n p"]
+    basis: Float[np.ndarray, "starts rows p"]
+    triangle: Float[np.ndarray, "starts p p"]
+    goal: Float[np.ndarray, "starts goals"]  # target - matrix v, output after output
+    loss: Float[np.ndarray, " starts"]
+
+    def values(self, loss: Loss) -> Float[np.ndarray, "starts p m"]:
+        """v; the ridge keeps the triangle regular."""
+        return _solved(self.triangle, self.basis.swapaxes(-1, -2) @ loss.target) + loss.centre
 
 
-def project(keys: Keys, loss: Loss) -> _Projected:
+def project(theta: Float[np.ndarray, "starts keys"], loss: Loss) -> _Projected:
     """The best values for these keys."""
-    w = keys.softmax(loss.samples.x)
-    matrix = loss.matrix(w)
-    factored = _QR(matrix)
-    values = factored.solve(loss.target)
-    goal = (loss.target - matrix @ values).T.reshape(-1)
-    return _Projected(keys, w, factored, values + loss.centre, goal, float(goal @ goal))
+    w = Keys.of_vector(theta).softmax(loss.samples.x)
+    basis, triangle = _qr(loss.matrix(w))
+    left = loss.target - basis @ (basis.swapaxes(-1, -2) @ loss.target)
+    goal = left.swapaxes(-1, -2).reshape(*theta.shape[:-1], -1)
+    return _Projected(theta, w, basis, triangle, goal, np.einsum("sg,sg->s", goal, goal))
 
 
-def fitted(keys: Keys, loss: Loss) -> Fit:
+def fitted(keys: Sequence[Keys], loss: Loss) -> list[Fit]:
     """These keys with their best values."""
-    return _fit(project(keys, loss), loss)
+    return _fits(project(np.stack([one.vector for one in keys]), loss), loss, np.full(len(keys), _DAMPING))
 
 
-def _fit(found: _Projected, loss: Loss, damping: float = _DAMPING) -> Fit:
-    return Fit(found.keys, found.values, loss.samples.f - found.w @ found.values, damping)
+def _fits(found: _Projected, loss: Loss, dampings: Float[np.ndarray, " starts"]) -> list[Fit]:
+    values = found.values(loss)
+    residuals = loss.samples.f - found.w @ values
+    rows = zip(found.theta, values, residuals, dampings.tolist(), strict=True)
+    return [Fit(Keys.of_vector(theta), *rest) for theta, *rest in rows]
 
 
-def gauss_newton(start: Keys | Fit, loss: Loss, steps: int, steepest: float = STEEPEST) -> Fit:
-    """Levenberg-Marquardt with geodesic acceleration, until it stalls."""
-    keys, damping = (start.keys, start.damping) if isinstance(start, Fit) else (start, _DAMPING)
-    now, stalled = project(keys, loss), 0
-    for step in range(steps):
-        found, damping = _accepted(now, loss, damping, steepest)
-        if found is None and step == 0 and damping < _DAMPING:  # it was right for another loss
-            found, damping = _accepted(now, loss, _DAMPING, steepest)
-        if found is None:
-            damping = _DAMPING
-            break
-        stalled = stalled + 1 if found.loss > now.loss * (1 - 1e-3) else 0
-        now = found
-        if stalled >= _PATIENCE:
-            break
-    return _fit(now, loss, damping)
+def gauss_newton(starts: Sequence[Keys | Fit], loss: Loss, steps: int, steepest: float = STEEPEST) -> list[Fit]:
+    """Levenberg-Marquardt with geodesic acceleration, from every start until it stalls.
+
+    Many starts go side by side: on matrices of this size, calls take longer than the work.
+    """
+    most = max(1, _TOGETHER // (len(loss.samples) * loss.anchors))
+    return [
+        fit
+        for first in range(0, len(starts), most)
+        for fit in _Descents(starts[first : first + most], loss, steepest).run(steps)
+    ]
 
 
-def _accepted(now: _Projected, loss: Loss, damping: float, steepest: float) -> tuple[_Projected | None, float]:
-    """The first step that lowers the loss, damped more and more, and the damping for the next one."""
+class _Descents:
+    """A descent from every start; each has a damping of its own, and ends by itself."""
 
-    def at(move: np.ndarray) -> _Projected:
-        return project(Keys.of_vector(_kept(now.keys.vector + move, steepest)), loss)
+    def __init__(self, starts: Sequence[Keys | Fit], loss: Loss, steepest: float) -> None:
+        keys = [start.keys if isinstance(start, Fit) else start for start in starts]
+        self._loss, self._steepest = loss, steepest
+        self._now = project(np.stack([one.vector for one in keys]), loss)
+        self._model = _Model.of(self._now, loss)
+        self._damping = np.array([start.damping if isinstance(start, Fit) else _DAMPING for start in starts])
+        self._place = np.arange(len(starts))
+        self._attempt, self._taken, self._stalled = (np.zeros(len(starts), dtype=int) for _ in range(3))
 
-    model = _Model(_projected_jacobian(now, loss))
-    for attempt in range(12):
-        damped = model.damped(damping)
-        move = model.solve(damped, now.goal)
-        size = np.abs(move).max()
-        if not 0 < size < np.inf:
-            return None, damping
-        curvature = 2 / _PROBE * ((at(_PROBE * move).goal - now.goal) / _PROBE + model.jac @ move)
-        bend = model.solve(damped, curvature)
-        if 2 * _length(bend / size) < 0.75 * _length(move / size):
-            move = move + bend / 2
-        move = move / max(1.0, np.abs(move).max())
-        found = at(move)
-        if found.loss < now.loss:
-            return found, max(damping / (5 if attempt == 0 else 1.5), 1e-18)
-        damping *= 3
-    return None, damping
+    def run(self, steps: int) -> list[Fit]:
+        found: dict[int, Fit] = {}
+        while len(self._place):
+            over = self._tried() | (self._taken >= steps) | (self._stalled >= _PATIENCE)
+            if over.any():
+                ended = _fits(_taken(self._now, over), self._loss, self._damping[over])
+                found.update(zip(self._place[over].tolist(), ended, strict=True))
+                self._keep(~over)
+        return [found[place] for place in sorted(found)]
+
+    def _tried(self) -> Bool[np.ndarray, " starts"]:
+        """One attempt at a step, damped more after every failure; where no attempt is left."""
+        now, found, able = self._now, *self._attempted()
+        better = able & (found.loss < now.loss)
+        little = found.loss > now.loss * (1 - 1e-3)
+        self._stalled = np.where(better, (self._stalled + 1) * little, self._stalled)
+        eased = np.maximum(self._damping / np.where(self._attempt == 0, 5, 1.5), 1e-18)
+        self._damping = np.where(better, eased, 3 * self._damping)
+        self._attempt = np.where(better, 0, self._attempt + 1)
+        self._taken += better
+        if better.any():
+            self._now = _updated(now, better, _taken(found, better))
+            self._model = _updated(self._model, better, _Model.of(_taken(self._now, better), self._loss))
+
+        failed = ~better & (~able | (self._attempt >= _ATTEMPTS))
+        if failed.any():
+            wrong = failed & (self._taken == 0) & (self._damping < _DAMPING)  # it was right for another loss
+            self._damping[failed], self._attempt[wrong] = _DAMPING, 0
+            failed &= ~wrong
+        return failed
+
+    def _attempted(self) -> tuple[_Projected, Bool[np.ndarray, " starts"]]:
+        """Where steps of the present damping lead, and which of them are steps at all."""
+        now, steps = self._now, self._model.damped(self._damping)
+        move = steps.solve(now.goal)
+        size = np.abs(move).max(axis=-1)
+        able = (size > 0) & (size < np.inf)
+        if not able.all():
+            move[~able], size[~able] = 0.0, 1.0
+        probed = self._at(_PROBE * move)
+        bend = steps.solve(2 / _PROBE * ((probed.goal - now.goal) / _PROBE + _times(self._model.jac, move)))
+        gentle = 2 * _length(bend / size[:, None]) < 0.75 * _length(move / size[:, None])
+        move = move + gentle[:, None] * bend / 2
+        return self._at(move / np.maximum(1.0, np.abs(move).max(axis=-1))[:, None]), able
+
+    def _at(self, move: Float[np.ndarray, "starts keys"]) -> _Projected:
+        return project(_kept(self._now.theta + move, self._steepest), self._loss)
+
+    def _keep(self, which: Bool[np.ndarray, " starts"]) -> None:
+        self._now, self._model = _taken(self._now, which), _taken(self._model, which)
+        self._damping, self._place = self._damping[which], self._place[which]
+        self._attempt, self._taken, self._stalled = (
+            counts[which] for counts in (self._attempt, self._taken, self._stalled)
+        )
 
 
-class _QR:
-    """Least squares with one matrix: the x with the smallest |matrix x - goal|."""
-
-    def __init__(self, matrix: Float[np.ndarray, "rows p"]) -> None:
-        self._factors, self._tau, _, _ = _geqrf(matrix)
-        self.triangle = self._factors[: matrix.shape[1]]  # what is below its diagonal does not count
-
-    def rotated(self, goal: Float[np.ndarray, "rows m"]) -> Float[np.ndarray, "p m"]:
-        """Q^T goal"""
-        turned, _, _ = _ormqr("L", "T", self._factors, self._tau, goal, _WORKSPACE)
-        return turned[: len(self.triangle)]
-
-    def solve(self, goal: Float[np.ndarray, "rows m"]) -> Float[np.ndarray, "p m"]:
-        """0 if the matrix is singular to the last bit."""
-        x, info = _trtrs(self.triangle, self.rotated(goal))
-        return x if info == 0 else np.zeros_like(x)
-
-    @property
-    def basis(self) -> Float[np.ndarray, "rows p"]:
-        return _orgqr(self._factors, self._tau)[0]
-
-
+@dataclass(frozen=True, eq=False)
 class _Model:
-    """Steps in a linear model, min |goal - J move|^2 + damping scale^2 |move|^2, for one J and many dampings."""
+    """Steps in linear models, min |goal - J move|^2 + damping scale^2 |move|^2, with J = scale basis triangle."""
 
-    def __init__(self, jac: Float[np.ndarray, "goals keys"]) -> None:
-        self.jac = jac
-        self.scale = float(np.sqrt((jac * jac).sum(axis=0).max())) + 1e-300
-        self.factored = _QR(jac / self.scale)
+    jac: Float[np.ndarray, "starts goals keys"]
+    scale: Float[np.ndarray, " starts"]
+    basis: Float[np.ndarray, "starts goals keys"]
+    triangle: Float[np.ndarray, "starts keys keys"]
 
-    def damped(self, damping: float) -> _QR:
-        """J over the damping, with J = Q R made short: R."""
-        count = self.jac.shape[1]
-        rows = np.zeros((2 * count, count), order="F")
-        np.multiply(self.factored.triangle, _upper(count), out=rows[:count])
-        np.fill_diagonal(rows[count:], np.sqrt(damping))
-        return _QR(rows)
+    @classmethod
+    def of(cls, now: _Projected, loss: Loss) -> _Model:
+        jac = _projected_jacobian(now, loss)
+        scale = np.sqrt(np.einsum("sgk,sgk->sk", jac, jac).max(axis=-1)) + 1e-300
+        return cls(jac, scale, *_qr(jac / scale[:, None, None]))
 
-    def solve(self, damped: _QR, goal: Float[np.ndarray, " goals"]) -> Float[np.ndarray, " keys"]:
-        count = self.jac.shape[1]
-        short = np.zeros((2 * count, 1), order="F")
-        short[:count] = self.factored.rotated(goal[:, None])
-        return damped.solve(short)[:, 0] / self.scale
+    def damped(self, damping: Float[np.ndarray, " starts"]) -> _Steps:
+        """J over the damping, with J made short: its triangle."""
+        starts, count, _ = self.triangle.shape
+        rows = np.empty((starts, count, 2 * count)).swapaxes(1, 2)
+        np.multiply(self.triangle, _upper(count), out=rows[:, :count])
+        rows[:, count:] = np.sqrt(damping)[:, None, None] * np.eye(count)
+        basis, triangle = _qr(rows)
+        return _Steps(self, basis[:, :count], triangle)
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The steps of models with one damping each."""
+
+    model: _Model
+    basis: Float[np.ndarray, "starts keys keys"]
+    triangle: Float[np.ndarray, "starts keys keys"]
+
+    def solve(self, goal: Float[np.ndarray, "starts goals"]) -> Float[np.ndarray, "starts keys"]:
+        short = self.basis.swapaxes(-1, -2) @ (self.model.basis.swapaxes(-1, -2) @ goal[:, :, None])
+        return _solved(self.triangle, short)[:, :, 0] / self.model.scale[:, None]
+
+
+def _qr(
+    matrices: Float[np.ndarray, "starts rows p"],
+) -> tuple[Float[np.ndarray, "starts rows p"], Float[np.ndarray, "starts p p"]]:
+    """Q and R of each matrix; what is below the diagonal of R does not count."""
+    starts, rows, p = matrices.shape
+    basis, triangle = np.empty((starts, p, rows)).swapaxes(1, 2), np.empty((starts, p, p)).swapaxes(1, 2)
+    for row in range(starts):
+        factors, tau, _, _ = _geqrf(matrices[row])
+        triangle[row] = factors[:p]
+        basis[row] = _orgqr(factors, tau, overwrite_a=True)[0]
+    return basis, triangle
+
+
+def _solved(
+    triangle: Float[np.ndarray, "starts p p"], goal: Float[np.ndarray, "starts p m"]
+) -> Float[np.ndarray, "starts p m"]:
+    """The x with R x = goal."""
+    return np.stack([_trtrs(one, wanted)[0] for one, wanted in zip(triangle, goal, strict=True)])
+
+
+_Rows = TypeVar("_Rows", _Projected, _Model)
+
+
+def _taken(rows: _Rows, which: Bool[np.ndarray, " starts"]) -> _Rows:
+    """These starts only."""
+    return rows if which.all() else type(rows)(*(array[which] for array in vars(rows).values()))
+
+
+def _updated(rows: _Rows, which: Bool[np.ndarray, " starts"], new: _Rows) -> _Rows:
+    """The rows with these starts replaced, in place where some are kept."""
+    if which.all():
+        return new
+    for array, better in zip(vars(rows).values(), vars(new).values(), strict=True):
+        array[which] = better
+    return rows
 
 
 @cache
@@ -223,8 +302,12 @@ def _upper(count: int) -> Float[np.ndarray, "count count"]:
     return np.triu(np.ones((count, count)))
 
 
-def _length(vector: Float[np.ndarray, " n"]) -> float:
-    return float(np.sqrt(vector @ vector))
+def _times(matrix: Float[np.ndarray, "starts goals keys"], move: Float[np.ndarray, "starts keys"]) -> np.ndarray:
+    return (matrix @ move[:, :, None])[:, :, 0]
+
+
+def _length(vector: Float[np.ndarray, "starts n"]) -> Float[np.ndarray, " starts"]:
+    return np.sqrt(np.einsum("sn,sn->s", vector, vector))
 
 
 def lawson(fit: Fit, samples: Samples, ridge: float, rounds: int, steps: int, steepest: float = STEEPEST) -> Fit:
@@ -234,7 +317,7 @@ def lawson(fit: Fit, samples: Samples, ridge: float, rounds: int, steps: int, st
         size = np.abs(fit.residual).max(axis=1)
         q = q * (size / max(size.max(), 1e-300) + 1e-3)
         q /= q.sum()
-        fit = gauss_newton(fit, Loss(samples, q, ridge, fit.keys.anchors), steps, steepest)
+        (fit,) = gauss_newton([fit], Loss(samples, q, ridge, fit.keys.anchors), steps, steepest)
         best = fit if fit.error < best.error else best
     return best
 
@@ -250,22 +333,26 @@ def peaks(size: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     return (size >= padded[:-2]) & (size >= padded[2:])
 
 
-def _projected_jacobian(now: _Projected, loss: Loss) -> Float[np.ndarray, "goals keys"]:
+def _projected_jacobian(now: _Projected, loss: Loss) -> Float[np.ndarray, "starts goals keys"]:
     """-d goal / d theta to first order: the weighted (dW/dtheta) v less what the columns of W can make up for."""
-    jac = now.keys.jacobian(loss.samples.x, now.w, now.values)
-    basis = now.factored.basis
-    rows, (_, outputs, count) = len(basis), jac.shape
-    projected = np.empty((outputs * rows, count), order="F")
-    for output in range(outputs):
-        own = loss.weighted(jac[:, output])
-        np.subtract(own, basis @ (basis.T @ own), out=projected[output * rows : (output + 1) * rows])
-    return projected
+    jac = Keys.of_vector(now.theta).jacobian(loss.samples.x, now.w, now.values(loss))
+    own = loss.weighted(jac.swapaxes(-3, -2))
+    basis = now.basis[:, None]
+    projected = own - basis @ (basis.swapaxes(-1, -2) @ own)
+    return projected.reshape(len(projected), -1, projected.shape[-1])
 
 
-def _kept(theta: Float[np.ndarray, " keys"], steepest: float) -> Float[np.ndarray, " keys"]:
+def _kept(theta: Float[np.ndarray, "starts keys"], steepest: float) -> Float[np.ndarray, "starts keys"]:
     """Keys within the limits; slopes that are too steep in all are made gentler together."""
-    half = len(theta) // 2
-    logs = np.minimum(np.maximum(theta[:half], FLATTEST), STEEPEST)
-    excess = np.log(np.exp(logs).sum()) - steepest
-    crossings = np.minimum(np.maximum(theta[half:], -_FARTHEST), _FARTHEST)
-    return np.concatenate([logs - max(excess, 0.0), crossings])
+    half = theta.shape[-1] // 2
+    lowest, highest = _limits(half)
+    theta = np.minimum(np.maximum(theta, lowest), highest)
+    logs = theta[:, :half]
+    if logs.max() + np.log(half) > steepest:
+        logs -= np.maximum(np.log(np.exp(logs).sum(axis=-1, keepdims=True)) - steepest, 0.0)
+    return theta
+
+
+@cache
+def _limits(half: int) -> tuple[Float[np.ndarray, " keys"], Float[np.ndarray, " keys"]]:
+    return np.repeat([FLATTEST, -_FARTHEST], half), np.repeat([STEEPEST, _FARTHEST], half)

@@ -6,35 +6,12 @@ for s/2 <= origin <= 2s (Sterbenz).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Arrays, Atom, Dtype, Part
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
-
-_EXP_ULPS = 4  # of exp, as the arithmetic model of our certificates has it
-
-
-@dataclass(frozen=True)
-class _RoundOff:
-    """The arithmetic of a dtype, as softmax_rounding asks for it."""
-
-    unit: float
-    tiny: float
-
-    @property
-    def exp_error(self) -> float:
-        return 2 * _EXP_ULPS * self.unit / (1 - 2 * _EXP_ULPS * self.unit)
-
-    def gamma(self, n: Any) -> Any:
-        return n * self.unit / (1 - n * self.unit)
-
-
-_ROUND_OFF = {"float32": _RoundOff(2.0**-24, 2.0**-126), "float64": _RoundOff(2.0**-53, 2.0**-1022)}
-UNIT = {dtype: arithmetic.unit for dtype, arithmetic in _ROUND_OFF.items()}
 
 
 def rounding_bound(
@@ -54,7 +31,7 @@ def total_bound(
     arrays: list[Arrays], bias: Float[np.ndarray, " m"], s: Float[np.ndarray, " n"], dtype: Dtype, origin: float
 ) -> Float[np.ndarray, "n m"]:
     """sum_parts bound + gamma_{a} sum |terms|, a the number of additions (one addition: 1.01 u |result|)."""
-    arithmetic = _ROUND_OFF[dtype]
+    arithmetic = arithmetic_of(dtype)
     total = np.zeros((len(s), len(bias)))
     result, size = total + bias, total + np.abs(bias)
     for slopes, offsets, values in arrays:
@@ -93,7 +70,7 @@ def bound_of_arrays(
     if origin != 0.0:
         inexact = (s * origin <= 0) | (np.abs(s) > 2 * abs(origin)) | (2 * np.abs(s) < abs(origin))
         lean = np.where(inexact, np.abs(t), 0.0) * np.abs(slopes[:, None] - slopes @ w)
-    arithmetic = _ROUND_OFF[dtype]
+    arithmetic = arithmetic_of(dtype)
     errors = logit_error(np.abs(product), np.abs(z), lean, arithmetic)
     away = np.abs(values[:, :, None] - r.T)
     of_anchors, of_outputs = (lambda array: array.T[:, None, :]), (lambda array: array.transpose(2, 1, 0))
@@ -113,5 +90,5 @@ def bound_of_arrays(
 
 def least_rounding(anchors: int, reach: float, dtype: Dtype) -> float:
     """The bound of one softmax is no less than this where |r| = reach: gamma_{p+1} Wt + gamma_{p-1} |r|, Wt >= |r|."""
-    arithmetic = _ROUND_OFF[dtype]
+    arithmetic = arithmetic_of(dtype)
     return (arithmetic.gamma(anchors + 1) + arithmetic.gamma(anchors - 1)) * reach

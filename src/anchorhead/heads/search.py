@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,9 +18,8 @@ from anchorhead.heads.single import Ladder, Solution, origins_of
 from anchorhead.heads.summed import Sums
 
 Progress = Callable[[int, float], None]
-Way = Sums | Glue | Ladder  # each: fewest and most anchors, patience, floor, sketch and solution for so many anchors
+Way = Sums | Glue | Ladder  # each: fewest and most anchors, patience; floor, outlook, sketch, solution for so many
 
-LOOSEST = 2.2  # a proven bound is between one and two estimates: heads estimated beyond that cannot be the best
 _SURPRISE = 0.08  # finishing a sketch gains a third as a rule, and was never seen to gain more than this factor
 _GAIN = 0.05  # what a rung has to gain, or patience runs out
 _LEAP, _HOPELESS = 0.3, 1  # the gain and the patience once rounding keeps the aim out of reach
@@ -35,6 +34,7 @@ class Search:
     max_value: float = np.inf
     max_slope: float = np.inf
     progress: Progress = lambda anchors, error: None
+    aim: float | None = None  # the error asked for, if one was
     sketched: list[tuple[float, int, Way]] = field(default_factory=list)  # error, anchors and way of every climb
     _pool: list[Ladder] = field(default_factory=list)
 
@@ -52,10 +52,10 @@ class Search:
 
     @cached_property
     def ladder(self) -> Ladder:
-        scale = self.problem.scale or 1.0
-        return Ladder(self.problem, self.dtype, Caps(self._value / scale, self._slope * self.problem.half))
+        caps = Caps(self._value / (self.problem.scale or 1.0), self._slope * self.problem.half)
+        return Ladder(self.problem, self.dtype, caps, aim=self.aim or 0.0)
 
-    def climb(self, way: Way, top: int, aim: float | None = None) -> Iterator[Solution]:
+    def climb(self, way: Way, top: int) -> Iterator[Solution]:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
         reached.
 
@@ -63,9 +63,9 @@ class Search:
         rounding rules out the aim, the climb goes on while it gains much, to tell what can be had instead.
         What comes out up to some number of anchors does not depend on `top`.
         """
-        best, last, since = np.inf, np.inf, 0
+        aim, best, last, since = self.aim, np.inf, np.inf, 0
         for anchors in range(way.fewest, min(top, way.most) + 1):
-            error = way.sketch(anchors).total
+            error = way.outlook(anchors)
             self.sketched.append((error, anchors, way))
             if _SURPRISE * error < (best if aim is None else aim):
                 solution = way.solution(anchors)
@@ -81,31 +81,6 @@ class Search:
             self.progress(anchors, min(last, best))
             if since > patience or (aim is not None and best <= aim):
                 return
-
-    def sketches(self, way: Way, top: int) -> list[Solution]:
-        """Sketches of one way with ever more anchors, until nothing is gained: the first of them whatever `top` is."""
-        found: list[Solution] = []
-        last, since = np.inf, 0
-        for anchors in range(way.fewest, min(top, way.most) + 1):
-            found.append(way.sketch(anchors))
-            since = 0 if found[-1].total < (1 - _GAIN) * last else since + 1
-            last = found[-1].total if since == 0 else last
-            self.progress(anchors, last)
-            if since > way.patience:
-                break
-        return found
-
-    def finished(self, way: Way, sketches: Sequence[Solution], least: float = np.inf) -> Iterator[Solution]:
-        """The solutions for these sketches that may have the smallest proven bound, given an estimate to beat.
-
-        Those with the most anchors come first: few of the others are left to finish.
-        """
-        for anchors, sketch in reversed(list(enumerate(sketches, way.fewest))):
-            if _SURPRISE * sketch.total < LOOSEST * least:
-                solution = way.solution(anchors)
-                if self.allowed(solution):
-                    least = min(least, solution.total)
-                    yield solution
 
     def allowed(self, solution: Solution) -> bool:
         """Whether the stored weights keep to the caps."""

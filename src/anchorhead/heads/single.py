@@ -8,12 +8,13 @@ search and gains a third or so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.gauge import Caps, Gauged, gauged
 from anchorhead.heads.keys import Keys
@@ -21,13 +22,15 @@ from anchorhead.heads.measure import Estimate, estimate
 from anchorhead.heads.minimax import sharpen
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.projection import STEEPEST, Fit, Loss, Samples, even, fitted, gauss_newton, lawson
-from anchorhead.heads.rounding_estimate import UNIT, least_rounding
+from anchorhead.heads.rounding_estimate import least_rounding
 from anchorhead.heads.starts import splits, starts
 from anchorhead.heads.store import frame_of, stored
 
 _RIDGE = 2.0  # in units of u: how much round-off holds the values down
 _HOLD = 1e-4  # while searching, values are held down as if round-off were this part of the last rung's error
 _HALVING = ((3, 20), (9, 50))  # keep one in so many, and take so many steps
+_FAR = 1e3  # a rung that errs by more than this factor more than the aim is not searched to the end
+_FEW = 4  # rungs up to this one are always searched to the end
 _WORTH = 1.3  # fits whose sketch errs by more than this factor more than the best are not finished
 
 
@@ -52,6 +55,7 @@ class Ladder:
     caps: Caps
     origin: float | None = None
     alike: Ladder | None = None
+    aim: float = 0.0  # the error asked for: rungs that are far from it serve as parents only
     _fits: dict[int, list[Fit]] = field(default_factory=dict)
     _sketches: dict[int, list[Solution]] = field(default_factory=dict)
     _solutions: dict[int, Solution] = field(default_factory=dict)
@@ -72,6 +76,12 @@ class Ladder:
     def sketch(self, anchors: int) -> Solution:
         """A solution from least squares alone; its error tells that of the best solution to a factor of 2 or so."""
         return min(self._sketched(anchors), key=lambda solution: solution.total)
+
+    def outlook(self, anchors: int) -> float:
+        """The error of the sketch, or of the least-squares fit where that is far from the aim."""
+        if self._is_constant(anchors) or not self._is_far(self.fits(anchors)[0]):
+            return self.sketch(anchors).total
+        return self.problem.scale * self.fits(anchors)[0].error
 
     def floor(self, anchors: int, aim: float) -> float:
         """What rounding costs at least where the aim is reached."""
@@ -114,7 +124,7 @@ class Ladder:
             samples = self._samples(p)
             mirrored = self.alike.is_like(self.problem) < 0
             found = [fit.keys.mirrored() if mirrored else fit.keys for fit in self.alike.fits(p)]
-            self._fits[p] = [fitted(keys, Loss(samples, even(samples), self._ridge, p)) for keys in found]
+            self._fits[p] = fitted(found, Loss(samples, even(samples), self._ridge, p))
         elif p not in self._fits:
             samples = self._samples(p)
             keys = list(starts(samples, p))
@@ -140,7 +150,7 @@ class Ladder:
 
     @property
     def _ridge(self) -> float:
-        return _RIDGE * UNIT[self.dtype]
+        return _RIDGE * arithmetic_of(self.dtype).unit
 
     @property
     def _steepest(self) -> float:
@@ -149,23 +159,29 @@ class Ladder:
     def _halved(self, samples: Samples, keys: list[Keys], ridge: float) -> list[Fit]:
         q, count = even(samples), len(keys)
 
-        def polished(begin: Iterable[Keys | Fit], steps: int, ridge: float) -> list[Fit]:
+        def polished(begin: Sequence[Keys | Fit], steps: int, ridge: float) -> list[Fit]:
             loss = Loss(samples, q, ridge, keys[0].anchors)
-            found = [gauss_newton(start, loss, steps, self._steepest) for start in begin]
+            found = gauss_newton(begin, loss, steps, self._steepest)
             return sorted(found, key=lambda fit: float((fit.residual**2).sum()))
 
         held = polished(keys, 8, ridge)
         for share, steps in _HALVING:
             held = polished(held[: max(2, count // share)], steps, ridge)
+            if self._is_far(held[0]):
+                return distinct(held[:2])
         free = polished(held[: 2 if held[0].keys.anchors <= 8 else 1], 200, self._ridge)
         return distinct([free[0], held[0], *free[1:]])
 
+    def _is_far(self, fit: Fit) -> bool:
+        """Few anchors may still come to something: silu is three."""
+        return fit.keys.anchors > _FEW and self.problem.scale * fit.error > _FAR * self.aim > 0
+
     def _finished(self, fit: Fit, fine: Samples) -> Solution:
         q, ridge = even(fine), self._ridge
-        fit = gauss_newton(fit, Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
+        (fit,) = gauss_newton([fit], Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
         while np.abs(fit.values).max() > self.caps.value and ridge < 1:
             ridge *= 10
-            fit = gauss_newton(fit, Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
+            (fit,) = gauss_newton([fit], Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
         fit = lawson(fit, fine, ridge, 8, 5, self._steepest)
         gauge = self._gauged(fit, fine)
         if gauge.total < 4 * fit.error and not np.isfinite(self.caps.value):

@@ -6,42 +6,19 @@ these bounds at points, a proof on cells, with bounds on what goes in. All array
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.heads.arithmetic import Arithmetic
+
 _UP = 1 + 1e-6  # more than float64 loses while these bounds are computed
-
-
-class RoundOff(Protocol):
-    """What a dtype's arithmetic may do."""
-
-    @property
-    def unit(self) -> float:
-        """u, the relative error of one rounding."""
-        ...
-
-    @property
-    def tiny(self) -> float:
-        """The smallest normal number."""
-        ...
-
-    @property
-    def exp_error(self) -> float:
-        """|log(computed exp / exp)| is at most this."""
-        ...
-
-    def gamma(self, n: Any) -> Any:
-        """gamma_n = n u / (1 - n u), the relative error of n roundings in a row."""
-        ...
 
 
 def logit_error(
     product: Float[np.ndarray, "... p"],
     logit: Float[np.ndarray, "... p"],
     lean: Float[np.ndarray, "... p"] | float,
-    arithmetic: RoundOff,
+    arithmetic: Arithmetic,
 ) -> Float[np.ndarray, "... p"]:
     """Delta_k = u |alpha_k t| + u |z_k| + u |t| |alpha_k - A|, a bound on |computed z_k - z_k|.
 
@@ -60,8 +37,8 @@ def softmax_read_error(
     deviation: Float[np.ndarray, "... p"],
     result: Float[np.ndarray, "..."],
     values: Float[np.ndarray, "... p"],
-    value_error: Float[np.ndarray, "... p"],
-    arithmetic: RoundOff,
+    value_error: Float[np.ndarray, "... #p"],
+    arithmetic: Arithmetic,
     copies: int = 1,
 ) -> Float[np.ndarray, "..."]:
     """The error of r = sum_k w_k v_k, w = softmax(z), as the dtype computes it; `copies` tokens carry each anchor.
@@ -103,7 +80,7 @@ def softmax_read_error(
 def _moved(
     weights: Float[np.ndarray, "... p"],
     log_error: Float[np.ndarray, "... p"],
-    *terms: Float[np.ndarray, "... p"],
+    *terms: Float[np.ndarray, "... #p"],
 ) -> tuple[Float[np.ndarray, "..."], ...]:
     """sum w (exp Lambda - 1) a for the first of the terms, sum w exp(Lambda) a for others, over exp(-sum w Lambda)."""
     weights = np.maximum(weights, 1e-300)  # what underflows here may not do so once multiplied

@@ -9,7 +9,7 @@ import numpy as np
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.problem import Function, Problem
-from anchorhead.heads.search import LOOSEST, Progress, Search, Way
+from anchorhead.heads.search import Progress, Search, Way
 from anchorhead.heads.single import Solution
 
 SAFETY = 0.95  # of the error asked for: what a proof may add to an estimate
@@ -27,8 +27,8 @@ def solve(
     max_slope: float | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """The best head found with at most so many anchors, rounding included: the best of `contenders`."""
-    found = contenders(f, kinks, low, high, anchors, dtype, max_value, max_slope, progress)
+    """The best head found with at most so many anchors, rounding included: the best of `improvements`."""
+    found = improvements(f, kinks, low, high, anchors, dtype, max_value, max_slope, progress)
     return min(found, key=lambda solution: (solution.total, solution.atom.anchors))
 
 
@@ -52,33 +52,9 @@ def improvements(
     found: list[Solution] = []
     for way in search.ways:
         found += search.climb(way, _top(search, way, anchors, found))
-    return _some(found, search, anchors)
-
-
-def contenders(
-    f: Function,
-    kinks: Sequence[float],
-    low: float,
-    high: float,
-    anchors: int,
-    dtype: Dtype = "float64",
-    max_value: float | None = None,
-    max_slope: float | None = None,
-    progress: Progress | None = None,
-) -> list[Solution]:
-    """The heads with at most so many anchors one of which has the smallest proven bound of all that were found.
-
-    Quicker than `improvements`: what has no prospects is sketched only. With more anchors the best is never worse.
-    """
-    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
-    found: list[Solution] = []
-    sketches: list[Solution] = []
-    for way in search.ways:
-        rungs = search.sketches(way, _top(search, way, anchors, sketches))
-        sketches += rungs
-        found += search.finished(way, rungs, min((solution.total for solution in found), default=np.inf))
-    least = min(solution.total for solution in _some(found, search, anchors))
-    return [solution for solution in found if solution.total <= LOOSEST * least]
+    if not found:
+        raise AnchorheadError(f"no head with {anchors} anchors keeps to the caps; {_help(search, None)}")
+    return found
 
 
 def smallest(
@@ -98,13 +74,13 @@ def smallest(
     """
     if not within > 0:
         raise AnchorheadError(f"within={within!r}: the error asked for has to be above 0")
-    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
     aim, top = SAFETY * within, max_anchors
+    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress, aim)
     reached: Solution | None = None
     for way in search.ways:
         if way is search.ladder and search.problem.kinks and within < _SHARP * search.problem.scale:
             continue
-        for solution in search.climb(way, top, aim):
+        for solution in search.climb(way, top):
             if solution.total <= aim:
                 reached, top = solution, solution.atom.anchors - 1
     if reached is None:
@@ -126,12 +102,6 @@ def _top(search: Search, way: Way, anchors: int, found: Sequence[Solution]) -> i
     return min([anchors, *(count - 1 for count in sharp)]) if way is search.ladder else anchors
 
 
-def _some(found: list[Solution], search: Search, anchors: int) -> list[Solution]:
-    if not found:
-        raise AnchorheadError(f"no head with {anchors} anchors keeps to the caps; {_help(search, None)}")
-    return found
-
-
 def _search(
     f: Function,
     kinks: Sequence[float],
@@ -141,6 +111,7 @@ def _search(
     max_value: float | None,
     max_slope: float | None,
     progress: Progress | None,
+    aim: float | None = None,
 ) -> Search:
     for name, cap in (("max_value", max_value), ("max_slope", max_slope)):
         if cap is not None and not cap > 0:
@@ -151,6 +122,7 @@ def _search(
         np.inf if max_value is None else max_value,
         np.inf if max_slope is None else max_slope,
         progress or (lambda anchors, error: None),
+        aim,
     )
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.gates import gated
 from anchorhead.heads.inner import Inner, Inners
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.pieces import Split
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.rounding_estimate import UNIT
 from anchorhead.heads.single import Solution
 
 
@@ -42,6 +42,10 @@ class Sums:
         """The sum of sketches with so many anchors."""
         return self._sum(anchors, self.inners.sketch)
 
+    def outlook(self, anchors: int) -> float:
+        """The error of the sketch."""
+        return self.sketch(anchors).total
+
     def floor(self, anchors: int, aim: float) -> float:
         """Rounding in small parts may cost next to nothing."""
         return 0.0
@@ -55,9 +59,10 @@ class Sums:
         sizes = self.inners.sizes(anchors - gates, [2] * len(self.split.terms))
         inner = [inner_of(k, q) for k, q in enumerate(sizes)]
         allowed = sum(found.error for found in inner)
-        dtype, origin = self.inners.dtype, self.inners.origin
+        dtype, origin, steepest = self.inners.dtype, self.inners.origin, self.inners.max_slope
+        unit = arithmetic_of(dtype).unit
         parts = [
-            Part.of(*gated(found.arrays, term, origin, allowed, self.inners.max_slope, UNIT[dtype]), dtype)
+            Part.of(*gated(found.arrays, term, origin, allowed, steepest, unit), dtype)
             for found, term in zip(inner, self.split.terms, strict=True)
         ]
         bias = self.split.constant + sum(found.bias for found in inner)

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from anchorhead.certificate import Certificate, round_up
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.prompts import Examples
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.descent import DescentBound
+from anchorhead.proof.descent import DescentBound, most_curvature
 from anchorhead.proof.descent_proofs import proof_of
+from anchorhead.proof.descent_threshold import NotKnown
 from anchorhead.targets.descent import Descent
 
 
 def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: float) -> Certificate | None:
     """For all prompts with |x_ij| <= x_j and |y_i| <= y, of at most target.examples, for which the rate is safe.
 
-    None if nothing can be said: residuals may be so large there that heads leave the range in which they serve.
+    Proven, or measured where no proof is known. None if nothing can be said: residuals may be so large there that heads
+    leave the range in which they serve.
     """
     proof = proof_of(target)
     columns = np.concatenate([x, [1.0]]) if target.intercept else x
-    step = proof.read(network, target)
-    found = proof.bound_for_box(step, target, columns, y, require_model(network.dtype))
+    try:
+        found = proof.bound_for_box(proof.read(network, target), target, columns, y, require_model(network.dtype))
+    except NotKnown as why:
+        return measured_certificate(network, target, x, y, steepest_link(target, y), str(why))
     if not np.isfinite(found.total):
         return None
     ends = np.concatenate([x, [1.0, y]])
@@ -31,7 +38,8 @@ def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: flo
         f"{target}, for prompts of at most {target.examples:,} examples for which the rate is safe (rate times the "
         f"largest second derivative at most {2 * (1 + target.momentum):g})"
     )
-    return _certificate(network, found, Box.of((-ends, ends)), proof.METHOD, where)
+    also = f", {found.given}" if found.given else ""
+    return _certificate(network, found, Box.of((-ends, ends)), proof.METHOD, where + also)
 
 
 def certificate_for_prompt(network: Network, target: Descent, one: Examples, given: np.ndarray) -> Certificate:
@@ -41,7 +49,8 @@ def certificate_for_prompt(network: Network, target: Descent, one: Examples, giv
     found = proof.bound_for_prompt(proof.read(network, target), target, A, one.y, require_model(network.dtype))
     if not np.isfinite(found.total):
         raise AnchorheadError(
-            "the residuals of this prompt are so large that heads leave the range in which they serve: scale its labels"
+            "nothing can be said of this prompt: its residuals are so large that heads leave the range in which they "
+            "serve, or its rate is so large that errors grow without bound. Scale its labels, or take a smaller rate"
         )
     where = f"{target}, for one prompt of {len(one.y):,} examples"
     return _certificate(network, found, Box.of((given, given)), proof.METHOD, where)
@@ -61,7 +70,59 @@ def _certificate(network: Network, found: DescentBound, on: Box, method: str, wh
     )
 
 
-def curvature(target: Descent, one: Examples, slope: float = 1.0) -> float:
-    """The largest second derivative, slope times the largest eigenvalue of X'X/n and the decay, in float64."""
+@dataclass(frozen=True)
+class Course:
+    """What exact descent on a prompt does, in float64.
+
+    steepest    the largest second derivative that it meets; where the rate is too large for one, the first of those
+    arguments   the least and the largest argument of the link
+    """
+
+    steepest: float
+    arguments: tuple[float, float]
+
+
+def course(target: Descent, one: Examples) -> Course:
+    """Follows exact descent and watches its second derivative, A' diag(slopes of the link) A / n + decay.
+
+    Where the slope is the same everywhere and no range is stated, nothing need be followed.
+    """
     A = one.design(target.intercept)
-    return slope * float(np.linalg.eigvalsh(A.T @ A / len(A))[-1]) + target.decay
+    widest = float(np.linalg.eigvalsh(A.T @ A / len(A))[-1])
+    line = target.loss.link.affine() if target.scores is None else None
+    if line is not None and target.loss.form != "g(s, y)":
+        return Course(float(line[0].get("x", 0)) * widest + target.decay, (-np.inf, np.inf))
+    with np.errstate(over="ignore", invalid="ignore"):
+        path = target.path(A, one.y)
+        scores = path @ A.T
+    far = ~(np.abs(scores) < 1e100).all(axis=1)
+    scores = scores[: max(int(far.argmax()), 1)] if far.any() else scores
+    arguments = target.loss.argument(scores, one.y)
+    ends = float(arguments.min()), float(arguments.max())
+    slopes = target.loss.curvature(scores, np.broadcast_to(one.y, scores.shape))
+    slopes = np.where(np.isfinite(slopes), slopes, np.finfo(np.float64).max ** 0.25)
+    steepest = float(slopes.max()) * widest + target.decay
+    if steepest <= most_curvature(target) or float(np.ptp(slopes)) == 0:
+        return Course(steepest, ends)
+    met = target.decay
+    for row in slopes:
+        met = max(met, float(np.linalg.eigvalsh((A.T * row) @ A / len(A))[-1]) + target.decay)
+        if met > most_curvature(target) * (1 + 1e-9):
+            break
+    return Course(met, ends)
+
+
+def serves(network: Network, target: Descent, low: float, high: float) -> bool:
+    """Whether the link's head, as it is proven, serves on [low, high] too."""
+    try:
+        facts = getattr(proof_of(target).read(network, target), "facts", None)
+    except CertificateError:
+        return False
+    return facts is not None and facts.low <= low and high <= facts.high
+
+
+def steepest_link(target: Descent, y: float) -> float:
+    """The largest slope of the link that is seen on the stated range, or on a wide one."""
+    low, high = target.scores or (-64.0, 64.0)
+    s = np.linspace(low, high, 20_001)
+    return max(float(target.loss.curvature(s, np.full_like(s, label)).max()) for label in (-y, 0.0, y))

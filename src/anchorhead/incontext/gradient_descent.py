@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +13,23 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
+from anchorhead.incontext.linked import linked_network
+from anchorhead.incontext.linked_grid import linked_grid_network
+from anchorhead.incontext.linked_sequence import linked_sequence_network
 from anchorhead.incontext.squared import squared_network
-from anchorhead.network import Outside
+from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.targets.descent import Descent
+from anchorhead.proof import descent_grid, descent_linked
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.targets.descent import Descent, LearnerLayout
 from anchorhead.targets.losses import Loss, named_loss
+from anchorhead.targets.scalar import interval
 
 SHARPNESSES = tuple(2.0**-k for k in range(3, 26))
+LABELS = {"logistic": 1.0, "hinge": 1.0, "poisson": 20.0}
+"""The largest |y| that a certificate covers by default, where it is not 4."""
+SCORES = {"poisson": (-6.0, 3.0)}
+"""The range of the link's argument by default, where it is not (-10, 10)."""
 
 
 def gradient_descent(
@@ -29,39 +42,131 @@ def gradient_descent(
     decay: float = 0.0,
     threshold: float = 0.0,
     momentum: float = 0.0,
+    layout: LearnerLayout | None = None,
+    scores: Any = None,
     on: Any = (-4.0, 4.0),
-    labels: Any = (-4.0, 4.0),
+    labels: Any = None,
     examples: int = 64,
     dtype: Any = "float64",
     outside: Outside = "warn",
+    **parameters: float,
 ) -> Learner:
     """A network whose forward pass is gradient descent on the examples of its prompt; the same weights for all prompts.
 
+    loss          "squared", "logistic", "poisson", "huber", "absolute", "quantile", "hinge", or one's own, see link
     steps, rate   w <- w - rate gradient, so many times, from w = 0
     features      how many entries an example has
     intercept     one more entry of w, the last, for a column of ones
     decay         ridge: the penalty decay |w|^2 / 2
     threshold     lasso: the penalty threshold |w|_1, by proximal steps; with decay, elastic net
     momentum      v <- momentum v - rate gradient, w <- w + v
+    layout        "direct": one attention a step, for the squared loss. "transformer": three, for any loss. "sequence":
+                  anchors for each example. None: "direct" where it serves, else "transformer"
+    scores        (low, high), the range of the link's argument (s - y, s or y s) that is served, where no head serves
+                  on the whole line: squared in other layouts, Poisson, links of one's own
     on, labels    the box of prompts that the certificate covers: entries of x, and y; with the signed copies of a
                   prompt the larger of |low| and |high| counts
-    examples      the most examples that it covers
+    examples      the most examples that it covers; in the sequence layout, how many a prompt has
+    parameters    of the loss: delta= for "huber", q= for "quantile", smoothing= for "absolute", "quantile", "hinge"
     """
     kind = dtype_name(dtype)
-    chosen = named_loss(loss) if isinstance(loss, str) else loss
-    target = Descent(chosen, steps, rate, features, bool(intercept), decay, threshold, momentum, examples)
+    if isinstance(loss, Loss) and parameters:
+        raise AnchorheadError(f"{', '.join(parameters)}: parameters go with the name of a loss, not with a Loss")
+    chosen = named_loss(loss, **parameters) if isinstance(loss, str) else loss
+    given = layout or ("direct" if chosen.name == "squared" and scores is None else "transformer")
+    target = Descent(chosen, steps, rate, features, bool(intercept), decay, threshold, momentum, examples, given)
     x = Box.of(on).broadcast_to((target.features,)).magnitude
-    y = float(Box.of(labels).magnitude.max())
+    y = LABELS.get(chosen.name, 4.0) if labels is None else float(Box.of(labels).magnitude.max())
+    y = 1.0 if chosen.form == "y phi(y s)" else y
     if not (x > 0).all():
         raise AnchorheadError(f"on={on!r}: a box of examples in which every feature may differ from 0")
-    made = [_squared(target, h, kind, x, y) for h in SHARPNESSES]
-    known = [one for one in made if one.certificate is not None]
-    if not known:
-        raise AnchorheadError(f"no sharpness serves {target} for |y| up to {y:g} in {kind}: give a smaller box")
-    best = min(known, key=lambda one: one.certificate.bound)
-    return best.with_(outside=outside)
+    if given != "direct":
+        target = replace(target, scores=_scores(target, scores, y), labels=y if chosen.form == "g(s, y)" else None)
+    return _BUILDERS[given](target, kind, x, y).with_(outside=outside)
 
 
-def _squared(target: Descent, sharpness: float, dtype: str, x: np.ndarray, y: float) -> Learner:
-    network = squared_network(target, sharpness, dtype)
+def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
+    """The range of the link's argument. Residuals of the squared loss are at most (1 + mu)/(1 - mu) sqrt(n) y in exact
+    arithmetic (proof.descent_squared)."""
+    if given is not None:
+        return interval(given)
+    if target.loss.name == "squared":
+        reach = (1 + target.momentum) / (1 - target.momentum) * math.sqrt(target.examples) * y
+        return -math.ceil(1.01 * reach), math.ceil(1.01 * reach)
+    if target.loss.name == "huber":
+        delta = target.loss.parameters["delta"]
+        return -2 * delta, 2 * delta
+    return SCORES.get(target.loss.name, (-10.0, 10.0))
+
+
+def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+    """With momentum and a threshold nothing is proven, and measuring every sharpness would take long: it is then chosen
+    for the same descent without its threshold, whose layer has no sharpness."""
+    guide = replace(target, threshold=0.0) if target.momentum else target
+    made = [_certified(squared_network(guide, h, dtype), guide, x, y) for h in SHARPNESSES]
+    best = _best(target, dtype, y, made)
+    if guide.threshold == target.threshold:
+        return best
+    return _certified(squared_network(target, SHARPNESSES[made.index(best)], dtype), target, x, y)
+
+
+def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+    made = linked_sequence_network(target, dtype, labels=y)
+    return _best(target, dtype, y, [_certified(made, target, x, y)])
+
+
+def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+    """The two sharpnesses one after the other, since each adds an error of its own to that of a step; see _direct."""
+    guide = replace(target, threshold=0.0) if target.momentum else target
+    columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
+    of_two = target.loss.form == "g(s, y)"
+    build, proof = (linked_grid_network, descent_grid) if of_two else (linked_network, descent_linked)
+
+    def error(scoring: float, collecting: float) -> float:
+        known = proof.read(build(guide, dtype, scoring, collecting), guide)
+        return proof.error_of_a_step(known, guide, columns, y, model)
+
+    collecting = _lowest(lambda h: error(h / 4, h))
+    scoring = _lowest(lambda h: error(h, collecting))
+    collecting = _lowest(lambda h: error(scoring, h), near=collecting)
+    made: list[Learner] = []
+    while min(scoring, collecting) > 0.5 * SHARPNESSES[-1] and (not made or made[-1].certificate is None):
+        # a drift over many steps may take links further than a single step does
+        made.append(_certified(build(target, dtype, scoring, collecting), target, x, y))
+        scoring, collecting = scoring / 2, collecting / 2
+    return _best(target, dtype, y, made)
+
+
+def _lowest(bound: Callable[[float], float], near: float | None = None) -> float:
+    """The sharpness with the lowest bound: every fourth first, or one that is near, then its neighbours."""
+    known: dict[float, float] = {}
+
+    def ask(candidates: Sequence[float]) -> float:
+        for h in candidates:
+            if h not in known:
+                known[h] = bound(h)
+        return min(known, key=lambda h: (known[h], -h))
+
+    best = ask(SHARPNESSES[1::4] if near is None else (near,))
+    for distance in (2, 1):
+        place = SHARPNESSES.index(best)
+        best = ask([SHARPNESSES[k] for k in (place - distance, place + distance) if 0 <= k < len(SHARPNESSES)])
+    return best
+
+
+def _certified(network: Network, target: Descent, x: np.ndarray, y: float) -> Learner:
     return Learner.of(network.with_(certificate=certificate_for_box(network, target, x, y)))
+
+
+def _best(target: Descent, dtype: str, y: float, made: list[Learner]) -> Learner:
+    known = [(one.certificate.bound, -number) for number, one in enumerate(made) if one.certificate is not None]
+    if not known:
+        raise AnchorheadError(f"no sharpness serves {target} for |y| up to {y:g} in {dtype}: give a smaller box")
+    return made[-min(known)[1]]
+
+
+_BUILDERS: dict[LearnerLayout, Callable[[Descent, str, np.ndarray, float], Learner]] = {
+    "direct": _direct,
+    "transformer": _linked,
+    "sequence": _sequence,
+}

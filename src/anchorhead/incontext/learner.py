@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from torch import Tensor
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, OutsideWarning
-from anchorhead.incontext.certified import certificate_for_prompt, curvature
+from anchorhead.incontext.certified import Course, certificate_for_prompt, course, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt
-from anchorhead.network import Network, Outside
+from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.proof.descent import most_curvature
 from anchorhead.targets.descent import Descent
 
@@ -50,7 +50,7 @@ class Learner(Network):
         way = self.outside if outside is None else outside
         sets = examples_of(x, self.descent.features)
         if way != "ignore":
-            self._require_safe(sets)
+            self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
         if not path:
             return super().__call__(x, outside)[..., 0, :]
@@ -76,29 +76,68 @@ class Learner(Network):
         sets = examples_of(cast, self.descent.features)
         return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
 
-    def _require_safe(self, sets: list[Examples]) -> None:
+    def seen_by_the_state(self, x: Any, step: int) -> Float[np.ndarray, " tokens"]:
+        """The weights with which the first head of the layer that updates the state sees the rows of one prompt.
+
+        The network runs up to that step alone.
+        """
+        repeat = next(layer for layer in self.layers if isinstance(layer, Repeat))
+        shorter = [replace(layer, times=step + 1) if layer is repeat else layer for layer in self.layers]
+        network = Network(shorter, self.output)
+        maps = network.attention(np.asarray(x, dtype=self.dtype))[-len(repeat.layers) :]
+        tokens = np.shape(x)[-2]
+        asked = [one for one, layer in zip(maps, repeat.layers, strict=True) if _updates(layer, one, tokens)]
+        if not asked:
+            raise AnchorheadError("no layer of this learner has the state look at the examples")
+        return np.asarray(asked[-1][0, -1, :tokens])
+
+    def _require_safe(self, sets: list[Examples], way: Outside) -> None:
         descent = self.descent
         for one in sets:
-            steepest = curvature(descent, one)
-            if steepest > most_curvature(descent) * (1 + 1e-9):
-                safe = descent.rate * most_curvature(descent) / steepest
+            taken = course(descent, one)
+            if taken.steepest > most_curvature(descent) * (1 + 1e-9):
+                safe = descent.rate * most_curvature(descent) / taken.steepest
                 raise AnchorheadError(
                     f"rate={descent.rate:g} is too large for these {len(one.y)} examples: gradient descent on the "
                     f"{descent.loss} diverges. The largest safe rate is {safe:.4g}; standardised columns allow larger "
                     "ones"
                 )
+            self._mind_the_scores(taken, way)
+
+    def _mind_the_scores(self, taken: Course, way: Outside) -> None:
+        """Where exact descent takes the link's argument beyond the range that is served."""
+        descent = self.descent
+        if descent.scores is None or self.certificate is None:
+            return
+        (low, high), (least, most) = descent.scores, taken.arguments
+        if (low <= least and most <= high) or serves(self, descent, least, most):
+            return
+        self._outside(
+            f"the link's argument reaches from {least:.4g} to {most:.4g}; its head serves from {low:g} to {high:g}. "
+            f"Build with scores=({np.floor(least) - 1:g}, {np.ceil(most) + 1:g})",
+            way,
+        )
 
     def _mind_the_count(self, examples: int, way: Outside) -> None:
         most = self.descent.examples
         if self.certificate is None or examples <= most:
             return
-        text = (
+        self._outside(
             f"a prompt of {examples:,} examples: the certificate covers up to {most:,}. Build with "
-            f"examples={examples}, "
-            'or use net.certify(prompt), or call with outside="ignore"'
+            f"examples={examples}, or use net.certify(prompt)",
+            way,
         )
+
+    def _outside(self, what: str, way: Outside) -> None:
+        """Beyond what the certificate covers: once a warning, or an error, as was chosen."""
+        text = f'{what}, or call with outside="ignore"'
         if way in ("raise", "clip"):
             raise AnchorheadError(text)
-        if not self._cache.get("warned of count"):
-            self._cache["warned of count"] = True
-            warnings.warn(text, OutsideWarning, stacklevel=3)
+        if what not in self._cache.setdefault("warned of", set()):
+            self._cache["warned of"].add(what)
+            warnings.warn(text, OutsideWarning, stacklevel=5)
+
+
+def _updates(layer: Any, weights: np.ndarray, tokens: int) -> bool:
+    """Whether states ask, and see the rows of the prompt."""
+    return isinstance(layer, Attention) and layer.mask is None and layer.grid is None and weights.shape[-1] > tokens

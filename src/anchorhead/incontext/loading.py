@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from anchorhead.incontext.learner import Learner
+from anchorhead.incontext.many import ManyLearner
 from anchorhead.network import Network, files
-from anchorhead.targets.descent import KIND
+from anchorhead.targets import descent, many_learners
 
 
 def load(path: str | Path) -> Network:
     """Reads a saved network; its structure and that its weights are finite is checked, its bound is not."""
     network = files.load(path)
-    return Learner.of(network) if network.target is not None and network.target.kind == KIND else network
+    kind = None if network.target is None else network.target.kind
+    if kind == many_learners.KIND:
+        return ManyLearner.of(network)
+    return Learner.of(network) if kind == descent.KIND else network

@@ -1,7 +1,8 @@
 """Prompts: the examples that a learner reads, each twice, once with either sign.
 
 A prompt of n examples with d features is an array (2n, d + 2). Row i is (x_i, 1, y_i), row n + i is its negative. The
-entry 1 or -1 tells the copies apart, and serves as the column of an intercept.
+entry 1 or -1 tells the copies apart, and serves as the column of an intercept. For a loss of the margin, row i is
+(y_i x_i, y_i, 1): there the last entry tells the copies apart.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def prompt(X: Any, y: Any, loss: str | Loss = "squared", standardise: bool = Fal
         examples = standardised(examples)[0]
     labels = kind.checked_labels(labels)
     if kind.form == "y phi(y s)":
-        signed = np.concatenate([labels[..., None] * examples, labels[..., None], np.zeros_like(labels)[..., None]], -1)
+        signed = np.concatenate([labels[..., None] * examples, labels[..., None], np.ones_like(labels)[..., None]], -1)
     else:
         signed = np.concatenate([examples, np.ones_like(labels)[..., None], labels[..., None]], -1)
     made = np.concatenate([signed, -signed], axis=-2)

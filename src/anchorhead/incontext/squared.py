@@ -24,8 +24,8 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
     sharpness   h, a power of two, so that queries are exact
     """
     d, weights = target.features, target.weights
-    names = [*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *_weight_names(target, "w")]
-    names += _weight_names(target, "v") if target.momentum else []
+    names = [*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *weight_names(target, "w")]
+    names += weight_names(target, "v") if target.momentum else []
     sign, label, kind, w = d, d + 1, d + 2, d + 3
     v = w + weights
     width = len(names)
@@ -46,7 +46,7 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
         key[None].astype(dtype),
         pick[None, columns].astype(dtype),
         output.astype(dtype),
-        skip=Linear(_kept(target, width, w).astype(dtype), features=tuple(names)),
+        skip=Linear(kept(target, width, w).astype(dtype), features=tuple(names)),
         features=tuple(names),
     )
     embed = Embed(
@@ -55,24 +55,24 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
         states=state[None].astype(dtype),
         features=tuple(names),
     )
-    read = Linear(pick[list(slots)].astype(dtype), features=tuple(_weight_names(target, "w")))
+    read = Linear(pick[list(slots)].astype(dtype), features=tuple(weight_names(target, "w")))
     network = Network([embed, Repeat((attention,), target.steps), read], output="state", target=target.record())
     return with_threshold(network, target, w, kind, state)
 
 
-def _weight_names(target: Descent, letter: str) -> list[str]:
+def weight_names(target: Descent, letter: str) -> list[str]:
     return [*(f"{letter}{j}" for j in range(target.features)), *([f"{letter} of the intercept"] * target.intercept)]
 
 
-def _kept(target: Descent, width: int, w: int) -> np.ndarray:
+def kept(target: Descent, width: int, w: int) -> np.ndarray:
     """The skip: w (1 - rate decay) + momentum v, and for v the same without w."""
-    kept = np.eye(width)
+    result = np.eye(width)
     slots = np.arange(w, w + target.weights)
     shrink = target.rate * target.decay * target.penalised
-    kept[slots, slots] = 1 - shrink
+    result[slots, slots] = 1 - shrink
     if target.momentum:
         steps = slots + target.weights
-        kept[slots, steps] = target.momentum
-        kept[steps, steps] = target.momentum
-        kept[steps, slots] = -shrink
-    return kept
+        result[slots, steps] = target.momentum
+        result[steps, steps] = target.momentum
+        result[steps, slots] = -shrink
+    return result

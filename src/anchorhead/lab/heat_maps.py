@@ -9,11 +9,10 @@ import numpy as np
 
 from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.domain import Box
-from anchorhead.lab.sweeps import ON, sample_functions, sharpness_of
+from anchorhead.lab.sweeps import ON, known_of, sample_functions, sharpness_of
 from anchorhead.network import Network
 from anchorhead.plotting import HeatMap, HeatMaps
 from anchorhead.proof.search import Segments
-from anchorhead.targets.ramp import TruncatedLinear
 
 WIDTHS = (1.0, 2.0, 4.0, 8.0)
 FARTHEST = 2.4
@@ -51,9 +50,7 @@ def _network(w: np.ndarray, width: float, options: dict[str, Any], beta: float |
 
 
 def _heat_map(network: Network, s: np.ndarray, width: float) -> HeatMap:
-    assert network.target is not None
-    assert network.certificate is not None
-    target = TruncatedLinear.from_record(network.target)
+    target, certificate = known_of(network)
     x = Segments.of(target, Box.of((-ON, ON))).inputs(s[None])
     (weights,) = network.attention(x)
-    return HeatMap(-width / 2, width / 2, weights[0], sharpness_of(network), network.certificate.bound)
+    return HeatMap(-width / 2, width / 2, weights[0], sharpness_of(network), certificate.bound)

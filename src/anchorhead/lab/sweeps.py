@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
@@ -97,6 +98,13 @@ def sharpness_of(network: Network) -> float:
     return float(np.diff(scalar_form(network).heads[0].slopes)[0] / 2)
 
 
+def known_of(network: Network) -> tuple[TruncatedLinear, Certificate]:
+    """The target and the certificate of a network of truncated linear functions."""
+    if network.target is None or network.certificate is None:
+        raise AnchorheadError("a network without a target and a certificate: truncated_linear gives both")
+    return TruncatedLinear.from_record(network.target), network.certificate
+
+
 def sample_functions(tokens: int, features: int, low: float, high: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """w (tokens, features) and t (tokens,), such that every token reaches beyond both ends of the range."""
     if features < 1 or tokens < 1:
@@ -110,11 +118,9 @@ def sample_functions(tokens: int, features: int, low: float, high: float, seed: 
 
 
 def _row(network: Network, size: int, heads: int, intervals: int, seed: int) -> Row:
-    certificate, record = network.certificate, network.target
-    assert certificate is not None
-    assert record is not None
+    target, certificate = known_of(network)
     (theorem,) = certificate.reference.values()
-    worst = worst_error(network, TruncatedLinear.from_record(record), certificate.on, seed)
+    worst = worst_error(network, target, certificate.on, seed)
     return Row(
         size=size,
         tokens=network.embed.tokens or 0,

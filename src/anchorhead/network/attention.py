@@ -13,8 +13,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network.linear import Linear
 from anchorhead.network.stream import Stream, counts, names, weight
 
-Mask = Literal["causal", "self+registers"]
-MASKS: tuple[Mask, ...] = ("causal", "self+registers")
+Mask = Literal["causal", "self+registers", "registers+states"]
+MASKS: tuple[Mask, ...] = ("causal", "self+registers", "registers+states")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Attention:
     bias    (outputs,)
     mask    none: a token sees all tokens. "causal": an input sees the registers, itself and the inputs before
             it; a register sees registers; a state sees all. "self+registers": a token sees itself and the
-            registers
+            registers. "registers+states": a token sees the registers and the states, a register sees registers
     skip    none, or a Linear on each token that is added
     grid    none, or the sides of a tensor grid: the first registers are its points, row by row, and nothing else
             is seen. The key size splits into one block an axis; block j of a register's key depends on its index
@@ -58,7 +58,8 @@ class Attention:
                 raise AnchorheadError(f"Attention makes {self.outputs} features, but its bias has {len(self.bias)}")
         self._check_sizes()
         if self.mask is not None and not (isinstance(self.mask, str) and self.mask in MASKS):
-            raise AnchorheadError(f'mask={self.mask!r} of an Attention: None, "causal" or "self+registers"')
+            allowed = ", ".join(f'"{mask}"' for mask in MASKS)
+            raise AnchorheadError(f"mask={self.mask!r} of an Attention: None or one of {allowed}")
         if self.skip is not None:
             self._check_skip(self.skip)
         if self.grid is not None:
@@ -123,6 +124,10 @@ class Attention:
         """The stream that leaves this layer when `stream` enters it."""
         if stream.width != self.width:
             raise AnchorheadError(f"Attention takes {self.width} features, but what enters it has {stream.width}")
+        if self.mask == "registers+states" and not stream.registers + stream.states:
+            raise AnchorheadError(
+                'an Attention with mask="registers+states" sees nothing in a sequence of inputs alone'
+            )
         if self.points > stream.registers:
             sides = " x ".join(str(side) for side in self.grid or ())
             raise AnchorheadError(

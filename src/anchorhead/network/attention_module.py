@@ -36,11 +36,13 @@ class AttentionModule(nn.Module):
         self.budget: int | None = None
         self.kept = kept_as_they_are(layer, needed)
         self.shortcuts: dict[str, Picks | None] = {}
+        self.written: slice | None = None
 
     def take_shortcuts(self) -> None:
         """From now on, picks are no products, and few that ask many are spared the many's keys and values."""
         for name in ("query", "key", "value"):
             self.shortcuts[name] = picks(getattr(self, name).detach().flatten(0, 1))
+        self.written = _in_a_row((self.out.detach() != 0).any(-1).any(0))
 
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
         if record is None and self._folds:
@@ -57,7 +59,7 @@ class AttentionModule(nn.Module):
             y = None if self.skip is None else self.skip.on(x)
             if kind in self.asking:
                 read = self._read(kind, x, keys, values, None if record is None else maps)
-                y = read if y is None else y + read
+                y = self._added(y, read)
             elif y is None:
                 y = x.new_zeros(*x.shape[:-1], self.out.shape[1])
             result[kind] = y if self.bias is None else y + self.bias
@@ -168,7 +170,20 @@ class AttentionModule(nn.Module):
                 weights = self._on_all_seen(dict(zip(visible, split, strict=True)), keys)
         if maps is not None:
             maps.append(weights)
-        return torch.einsum("...htv,hov->...to", read, self.out[heads])
+        out = self.out[heads] if self.written is None else self.out[heads, self.written]
+        return torch.einsum("...htv,hov->...to", read, out)
+
+    def _added(self, kept: Tensor | None, read: Tensor) -> Tensor:
+        """What the skip hands on and what is read, where that may be a few features alone."""
+        if self.written is None:
+            return read if kept is None else kept + read
+        features = self.out.shape[1]
+        if kept is None or kept.dim() < read.dim():
+            wide = F.pad(read, (self.written.start, features - self.written.stop))
+            return wide if kept is None else kept + wide
+        y = kept.clone()
+        y[..., self.written] += read
+        return y
 
     def _all_visible(
         self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, visible: tuple[Kind, ...], ask: slice
@@ -191,6 +206,8 @@ class AttentionModule(nn.Module):
             return ("register",)
         if self.mask == "causal" and kind == "input":
             return tuple(seen for seen in self.seen if seen != "state")
+        if self.mask == "registers+states":
+            return tuple(seen for seen in self.seen if seen != "input")
         return self.seen
 
     def _masked(self, kind: Kind, seen: Kind, logits: Tensor, ask: slice) -> Tensor:
@@ -228,6 +245,14 @@ class AttentionModule(nn.Module):
         like = parts[next(iter(parts))]
         blank = {seen: like.new_zeros(*like.shape[:-1], keys[seen].shape[-2]) for seen in self.seen}
         return torch.cat([parts.get(seen, blank[seen]) for seen in self.seen], -1)
+
+
+def _in_a_row(used: Tensor) -> slice | None:
+    """The features that are used, if they are few and stand in a row."""
+    places = torch.nonzero(used).flatten().tolist()
+    if not places or places[-1] - places[0] + 1 != len(places) or 4 * len(places) > len(used):
+        return None
+    return slice(places[0], places[-1] + 1)
 
 
 def _heads(x: Tensor, weight: Tensor) -> Tensor:

@@ -112,6 +112,9 @@ def seen(layer: Attention, asking: tuple[Kind, ...], stream: Stream) -> tuple[Ki
         return ("register",)
     if layer.mask == "self+registers":
         return tuple(kind for kind in stream.kinds if kind == "register" or kind in asking)
+    if layer.mask == "registers+states":
+        states = ("state",) if asking != ("register",) else ()
+        return tuple(kind for kind in stream.kinds if kind == "register" or kind in states)
     if layer.mask == "causal" and "state" not in asking:
         return tuple(kind for kind in stream.kinds if kind == "register" or (kind == "input" and "input" in asking))
     return stream.kinds

@@ -17,14 +17,21 @@ Place = slice | Tensor
 class Picks:
     """y_i = scale_i x_place(i), what a matrix with at most one entry in each row does to features.
 
-    exact   every scale is 0 or a power of two and no feature is picked twice: products with it round nothing
+    exact     every scale is 0 or a power of two and no feature is picked twice: products with it round nothing
+    changed   where few features do not stay as they are: those, and then what becomes of each of them
     """
 
     place: Place
     scale: Tensor | None
     exact: bool
+    changed: tuple[Tensor, Tensor, Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
+        if self.changed is not None:
+            rows, place, scale = self.changed
+            y = x.clone()
+            y[..., rows] = x.index_select(-1, place) * scale
+            return y
         y = x[..., self.place] if isinstance(self.place, slice) else x.index_select(-1, self.place)
         return y if self.scale is None else y * self.scale
 
@@ -51,4 +58,13 @@ def picks(weight: Tensor) -> Picks | None:
     first, count = int(index[0]), len(index)
     in_a_row = bool((index == torch.arange(first, first + count, device=index.device)).all())
     place = slice(first, first + count) if in_a_row else index
-    return Picks(place, None if bool((scale == 1).all()) else scale, exact)
+    return Picks(place, None if bool((scale == 1).all()) else scale, exact, _changed(weight, index, scale))
+
+
+def _changed(weight: Tensor, index: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Where at most a quarter of the rows differ from the identity's, but some do."""
+    count, features = weight.shape
+    if count != features:
+        return None
+    rows = torch.nonzero((index != torch.arange(count, device=index.device)) | (scale != 1)).flatten()
+    return (rows, index[rows], scale[rows]) if 0 < 4 * len(rows) <= count else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from anchorhead.constructions.head import Head
 from anchorhead.constructions.plan import Plan
 from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.trace import Trace
 from anchorhead.network import Network
 from anchorhead.network.files import check_folder, write_atomically
 from anchorhead.plotting.converted import draw_converted
@@ -20,6 +21,7 @@ from anchorhead.plotting.plan import draw_plan
 from anchorhead.plotting.several import KINDS
 from anchorhead.plotting.style import PARAMETERS
 from anchorhead.plotting.sweep import Sweep, draw_sweep
+from anchorhead.plotting.trace import draw_trace
 from anchorhead.targets.scalar import KIND
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def plot(thing: Any, path: str | Path) -> None:
-    """Draws a head, a network, a plan, a frontier, a sweep or heat maps: a .png, .svg or .pdf, as the path ends."""
+    """Draws a head, a network, a plan, a frontier, a sweep, heat maps or a learner's trace: .png, .svg or .pdf."""
     check_picture_path(path)
     write_atomically(path, _rendered(thing, Path(path).suffix.lower()))
 
@@ -71,6 +73,8 @@ def _drawn(thing: Any) -> Figure:
             return draw_heat_maps(thing)
         case Plan():
             return draw_plan(thing)
+        case Trace():
+            return draw_trace(thing)
     raise AnchorheadError(
-        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a Plan, a frontier, a sweep or heat maps can"
+        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a Plan, a frontier, a sweep, heat maps or a learner's trace can"
     )

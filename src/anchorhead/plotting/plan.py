@@ -11,8 +11,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {"two-layer": style.BLUE, "attention-softmax": style.VERMILLION, "deep": style.GREEN, "all": style.BLACK}
-WIDTHS = {"two-layer": 3.6, "attention-softmax": 2.2, "deep": 1.3, "all": 2.2}
+COLOURS = {
+    "two-layer": style.BLUE,
+    "attention-softmax": style.VERMILLION,
+    "deep": style.GREEN,
+    "head": style.BLUE,
+    "all": style.BLACK,
+}
+WIDTHS = {"two-layer": 3.6, "attention-softmax": 2.2, "deep": 1.3, "head": 2.2, "all": 2.2}
 """Lines that coincide can all be seen: the later the narrower."""
 MARKERS = {"transformer": "o", "sequence": "s", "all": "D"}
 DASHED = (0, (4.0, 2.2))
@@ -37,7 +43,8 @@ def draw_plan(plan: Plan) -> Figure:
         axes.set_ylabel(label)
         if not axes.has_data():
             axes.text(0.5, 0.5, "nothing reaches\nthese errors", ha="center", va="center", transform=axes.transAxes)
-    style.title(left, _short(plan.target), f"on {plan.on}, in {plan.dtype}: sizes before building")
+    told = f"{f'for {plan.where}' if plan.where else f'on {plan.on}'}, in {plan.dtype}: sizes before building"
+    style.title(left, _short(plan.target, plain=bool(plan.where)), _short(told, 90, plain=True))
     style.title(right, "Anchors", "hollow: not built, for their number or their rounding")
     _legend(figure, plan)
     return figure
@@ -101,11 +108,12 @@ def _legend(figure: Figure, plan: Plan) -> None:
     handles += [
         Line2D([], [], color=style.GREY, linestyle=DASHED, label="the paper's even anchors"),
         Line2D([], [], color=style.GREY, label="solved anchors"),
-        Line2D([], [], color=style.BLACK, marker="D", label="all of them alike"),
     ]
+    if any(key[0] == "all" for key in _anchors(plan)):
+        handles.append(Line2D([], [], color=style.BLACK, marker="D", label="all of them alike"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
 
-def _short(text: str, most: int = 60) -> str:
-    text = text[:1].upper() + text[1:].replace("->", "→")
+def _short(text: str, most: int = 60, plain: bool = False) -> str:
+    text = text if plain else text[:1].upper() + text[1:].replace("->", "→")
     return text if len(text) <= most else text[: most - 1] + "…"

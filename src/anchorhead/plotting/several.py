@@ -10,11 +10,11 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.targets import mlp, several
+from anchorhead.targets import expressions, mlp, several
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.several import SeveralVariables
 
-KINDS = (mlp.KIND, several.KIND)
+KINDS = (mlp.KIND, several.KIND, expressions.KIND)
 
 
 @dataclass(frozen=True, eq=False)

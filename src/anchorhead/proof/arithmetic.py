@@ -1,15 +1,7 @@
-"""The model of floating-point arithmetic that proofs allow for, and a test of it on the machine at hand.
-
-A network in dtype float32 or float64 is assumed to be computed with
-  - sums and dot products in any order, with or without fused multiply-add, each operation rounded to nearest;
-  - exp within `EXP_ULPS` units in the last place, softmax as exp(z - max z) divided by its sum;
-  - gradual underflow or flush to zero;
-  - no reduced-precision products (no TF32, no bfloat16 passes).
-"""
+"""The model of arithmetic that proofs allow for (heads.arithmetic), and a test of it on the machine at hand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import flint
@@ -17,43 +9,9 @@ import numpy as np
 import torch
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.arithmetic import EXP_ULPS, FLOAT32, FLOAT64, Arithmetic, arithmetic_of
 
-EXP_ULPS = 4
-
-
-@dataclass(frozen=True)
-class Arithmetic:
-    """unit: the relative error of one rounding, u. tiny: the smallest normal number."""
-
-    dtype: str
-    unit: float
-    tiny: float
-
-    @property
-    def exp_error(self) -> float:
-        """|log(computed exp / exp)| is at most this: an ulp is at most 2u."""
-        return 2 * EXP_ULPS * self.unit / (1 - 2 * EXP_ULPS * self.unit)
-
-    def gamma(self, n: int | np.ndarray) -> float | np.ndarray:
-        """gamma_n = n u / (1 - n u), the relative error of n roundings in a row."""
-        return n * self.unit / (1 - n * self.unit)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.dtype}, round to nearest, sums in any order, exp within {EXP_ULPS} ulp, "
-            "underflow gradual or to zero, no reduced-precision products"
-        )
-
-
-FLOAT32 = Arithmetic("float32", 2.0**-24, 2.0**-126)
-FLOAT64 = Arithmetic("float64", 2.0**-53, 2.0**-1022)
-
-
-def arithmetic_of(dtype: str) -> Arithmetic:
-    models = {model.dtype: model for model in (FLOAT32, FLOAT64)}
-    if dtype not in models:
-        raise AnchorheadError(f"dtype {dtype!r} is not certified: float32 and float64 are")
-    return models[dtype]
+__all__ = ["EXP_ULPS", "FLOAT32", "FLOAT64", "Arithmetic", "arithmetic_of", "exp_ulps_here", "require_model"]
 
 
 @cache

@@ -12,9 +12,11 @@ from anchorhead.network.files import load
 from anchorhead.proof.ball_head import check_head
 from anchorhead.proof.ball_kernel_smoother import check_kernel_smoother
 from anchorhead.proof.ball_ramp import check_ramp
+from anchorhead.proof.check_descent import check_descent
 from anchorhead.proof.check_grid import check_grid
 from anchorhead.proof.check_mlp import check_mlp
-from anchorhead.targets import kernel_smoother, mlp, ramp, scalar, several
+from anchorhead.proof.check_parts import check_parts
+from anchorhead.targets import descent, expressions, kernel_smoother, mlp, ramp, scalar, several
 
 CHECKERS = {
     ramp.KIND: check_ramp,
@@ -22,6 +24,8 @@ CHECKERS = {
     kernel_smoother.KIND: check_kernel_smoother,
     mlp.KIND: check_mlp,
     several.KIND: check_grid,
+    expressions.KIND: check_parts,
+    descent.KIND: check_descent,
 }
 
 

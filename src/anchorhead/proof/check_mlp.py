@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_exact
 from anchorhead.proof.head_rounding import head_rounding
-from anchorhead.proof.mlp import prove_mlp
+from anchorhead.proof.mlp import MlpBound, prove_mlp
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape, degree_of
 from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
@@ -22,6 +23,13 @@ def check_mlp(network: Network, record: TargetRecord, certificate: Certificate) 
     """Returns if the bound is justified, raises CertificateError if not."""
     if certificate.excluded or certificate.norm != "sup":
         raise CertificateError("bounds of converted networks are in the sup norm and leave nothing out")
+    bound = bound_again(network, record, certificate.on)
+    if not bound.total <= certificate.bound:
+        raise CertificateError(f"the bound {certificate.bound:.4g} is not justified: {bound.total:.4g} is what follows")
+
+
+def bound_again(network: Network, record: TargetRecord, on: Box) -> MlpBound:
+    """The bound that follows from the stored weights, for every input of a box."""
     try:
         target = Mlp.from_record(record)
         hidden, readout = merged(target)
@@ -31,11 +39,9 @@ def check_mlp(network: Network, record: TargetRecord, certificate: Certificate) 
             _layer(n, pair, [shapes[i] for i in record.data["assigned"][n]], record) for n, pair in enumerate(hidden)
         ]
         with np.errstate(all="ignore"):  # what overflows is refused below
-            bound = prove_mlp(network, target, layers, readout, certificate.on)
+            return prove_mlp(network, target, layers, readout, on)
     except (AnchorheadError, KeyError, IndexError, TypeError, ValueError) as error:
         raise CertificateError(f"the stored network does not prove its bound: {error}") from error
-    if not bound.total <= certificate.bound:
-        raise CertificateError(f"the bound {certificate.bound:.4g} is not justified: {bound.total:.4g} is what follows")
 
 
 def _layer(number: int, pair: tuple, shapes: list[Shape], record: TargetRecord) -> Layer:

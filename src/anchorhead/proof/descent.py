@@ -81,9 +81,10 @@ def norm_bound(P: Float[np.ndarray, "d d"], error: float) -> float:
     log_scale = 0.0
     for _ in range(SQUARINGS):
         norm = float(np.linalg.norm(P)) * UP
-        if norm == 0:
+        if norm + error == 0:
             break
-        scale = 2.0 ** math.floor(math.log2(norm))
+        # an error larger than the matrix itself must not overflow either
+        scale = 2.0 ** math.floor(math.log2(norm + error))
         P, error, norm = P / scale, error / scale, norm / scale
         log_scale = 2 * (log_scale + math.log(scale))
         error = (2 * norm * error + error**2 + float(FLOAT64.gamma(len(P))) * norm**2) * UP
@@ -94,10 +95,14 @@ def norm_bound(P: Float[np.ndarray, "d d"], error: float) -> float:
 
 @dataclass(frozen=True)
 class DescentBound:
-    """A bound on |w_t - exact w_t| at all steps t, and what it adds up; infinite where nothing can be said."""
+    """A bound on |w_t - exact w_t| at all steps t, and what it adds up; infinite where nothing can be said.
+
+    given   what else must hold of the prompts, in words that follow on "prompts"; empty: nothing
+    """
 
     total: float
     terms: Mapping[str, float]
+    given: str = ""
 
 
 class RateTooLarge(CertificateError):

@@ -8,7 +8,7 @@ import numpy as np
 
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network
-from anchorhead.proof import descent_squared
+from anchorhead.proof import descent_grid, descent_linked, descent_sequence, descent_squared
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.descent import DescentBound
 from anchorhead.targets.descent import Descent
@@ -35,10 +35,16 @@ class DescentProof(Protocol):
         ...
 
 
-PROOFS: dict[str, DescentProof] = {"direct": descent_squared}
+PROOFS: dict[str, DescentProof] = {
+    "direct": descent_squared,
+    "sequence": descent_sequence,
+    "transformer": descent_linked,
+}
 
 
 def proof_of(target: Descent) -> DescentProof:
     if target.layout not in PROOFS:
         raise CertificateError(f"nothing is proven for learners of the layout {target.layout!r}")
+    if target.layout == "transformer" and target.loss.form == "g(s, y)":
+        return descent_grid
     return PROOFS[target.layout]

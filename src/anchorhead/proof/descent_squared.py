@@ -18,130 +18,26 @@ Everything is read from stored weights, in exact rational arithmetic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.errors import CertificateError
-from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, require_safe_rate
+from anchorhead.proof.descent_squared_form import SquaredStep, read
+from anchorhead.proof.descent_threshold import require_proof
 from anchorhead.targets.descent import Descent
+
+__all__ = ["METHOD", "Moments", "StepError", "bound_for_box", "bound_for_prompt", "read", "step_error"]
 
 CAUCHY = 2.6
 """sinh(1) / (2 - cosh(1)) is 2.572."""
 METHOD = (
     "series of sinh and cosh with Cauchy's bound on the rest; softmax and sums in any order of rounding; errors of the "
-    "steps add up, because a safe rate brings paths no further apart"
+    "steps add up, because a safe rate and a soft threshold bring paths no further apart"
 )
-LEAST_REACH = 800.0
-"""exp of anything this far below the largest logit is 0 in both dtypes."""
-
-
-@dataclass(frozen=True)
-class SquaredStep:
-    """What a layer does to the state, as its stored weights say.
-
-    sharpness     h_a of each head, powers of two
-    outputs       o_a, with which what is read is added to w (and to v)
-    kept          by which w is multiplied, entry by entry (1 - rate decay)
-    momentum      by which v is multiplied
-    pulled        by which w enters v, entry by entry (-rate decay)
-    """
-
-    sharpness: tuple[float, ...]
-    outputs: tuple[float, ...]
-    kept: tuple[float, ...]
-    momentum: float
-    pulled: tuple[float, ...]
-
-    @cached_property
-    def powers(self) -> tuple[Fraction, ...]:
-        """k_0, k_1 and k_2."""
-        heads = [(Fraction(o), Fraction(h)) for o, h in zip(self.outputs, self.sharpness, strict=True)]
-        return tuple(sum((o * h**m for o, h in heads), Fraction(0)) for m in (1, 3, 5))
-
-    def wrongly_kept(self, target: Descent) -> tuple[np.ndarray, np.ndarray, float]:
-        """|stored - exact| of what multiplies w in w, w in v, and v."""
-        pull = Fraction(target.rate) * Fraction(target.decay)
-        exact = [pull * int(p) for p in target.penalised]
-        in_w = [float(abs(Fraction(one) - (1 - by))) for one, by in zip(self.kept, exact, strict=True)]
-        in_v = [float(abs(Fraction(one) + by)) for one, by in zip(self.pulled, exact, strict=True)]
-        of_v = float(abs(Fraction(self.momentum) - Fraction(target.momentum)))
-        return np.array(in_w), np.array(in_v), of_v
-
-
-def read(network: Network, target: Descent) -> SquaredStep:
-    """The step, if the network is one of incontext.squared for this target; CertificateError otherwise."""
-    layers = network.layers
-    if len(layers) != 3 or not isinstance(layers[1], Repeat) or not isinstance(layers[2], Linear):
-        _refuse("its layers are not Embed, Repeat, Linear")
-    repeat, last = layers[1], layers[2]
-    if repeat.times != target.steps or len(repeat.layers) != 1 or not isinstance(repeat.layers[0], Attention):
-        _refuse(f"it does not repeat one attention {target.steps} times")
-    layer, d, weights = repeat.layers[0], target.features, target.weights
-    label, kind, w = d + 1, d + 2, d + 3
-    width = w + weights * (2 if target.momentum else 1)
-    pick = np.eye(width)
-    columns = [*range(d), *([d] if target.intercept else [])]
-    slots = np.arange(w, w + weights)
-    embed = network.embed
-    _same(embed.weight, np.eye(width, d + 2), "Embed's weight")
-    _same(embed.bias, np.zeros(width), "Embed's bias")
-    if embed.registers is not None or embed.states is None or embed.tokens is not None:
-        _refuse("its Embed has registers, no state, or a fixed number of tokens")
-    _same(embed.states, pick[None, kind], "the state at the start")
-    if layer.width != width or layer.mask or layer.grid or layer.bias is not None or layer.skip is None:
-        _refuse("its attention has a mask, a grid, a bias, no skip or another width")
-    _same(layer.value, pick[None, columns], "the values")
-    far = float(-layer.key[0, -1, kind])
-    _same(layer.key, np.concatenate([pick[columns], -pick[None, label], -far * pick[None, kind]])[None], "the keys")
-    if not far >= LEAST_REACH:
-        _refuse("the state's own key is not out of reach")
-    sharpness = tuple(float(h) for h in layer.query[:, 0, w])
-    if not all(h > 0 and np.frexp(h)[0] == 0.5 for h in sharpness):
-        _refuse("a sharpness is no power of two")
-    one = np.stack([*pick[slots], pick[kind]])
-    _same(layer.query, np.stack([np.concatenate([h * one, pick[None, kind]]) for h in sharpness]), "the queries")
-    outputs = tuple(float(o) for o in layer.output[:, w, 0])
-    expected = np.zeros((len(sharpness), width, weights))
-    for head, o in enumerate(outputs):
-        for start in (w, w + weights) if target.momentum else (w,):
-            expected[head, start : start + weights] = o * np.eye(weights)
-    _same(layer.output, expected, "the outputs")
-    _same(last.weight, pick[slots], "the last map")
-    if last.bias is not None or layer.skip.bias is not None or layer.skip.weight.ndim != 2:
-        _refuse("its skip or last map has a bias or another shape")
-    return _read_skip(layer.skip.weight, slots, target, sharpness, outputs)
-
-
-def _read_skip(
-    skip: np.ndarray, slots: np.ndarray, target: Descent, sharpness: tuple[float, ...], outputs: tuple[float, ...]
-) -> SquaredStep:
-    expected = np.eye(len(skip))
-    kept = skip[slots, slots]
-    expected[slots, slots] = kept
-    momentum, pulled = 0.0, np.zeros(len(slots))
-    if target.momentum:
-        steps = slots + len(slots)
-        momentum, pulled = float(skip[slots[0], steps[0]]), skip[steps, slots]
-        expected[slots, steps], expected[steps, steps] = momentum, momentum
-        expected[steps, slots] = pulled
-    _same(skip, expected, "the skip")
-    return SquaredStep(sharpness, outputs, tuple(map(float, kept)), momentum, tuple(map(float, pulled)))
-
-
-def _same(found: np.ndarray, expected: np.ndarray, what: str) -> None:
-    if found.shape != expected.shape or not np.array_equal(found.astype(np.float64), expected):
-        _refuse(f"{what} are not those of the construction")
-
-
-def _refuse(why: str) -> NoReturn:
-    raise CertificateError(f"the network is no gradient descent on the squared loss: {why}")
 
 
 @dataclass(frozen=True)
@@ -153,6 +49,8 @@ class Moments:
     terms             max_i |w|.|x_i| + |y_i|
     w, v              |w_j| and |v_j|
     examples          how many there are
+    e, most_e         mean e, max e, where r itself is known to the heads only up to e
+    xe                mean |x_j| e, for each entry of w
     """
 
     x: Float[np.ndarray, " weights"]
@@ -166,6 +64,9 @@ class Moments:
     w: Float[np.ndarray, " weights"]
     v: Float[np.ndarray, " weights"]
     examples: int
+    e: float = 0.0
+    most_e: float = 0.0
+    xe: Float[np.ndarray, " weights"] | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -199,9 +100,23 @@ def step_error(step: SquaredStep, target: Descent, at: Moments, model: Arithmeti
     in_w = method + rounding + wrong_w * at.w + wrong_v * at.v + sums * (np.abs(step.kept) * at.w + moving)
     in_v = method + rounding + wrong_pull * at.w + wrong_v * at.v + sums * (np.abs(step.pulled) * at.w + moving)
     tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * float(np.abs(o).sum())
-    return StepError(
+    before = StepError(
         _length(in_w + tiny), _length(in_v + tiny) if target.momentum else 0.0, _length(in_w - method + tiny)
     )
+    return _shrunk(before, step, target, np.abs(step.kept) * at.w + moving + in_w + tiny, model)
+
+
+def _shrunk(
+    before: StepError, step: SquaredStep, target: Descent, w: Float[np.ndarray, " weights"], model: Arithmetic
+) -> StepError:
+    """The errors once the soft threshold has been applied to a w of at most the given size."""
+    if step.clip is None:
+        return before
+    if not w.max() <= step.clip.most:
+        return StepError(np.inf, np.inf, np.inf)
+    error = step.clip.error(target)
+    every, rounding = (_length(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
+    return replace(before, of_weights=before.of_weights + every, rounding=before.rounding + rounding)
 
 
 def _length(vector: np.ndarray) -> float:
@@ -211,16 +126,19 @@ def _length(vector: np.ndarray) -> float:
 def _read_error(h: float, rho: float, at: Moments, model: Arithmetic) -> Float[np.ndarray, " weights"]:
     """The rounding of what one head reads, for each entry: see heads.softmax_rounding for the steps.
 
-    All logits lie within rho of 0, so no weight is above exp(2 rho)/(2n), and mean |x_j| bounds what they weigh.
+    All logits lie within rho of 0, so no weight is above exp(2 rho)/(2n), and mean |x_j| bounds what they weigh. Where
+    r is known up to e, logits are wrong by h e beyond their rounding.
     """
     u, tokens = model.unit, 2 * at.examples + 1
-    logit = float(model.gamma(len(at.x) + 2)) * h * at.terms
-    moved = logit + u * (2 * rho + 2 * logit) + model.exp_error
-    if not moved < 0.1:
+    logit = float(model.gamma(len(at.x) + 2)) * h * (at.terms + at.most_e)
+    moved = logit + u * (2 * rho + 2 * (logit + h * at.most_e)) + model.exp_error
+    most = moved + h * at.most_e
+    if not most < 0.1:
         return np.full_like(at.x, np.inf)
-    size = np.exp(2 * rho + 2 * moved) * at.x
+    size = np.exp(2 * rho + 2 * most) * at.x
     result = h * at.xr * np.exp(2 * rho) * 1.1
-    weights = np.expm1(moved) * np.exp(moved) * (size + result)
+    weights = np.exp(2 * most) * moved * (size + result)
+    weights = weights + np.exp(2 * most + 2 * rho) * h * (at.xe + at.e * result)
     sums = float(model.gamma(tokens + 1)) * size + float(model.gamma(tokens - 1)) * (result + weights)
     return (weights + sums / (1 - float(model.gamma(tokens)))) * UP
 
@@ -237,12 +155,14 @@ def bound_for_prompt(
     Residuals are those of a path in float64, whose own distance from the exact one is followed in the same way.
     """
     require_safe_rate(A, target)
+    require_proof(target)
     growth = contraction(A, target)
     ours, rounding, reference = (Drift(target.momentum, growth) for _ in range(3))
     size, labels = np.abs(A), np.abs(y)
     lengths = np.linalg.norm(A, axis=1) * UP
     n, weights = A.shape
     w, v = np.zeros(weights), np.zeros(weights)
+    bounds = [_summed(ours, rounding)]
     for _ in range(target.steps):
         terms = size @ np.abs(w) + labels
         computed = A @ w - y
@@ -260,16 +180,19 @@ def bound_for_prompt(
         next_v = target.momentum * v - target.rate * (A.T @ computed / n + target.decay * target.penalised * w)
         ours.step(found.of_weights, found.of_velocity)
         rounding.step(found.rounding, found.of_velocity and found.rounding)
+        bounds.append(_summed(ours, rounding))
         own = target.rate * (float(FLOAT64.gamma(n + weights + 8)) * (size.T @ terms / n + target.decay * np.abs(w)))
         own = own + 8 * FLOAT64.unit * (np.abs(w) + np.abs(next_v) + target.momentum * np.abs(v))
+        own = own + 4 * FLOAT64.unit * target.rate * target.threshold
         reference.step(_length(own), _length(own))
-        w, v = w + next_v, next_v
-    return _summed(ours, rounding)
+        w, v = target.shrunk(w + next_v), next_v
+    # early errors may be the largest: later ones are multiplied by less than 1
+    return max(bounds, key=lambda one: one.total)
 
 
 def _summed(all_of_it: Drift, rounding: Drift) -> DescentBound:
     method = max(all_of_it.bound - rounding.bound, 0.0) if np.isfinite(all_of_it.bound) else np.inf
-    terms = {"sinh and cosh in place of the gradient": method, "rounding": rounding.bound}
+    terms = {"heads in place of the gradient and the threshold": method, "rounding": rounding.bound}
     return DescentBound(all_of_it.bound, terms)
 
 
@@ -313,7 +236,15 @@ def bound_for_box(
     (see proof.descent; decay counts as examples of its own, with label 0), so mean r^2 <= C^2 mean y^2 and
     |r_i| <= C sqrt(n) y. The gradient's length is at most sqrt(L) C y, L the largest eigenvalue, and
     rate sqrt(L) <= sqrt(2 (1 + mu) rate): that bounds v and w.
+
+    With a threshold (and no momentum) a step is w' = S(w - rate grad f(w)), f the mean loss and the decay, and the
+    objective F = f + threshold |w|_1 never grows. For u = (w - w')/rate - grad f(w) is a subgradient of threshold |.|_1
+    at w', so threshold |w|_1 >= threshold |w'|_1 + |w - w'|^2/rate - grad f(w).(w - w'), and
+    f(w') <= f(w) + grad f(w).(w' - w) + L |w' - w|^2/2: together F(w') <= F(w) - (1/rate - L/2) |w' - w|^2 <= F(w). So
+    mean r^2 + decay |w|^2 <= 2 F(w) <= 2 F(0) = mean y^2, as before with C = 1, and S, which takes 0 to 0, leaves the
+    bound on w as it is.
     """
+    require_proof(target)
     mu = target.momentum
     grown = (1 + mu) / (1 - mu)
     length = float(np.linalg.norm(x)) * UP

@@ -1,14 +1,14 @@
 """The error of a head over a tensor grid: exact arithmetic against the target, and the dtype against exact arithmetic.
 
-Let g = f - r on a box, and I g the polynomial of degree n_j in x_j that agrees with g at tensor Chebyshev points.
+Let g = f - r on a box, and I_j g the polynomial of degree n_j in x_j that agrees with g at cos(k pi / n_j).
 
-1. |g - I g| <= E_f + E_r: for f by its size on a product of ellipses (grid_target), for r axis by axis (grid_head).
-   r - I_1 … I_d r = sum_j I_1 … I_(j-1) (r - I_j r), so E_r = sum_j e_j prod_{l < j} L_l, with the Lebesgue constants
-   L_n = 1 + (2/pi) ln(n + 1) of interpolation at cos(k pi / n).
-2. With values that are off by at most e, the polynomial p through them obeys |I g - p| <= e prod_j L_j.
+1. g - I_1 … I_d g = sum_j I_1 … I_(j-1) (g - I_j g), so |g - I_1 … I_d g| <= sum_j e_j prod_{l < j} L_l, where e_j
+   bounds |f - I_j f| (grid_target) plus |r - I_j r| (grid_head), and L = 1 + (2/pi) ln(n + 1) the Lebesgue constant of
+   interpolation at cos(k pi / n).
+2. With values that are off by at most e, the polynomial p through them obeys |I_1 … I_d g - p| <= e prod_j L_j.
 3. sup |p| follows from values on a finer grid (grid_polynomial).
 
-Together:  sup |g| <= sup |p| + e prod_j L_j + E_f + E_r.
+Together:  sup |g| <= sup |p| + e prod_j L_j + sum_j e_j prod_{l < j} L_l.
 
 Where ellipses cannot be found or degrees are too high, the box is halved.
 """
@@ -16,8 +16,7 @@ Where ellipses cannot be found or degrees are too high, the box is halved.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,23 +24,26 @@ from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.progress import Proving
 from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.balls import upper
-from anchorhead.proof.grid_head import PRECISION, axis_tail, chebyshev_points, head_on_grid, rounded, weights
+from anchorhead.proof.grid_head import PRECISION, WIDE, axis_tail, chebyshev_points, head_on_grid, rounded, weights
 from anchorhead.proof.grid_polynomial import largest_on_box
 from anchorhead.proof.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grid_target import AnalyticTarget
+from anchorhead.proof.grid_work import Work
 from anchorhead.targets.complex_balls import resolve
 from anchorhead.targets.expression import Expression
 
 TERMS = ("approximation, in exact arithmetic", "rounding of the softmax and its sums")
-MOST_NODES = 600_000
+MOST_NODES = 2_500_000
+"""Of a box, times outputs: beyond, it is halved."""
 TIGHT = 0.01
 """The share of the largest difference that remainders may add to the bound."""
 _HALVINGS = 40
+_USUAL = 3.3
+"""About the Lebesgue constant of the degrees that occur: only to share errors out."""
 _UP = 1 + 1e-9
-
-Progress = Callable[[float], None]
+LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,13 @@ def prove_grid(
     low: Sequence[float],
     high: Sequence[float],
     arithmetic: Arithmetic,
-    limit_s: float = 120.0,
-    progress: Progress | None = None,
+    limit_s: float = LIMIT_S,
+    proving: Proving | None = None,
 ) -> GridBound:
     """A bound on |computed head - target| for every x of the box from low to high, in every output.
 
-    Raises where the target is not analytic around the box, or where the time does not suffice.
-    `progress` is told the fraction done.
+    Raises where the target is not analytic around the box, and TooLong where the time does not suffice.
+    `proving` is told the share that is done and about how many seconds are left.
     """
     start, stop = (np.asarray(end, np.float64).reshape(-1) for end in (low, high))
     if not len(start) == len(stop) == len(variables) == atom.variables or len(expressions) != atom.outputs:
@@ -88,7 +90,7 @@ def prove_grid(
         )
     rounding = prove_grid_rounding(atom, start, stop, arithmetic)
     target = AnalyticTarget(smooth_on_box(expressions, variables, start.tolist(), stop.tolist()), variables)
-    exact = _Exact(atom, target, time.perf_counter() + limit_s, limit_s, progress, rounding / 20)
+    exact = _Exact(atom, target, Work(limit_s, proving), rounding / 20)
     exact.cover(start, stop)
     return GridBound(exact.bound, rounding, exact.found, exact.at)
 
@@ -120,31 +122,21 @@ class _Exact:
     bound    |g| <= bound on all of them      found, at    a lower bound of |g| at a point: the largest value seen
     """
 
-    def __init__(
-        self,
-        atom: GridAtom,
-        target: AnalyticTarget,
-        deadline: float,
-        limit_s: float,
-        progress: Progress | None,
-        floor: float,
-    ) -> None:
-        self.atom, self.target, self.deadline, self.limit_s = atom, target, deadline, limit_s
-        self.progress, self.floor = progress, floor
+    def __init__(self, atom: GridAtom, target: AnalyticTarget, work: Work, floor: float) -> None:
+        self.atom, self.target, self.work, self.floor = atom, target, work, floor
         self.bound, self.found, self.at = 0.0, 0.0, tuple(float(x) for x in atom.origins)
 
     def cover(self, low: np.ndarray, high: np.ndarray) -> None:
-        stack, done = [(low, high, 1.0)], 0.0
+        stack = [(low, high, 1.0)]
         while stack:
             low, high, share = stack.pop()
-            if not self._box(low, high, share):
-                if share < 0.5**_HALVINGS:
-                    raise self._not_analytic(low, high)
-                stack += self._halves(low, high, share)
+            self.work.begin(share, [one[2] for one in stack])
+            if self._box(low, high):
+                self.work.end()
                 continue
-            done += share
-            if self.progress:
-                self.progress(done)
+            if share < 0.5**_HALVINGS:
+                raise self._not_analytic(low, high)
+            stack += self._halves(low, high, share)
 
     def _halves(self, low: np.ndarray, high: np.ndarray, share: float) -> list[tuple[np.ndarray, np.ndarray, float]]:
         longest = int(self._tail_lengths(low, high).argmax())
@@ -158,51 +150,42 @@ class _Exact:
         spans = [float(np.ptp(slopes.astype(np.float64))) for slopes, _ in self.atom.axes]
         return (high - low) * np.maximum(spans, 1e-3 * max(max(spans), 1e-300))
 
-    def _late(self, what: str) -> None:
-        if time.perf_counter() > self.deadline:
-            raise AnchorheadError(
-                f"not proven within {self.limit_s:g} s ({what}): allow more time, or give a larger error or a smaller "
-                "box"
-            )
-
     def _not_analytic(self, low: np.ndarray, high: np.ndarray) -> AnchorheadError:
         where = ", ".join(
             f"{name} = {a / 2 + b / 2:.6g}" for name, a, b in zip(self.target.variables, low, high, strict=True)
         )
         return AnchorheadError(
             f"nothing is proven near {where}: the function is singular there, or too steep. Functions of several "
-            "variables must be analytic around the whole box: choose a box that keeps away from the place"
+            "variables must be analytic around the whole box: choose a box that keeps away from the place, or leave "
+            "the proof out, prove=False"
         )
 
-    def _box(self, low: np.ndarray, high: np.ndarray, share: float) -> bool:
+    def _box(self, low: np.ndarray, high: np.ndarray) -> bool:
         """Bounds |g| on one box; False if it should be halved."""
-        self._late("the box had to be divided" if share < 1 else "before the first step")
         scale, seen = self._sampled(low, high)
-        goal = TIGHT * max(seen, self.found, self.floor, 1e-14 * scale, 1e-290)
-        allowed = goal / (2 * len(low) * 6.0 ** (len(low) - 1))
-        tails = [
-            axis_tail(self.atom, j, float(a), float(b), allowed / 40)
-            for j, (a, b) in enumerate(zip(low, high, strict=True))
-        ]
-        if any(tail is None for tail in tails):
-            return False
-        known = [tail for tail in tails if tail is not None]
-        self._late("bounding the head")
+        d, goal = len(low), TIGHT * max(seen, self.found, self.floor, 1e-14 * scale, 1e-290)
         # wide enough that the ellipses of the rounded box contain those of the box
         centre, half = low / 2 + high / 2, (high - low) / 2 * (1 + 1e-12) + 1e-15 * np.maximum(abs(low), abs(high))
-        fit = self.target.degrees(centre.tolist(), half.tolist(), scale, goal / 2, MOST_NODES)
-        if fit is None:
-            return False
-        degrees = tuple(max(n, tail.degree(allowed)) for n, tail in zip(fit[0], known, strict=True))
-        if math.prod(n + 1 for n in degrees) > MOST_NODES:
-            return False
-        self._late("bounding the target around the box")
-        lebesgue = [(1 + 2 / math.pi * math.log(n + 1)) * _UP for n in degrees]
-        head_tail = sum(
-            (tail[n] * math.prod(lebesgue[:j]) for j, (tail, n) in enumerate(zip(known, degrees, strict=True))),
-            np.zeros(self.atom.outputs),
-        )
-        self._bound_box(low, high, degrees, math.prod(lebesgue), (fit[1] + head_tail) * _UP)
+        degrees: list[int] = []
+        lebesgue, remainder = 1.0, np.zeros(self.atom.outputs)
+        for j in range(d):
+            allowed = goal / (2 * d * _USUAL**j)
+            head = axis_tail(self.atom, j, float(low[j]), float(high[j]), allowed / 40)
+            self.work.check()
+            if head is None:
+                return False
+            n = head.degree(allowed)
+            target = self.target.tail(j, centre.tolist(), half.tolist(), scale, allowed, n)
+            self.work.check()
+            if target is None:
+                return False
+            n = max(n, target.degree(allowed))
+            degrees.append(n)
+            if math.prod(n + 1 for n in degrees) * self.atom.outputs > MOST_NODES:
+                return False
+            remainder = remainder + (head[n] + target[n]) * lebesgue * _UP
+            lebesgue *= (1 + 2 / math.pi * math.log(n + 1)) * _UP
+        self._bound_box(low, high, tuple(degrees), lebesgue, remainder * _UP)
         return True
 
     def _sampled(self, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
@@ -224,17 +207,19 @@ class _Exact:
         with ctx.workprec(PRECISION):
             nodes = [chebyshev_points(float(a), float(b), n) for a, b, n in zip(low, high, degrees, strict=True)]
             matrices = [
-                rounded(weights(*axis, float(origin), points))
+                rounded(weights(*axis, float(origin), points), WIDE)
                 for axis, origin, points in zip(self.atom.axes, self.atom.origins, nodes, strict=True)
             ]
         head, head_error = head_on_grid(self.atom, matrices)
-        gaps, target_error = np.empty_like(head), np.zeros(len(head))
+        gaps, target_error = np.empty(head.shape), np.zeros(len(head))
+        self.work.nodes(math.prod(n + 1 for n in degrees))
 
         def subtract(balls: np.ndarray, part: slice) -> None:
-            self._late("evaluating the target")
-            away, off = (np.asarray(array) for array in _FLOATS(balls, head[:, part]))
-            gaps[:, part] = away.astype(np.float64)
-            target_error[:] = np.maximum(target_error, off.astype(np.float64).reshape(len(off), -1).max(axis=1))
+            f, radius = (np.asarray(array, np.float64) for array in (_FLOATS(balls), _RADII(balls)))
+            gaps[:, part] = (f - head[:, part]).astype(np.float64)
+            off = radius + 2.0**-52 * np.abs(f) + 2.0**-51 * np.abs(gaps[:, part])
+            np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * _UP + 1e-300, out=target_error)
+            self.work.done(f[0].size)
 
         with ctx.workprec(72):
             self.target.on_grid(nodes, subtract)
@@ -242,20 +227,17 @@ class _Exact:
             raise self._not_analytic(low, high)
         errors = (head_error + target_error) * _UP
         for gap, error, rest in zip(gaps, errors, remainder, strict=True):
+            self.work.check()
+            more = error * lebesgue + rest
+            largest = largest_on_box(gap, degrees, self.bound / _UP - more)
+            self.bound = max(self.bound, float(largest.bound + more) * _UP)
             place = np.unravel_index(np.abs(gap).argmax(), gap.shape)
-            if abs(gap[place]) - error > self.found:
-                self.found = float(abs(gap[place]) - error)
-                self.at = tuple(float(axis[int(i)].mid()) for axis, i in zip(nodes, place, strict=True))
-            self._late("bounding between nodes")
-            bound = largest_on_box(gap, degrees) + error * lebesgue + rest
-            self.bound = max(self.bound, float(bound) * _UP)
+            at_node = tuple(float(axis[int(i)].mid()) for axis, i in zip(nodes, place, strict=True))
+            between = tuple(float(x) for x in low / 2 + high / 2 + (high / 2 - low / 2) * np.array(largest.at))
+            for found, at in ((abs(gap[place]) - error, at_node), (largest.found - more, between)):
+                if found > self.found:
+                    self.found, self.at = float(found), at
 
 
-def _float_and_error(ball: arb, head: float) -> tuple[float, float]:
-    """ball - head as a float, and how far the ball may be from that."""
-    away = ball - head
-    near = float(away.mid())
-    return near, upper(abs(away - near))
-
-
-_FLOATS = np.frompyfunc(_float_and_error, 2, 2)
+_FLOATS = np.frompyfunc(float, 1, 1)
+_RADII = np.frompyfunc(lambda ball: float(ball.rad()), 1, 1)

@@ -6,34 +6,50 @@ so that what is copied is copied exactly. Anything else is refused with a Certif
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
 
-SILENT = 1500.0  # exp of minus this is 0 in float32 and float64, however it underflows
+SILENT = 800.0  # exp of minus this is 0 in float32 and float64, however it underflows
 BEYOND = 2.0**30  # far beyond the logits of which grid_rounding proves anything
 
 
 @dataclass(frozen=True, eq=False)
 class GridForm:
-    """The grid, its variables and outputs in order of tokens, and how many tokens there are (none: no token axis)."""
+    """The grid, with all outputs in order of tokens, and how many tokens there are (none: no token axis).
+
+    axes    for each axis the entry of the input that it is along
+    hidden  which tokens ask at the origin of an axis instead, because the entry is hidden from them
+    """
 
     atom: GridAtom
     tokens: int | None
+    axes: tuple[int, ...]
+    hidden: Bool[np.ndarray, "tokens axes"]
+
+    def only(self, outputs: Sequence[int]) -> GridAtom:
+        """The grid of some of the outputs; refuses unless the others are 0, exactly."""
+        kept = np.zeros(self.atom.outputs, bool)
+        kept[list(outputs)] = True
+        if self.atom.values[..., ~kept].any() or self.atom.bias[~kept].any():
+            raise _unreadable("an output that has no share in the grid reads it")
+        atom, order = self.atom, list(outputs)
+        return GridAtom.of(atom.axes, atom.origins, atom.values[..., order], atom.bias[order], atom.dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class _Tokens:
-    """What tokens carry: features of input tokens are variables (their number, or -1) less an origin, or constants."""
+    """What tokens carry: a feature of an input token is an entry of the input (its number, or -1) plus a constant."""
 
-    variable: np.ndarray  # (features,) of the network's only asking token, or of all of them alike
+    variable: Int[np.ndarray, "tokens features"]
     constant: Float[np.ndarray, "tokens features"]
     registers: Float[np.ndarray, "registers features"]
 
@@ -46,93 +62,112 @@ def grid_form(network: Network) -> GridForm:
     if not plain or network.output != "input" or not isinstance(last, Attention) or last.grid is None:
         raise _unreadable("the layers are not those of a head over a grid")
     if kinds == [Embed, Attention] and embed.tokens == 1 and not network.token_axis:
-        tokens = _embedded(embed)
-        return GridForm(_grid(last, tokens, last.grid, np.zeros((1, last.outputs)), network.dtype), None)
+        tokens, reads = _embedded(embed), np.zeros(1, int)
+        return _grid(last, tokens, last.grid, reads, np.zeros((1, last.outputs)), network.dtype, None)
     if kinds == [Embed, Attention, Attention] and network.token_axis:
-        return GridForm(_of_sequence(network), embed.tokens)
+        return _of_sequence(network)
     raise _unreadable("the layers are not those of a head over a grid")
 
 
-def _of_sequence(network: Network) -> GridAtom:
+def _of_sequence(network: Network) -> GridForm:
     embed, gather, last = network.layers
     if not (isinstance(embed, Embed) and isinstance(gather, Attention) and isinstance(last, Attention) and last.grid):
         raise _unreadable("the layers are not those of a head over a grid")
     tokens = _gathered(gather, _embedded(embed))
-    n = len(tokens.constant)
-    if last.grid[-1] != n or len(last.grid) < 2 or last.skip is None:
+    if len(last.grid) < 2:
         raise _unreadable("the grid has no axis of tokens")
-    _check_gate(last, tokens, len(last.grid))
-    bias = _constants_of(last.skip, tokens)
-    return _grid(last, tokens, last.grid[:-1], bias, network.dtype)
+    reads = _gate(last, tokens, len(last.grid))
+    bias = np.zeros((len(reads), last.outputs)) if last.skip is None else _constants_of(last.skip, tokens)
+    return _grid(last, tokens, last.grid[:-1], reads, bias, network.dtype, embed.tokens)
 
 
 def _embedded(embed: Embed) -> _Tokens:
-    """The tokens that leave an Embed; a feature that varies must be an input entry less a constant, at every token."""
+    """The tokens that leave an Embed; a feature that varies must be an input entry plus a constant, at every token."""
     n = embed.tokens or 1
     weight = np.broadcast_to(embed.weight, (n, *embed.weight.shape[-2:]))
     bias = np.broadcast_to(embed.bias, (n, weight.shape[1]))
-    variable = np.full(weight.shape[1], -1)
+    variable = np.full(weight.shape[:2], -1)
     for feature in np.flatnonzero((weight != 0).any(axis=(0, 2))):
         row = weight[:, feature]
         entry = int(row[0].argmax())
         if not np.array_equal(row, np.broadcast_to(np.eye(row.shape[1])[entry], row.shape)):
             raise _unreadable("an input is scaled or mixed before it is asked with")
-        variable[feature] = entry
+        variable[:, feature] = np.arange(n) * embed.inputs + entry
     registers = np.asarray(embed.registers)
     return _Tokens(variable, bias, registers)
 
 
 def _gathered(gather: Attention, tokens: _Tokens) -> _Tokens:
-    """The tokens after head j has copied token j into all of them, by a key that is 1 there and 0 elsewhere."""
+    """The tokens after heads have copied other tokens into them, each by a key that wins over all others."""
     n = len(tokens.constant)
-    if gather.mask or gather.grid or gather.skip is None or gather.skip.bias is not None or gather.bias is not None:
+    if gather.mask not in (None, "causal") or gather.grid or gather.skip is None or gather.skip.bias is not None:
         raise _unreadable("the first attention does not gather")
-    if gather.heads != n or gather.query.shape[1] != 1 or gather.skip.weight.ndim != 2:
-        raise _unreadable("the first attention has not one head for each token")
+    if gather.query.shape[1] != 1 or gather.skip.weight.ndim != 2 or gather.bias is not None:
+        raise _unreadable("the first attention does not gather")
     kept = _picked(gather.skip.weight)
-    few = int(tokens.variable.max()) + 1
-    variable = np.full(gather.outputs, -1)
-    constant = np.zeros((n, gather.outputs), tokens.constant.dtype)
     passes = kept >= 0
-    if (tokens.variable[kept[passes]] >= 0).any():
+    if (tokens.variable[:, kept[passes]] >= 0).any():
         raise _unreadable("the first attention passes inputs on beside those that it gathers")
+    variable = np.full((n, gather.outputs), -1)
+    constant = np.zeros((n, gather.outputs), tokens.constant.dtype)
     constant[:, passes] = tokens.constant[:, kept[passes]]
     registers = np.zeros((len(tokens.registers), gather.outputs), tokens.registers.dtype)
     registers[:, passes] = tokens.registers[:, kept[passes]]
-    for j in range(n):
-        ask, key = gather.query[j, 0], gather.key[min(j, len(gather.key) - 1), 0]
-        value = _picked(gather.value[min(j, len(gather.value) - 1)])
-        asks, shows = np.flatnonzero(ask), np.flatnonzero(key)
-        one = (
-            len(asks) == 1 and tokens.variable[asks[0]] < 0 and (ask[asks[0]] * tokens.constant[:, asks[0]] == 1).all()
-        )
-        own = len(shows) == 1 and tokens.variable[shows[0]] < 0 and key[shows[0]] >= SILENT
-        if not (one and own) or not np.array_equal(tokens.constant[:, shows[0]], np.eye(n)[j]):
-            raise _unreadable(f"head {j} of the first attention does not find token {j}")
-        if (tokens.registers[:, shows[0]] != 0).any() or (value < 0).any():
-            raise _unreadable("the first attention reads registers")
-        for place in np.flatnonzero(gather.output[j].any(axis=1)):
-            from_value = _picked(gather.output[j, place][None])[0]
-            feature = value[from_value]
-            if from_value < 0 or passes[place] or variable[place] >= 0 or tokens.variable[feature] < 0:
-                raise _unreadable("what the first attention copies is not an input entry")
-            variable[place] = j * few + tokens.variable[feature]
-            constant[:, place] = tokens.constant[j, feature]
+    written = np.zeros(gather.outputs, bool)
+    for h in range(gather.heads):
+        winners = _winners(gather, h, tokens)
+        value = _picked(gather.value[min(h, len(gather.value) - 1)])
+        for place in np.flatnonzero(gather.output[h].any(axis=1)):
+            entry = _picked(gather.output[h, place][None])[0]
+            if entry < 0 or value[entry] < 0 or passes[place] or written[place]:
+                raise _unreadable("what the first attention copies is not a feature")
+            written[place] = True
+            for i, winner in enumerate(winners):
+                if winner < n:
+                    variable[i, place] = tokens.variable[winner, value[entry]]
+                    constant[i, place] = tokens.constant[winner, value[entry]]
+                else:
+                    constant[i, place] = tokens.registers[winner - n, value[entry]]
             registers[:, place] = np.nan  # registers gather something too: it must not matter
     return _Tokens(variable, constant, registers)
 
 
-def _check_gate(last: Attention, tokens: _Tokens, axes: int) -> None:
-    """Refuses unless token i sees, along the last axis, point i at logit 0 exactly and others out of reach."""
-    size = last.query.shape[1] // axes
-    query, key = last.query[0, -size:], last.key[0, -size:]
+def _winners(gather: Attention, h: int, tokens: _Tokens) -> list[int]:
+    """For each token the one that a head copies into it: its key is 1000 above all others that can be seen."""
     n = len(tokens.constant)
+    ask, key = gather.query[h, 0], gather.key[min(h, len(gather.key) - 1), 0]
+    asks, shows = np.flatnonzero(ask), np.flatnonzero(key)
+    if len(asks) != 1 or (tokens.variable[:, asks[0]] >= 0).any() or (tokens.variable[:, shows] >= 0).any():
+        raise _unreadable("the first attention asks with, or for, what depends on the input")
+    if (ask[asks[0]] * tokens.constant[:, asks[0]] != 1).any():
+        raise _unreadable("the first attention does not ask with 1")
+    products = np.concatenate([tokens.constant, tokens.registers])[:, shows].astype(np.float64) * key[shows]
+    if ((products != 0).sum(axis=1) > 1).any():
+        raise _unreadable("a key of the first attention is a sum")
+    logits = products.sum(axis=1)
+    result = []
+    for i in range(n):
+        seen = logits.copy()
+        if gather.mask == "causal":
+            seen[i + 1 : n] = -np.inf
+        winner = int(seen.argmax())
+        if not (seen[winner] - np.delete(seen, winner) >= SILENT * (1 + 1e-6)).all():
+            raise _unreadable("a head of the first attention finds no single token")
+        result.append(winner)
+    return result
+
+
+def _gate(last: Attention, tokens: _Tokens, axes: int) -> Int[np.ndarray, " tokens"]:
+    """The point of the last axis that each token sees: at logit 0 exactly, all others out of reach."""
+    size, points = last.query.shape[1] // axes, (last.grid or (1,))[-1]
+    query, key = last.query[0, -size:], last.key[0, -size:]
     asks = np.stack([_fixed(row, tokens, of_registers=False) for row in query], axis=1)  # (n, size)
-    shows = np.stack([_fixed(row, tokens, of_registers=True) for row in key], axis=1)[:n]  # first point of other axes
+    shows = np.stack([_fixed(row, tokens, of_registers=True) for row in key], axis=1)[:points]  # others at their first
     products = asks[:, None, :] * shows[None, :, :]
-    own = np.eye(n, dtype=bool)
-    if (products[own] != 0).any() or (products > 0).any() or not (products[~own].min(axis=-1) <= -BEYOND).all():
+    own = (products == 0).all(axis=-1)
+    if (own.sum(axis=1) != 1).any() or (products > 0).any() or not (products[~own].min(axis=-1) <= -BEYOND).all():
         raise _unreadable("a token does not read its own outputs alone")
+    return own.argmax(axis=1)
 
 
 def _fixed(row: np.ndarray, tokens: _Tokens, of_registers: bool) -> np.ndarray:
@@ -141,7 +176,7 @@ def _fixed(row: np.ndarray, tokens: _Tokens, of_registers: bool) -> np.ndarray:
     feature = _picked(row[None])[0]
     if feature < 0:
         return np.zeros(len(table))
-    if not of_registers and tokens.variable[feature] >= 0:
+    if not of_registers and (tokens.variable[:, feature] >= 0).any():
         raise _unreadable("a query that should be constant depends on the input")
     return _finite(table[:, feature].astype(np.float64))
 
@@ -154,16 +189,23 @@ def _constants_of(skip: Linear, tokens: _Tokens) -> np.ndarray:
     for output, row in enumerate(skip.weight):
         used = np.flatnonzero(row)
         ones = tokens.constant[:, used]
-        if (tokens.variable[used] >= 0).any() or not np.isin(ones, (0, 1)).all() or (ones.sum(axis=1) > 1).any():
+        if (tokens.variable[:, used] >= 0).any() or not np.isin(ones, (0, 1)).all() or (ones.sum(axis=1) > 1).any():
             raise _unreadable("the bias depends on more than the position")
         result[:, output] = ones.astype(np.float64) @ row[used].astype(np.float64)
     return result
 
 
-def _grid(last: Attention, tokens: _Tokens, sides: tuple[int, ...], bias: np.ndarray, dtype: str) -> GridAtom:
-    """The grid that a last attention is, for tokens that all hold all variables."""
-    n, d, axes = len(tokens.constant), len(sides), len(last.grid or ())
-    m = last.outputs
+def _grid(
+    last: Attention,
+    tokens: _Tokens,
+    sides: tuple[int, ...],
+    reads: Int[np.ndarray, " tokens"],
+    bias: Float[np.ndarray, "tokens columns"],
+    dtype: str,
+    count: int | None,
+) -> GridForm:
+    """The grid that a last attention is, for tokens that hold all of its variables, or the origin in their place."""
+    d, axes, m = len(sides), len(last.grid or ()), last.outputs
     picks_values = _picked(last.value[0])
     identity = np.array_equal(last.output[0], np.eye(m)) if last.output.shape[1:] == (m, m) else False
     if last.heads != 1 or not identity or (picks_values < 0).any() or last.query.shape[1] % axes:
@@ -174,24 +216,37 @@ def _grid(last: Attention, tokens: _Tokens, sides: tuple[int, ...], bias: np.nda
     query, key = (_picked(array[0]).reshape(axes, size)[:d] for array in (last.query, last.key))
     if size < 2 or (query[:, :2] < 0).any() or (key[:, :2] < 0).any() or (query[:, 2:] >= 0).any():
         raise _unreadable("a query is not (x - origin, 1) along every axis")
-    if not np.array_equal(tokens.variable[query[:, 0]], np.arange(d)) or tokens.variable.max() != d - 1:
-        raise _unreadable("the axes are not the inputs in order")
-    if (tokens.variable[query[:, 1]] >= 0).any() or (tokens.constant[:, query[:, 1]] != 1).any():
+    if (tokens.variable[:, query[:, 1]] >= 0).any() or (tokens.constant[:, query[:, 1]] != 1).any():
         raise _unreadable("a query is not (x - origin, 1) along every axis")
-    origins = -tokens.constant[:, query[:, 0]]
-    if (origins != origins[0]).any():
-        raise _unreadable("tokens take different origins from the same input")
+    entries, origins, hidden = _asked(tokens, query[:, 0])
     pairs = []
     for j, side in enumerate(sides):
         stride = prod((last.grid or ())[j + 1 :])
         along = tokens.registers[0 : side * stride : stride]
         pairs.append((_finite(along[:, key[j, 0]]), _finite(along[:, key[j, 1]])))
-    values = _finite(tokens.registers[:, picks_values]).reshape(*sides, n * m)
+    table = _finite(tokens.registers[: last.points, picks_values]).reshape(*sides, -1, m)
+    values = table[..., reads, :].reshape(*sides, -1)
     shared = np.zeros(m) if last.bias is None else np.asarray(last.bias, np.float64)
     if axes > d and shared.any():
         raise _unreadable("a bias is added twice")
     kind: Dtype = dtype  # type: ignore[assignment]
-    return GridAtom.of(pairs, origins[0], values, (bias + shared).reshape(-1), kind)
+    atom = GridAtom.of(pairs, origins, values, (bias + shared).reshape(-1), kind)
+    return GridForm(atom, count, entries, hidden)
+
+
+def _asked(tokens: _Tokens, features: Int[np.ndarray, " axes"]) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
+    """The entry and the origin of each axis, and which tokens ask at the origin instead."""
+    variable, constant = tokens.variable[:, features], tokens.constant[:, features]
+    hidden = variable < 0
+    entries = variable.max(axis=0)
+    if (entries < 0).any() or ((variable != entries) & ~hidden).any() or len(set(entries.tolist())) < len(entries):
+        raise _unreadable("the axes are not inputs, each one of its own")
+    origins = -constant[hidden.argmin(axis=0), np.arange(len(entries))]
+    if ((constant != -origins) & ~hidden).any():
+        raise _unreadable("tokens take different origins from the same input")
+    if (constant[hidden] != 0).any():
+        raise _unreadable("what stands for a hidden input is not the origin")
+    return tuple(entries.tolist()), origins, hidden
 
 
 def _picked(matrix: np.ndarray) -> np.ndarray:

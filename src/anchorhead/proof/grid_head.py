@@ -35,7 +35,10 @@ STEEP = 1.45
 LARGEST_RHO = 8.0
 MOST_COEFFICIENTS = 640
 PRECISION = 128
-_UNIT = 2.0**-53
+WIDE = np.longdouble
+"""The widest type of the machine: values of a grid may be far larger than what they add up to."""
+UNIT = max(float(np.finfo(WIDE).eps) / 2, 2.0**-64)
+"""Its round-off, as far as it is used."""
 _UP = 1 + 1e-9
 
 
@@ -59,12 +62,19 @@ def weights(slopes: np.ndarray, offsets: np.ndarray, origin: float, points: Sequ
     return rows
 
 
-def rounded(rows: Sequence[Sequence[arb]]) -> Float[np.ndarray, "n p"]:
-    """Balls as floats, each right to 2^-51 of itself, or to 1e-300."""
-    floats = np.array([[float(w.mid()) for w in row] for row in rows])
-    if min(w.rel_accuracy_bits() for row in rows for w in row) < 60:
+def rounded(rows: Sequence[Sequence[arb]], kind: type = np.float64) -> Float[np.ndarray, "n p"]:
+    """Balls as floats of a kind, float64 or WIDE, each right to 4 units of itself, or to 1e-300."""
+    if min(w.rel_accuracy_bits() for row in rows for w in row) < 72:
         raise AnchorheadError("the logits of the grid are too large for a proof: use fewer anchors or a smaller box")
-    return floats
+    return _wide(rows).astype(kind)
+
+
+def _wide(rows: Sequence[Sequence[arb]]) -> Float[np.ndarray, "n p"]:
+    """The middles of balls, as the sum of two float64."""
+    middles = [[w.mid() for w in row] for row in rows]
+    near = np.array([[float(middle) for middle in row] for row in middles])
+    rest = [[float(m - x) for m, x in zip(row, floats, strict=True)] for row, floats in zip(middles, near, strict=True)]
+    return near.astype(WIDE) + np.array(rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +106,28 @@ def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: fl
     if count > MOST_COEFFICIENTS:
         return None
     count = -(-count // 16) * 16
-    table = _coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)
+    table = _wide_coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)
     values = np.moveaxis(atom.values.astype(np.float64), axis, 0).reshape(len(slopes), -1, atom.outputs)
-    read = np.tensordot(np.abs(table), np.abs(values), axes=(1, 0)).max(axis=1).T
-    noise = (len(slopes) + 8) * _UNIT * 1.01 * read + len(slopes) * 1e-30 * largest
-    sizes = np.abs(np.tensordot(table, values, axes=(1, 0))).max(axis=1).T + noise
+    read = np.tensordot(np.abs(table).astype(np.float64), np.abs(values), axes=(1, 0)).max(axis=1).T
+    noise = (len(slopes) + 8) * UNIT * 1.01 * read + len(slopes) * 1e-30 * largest
+    sizes = np.abs(np.tensordot(table, values.astype(WIDE), axes=(1, 0))).max(axis=1).T.astype(np.float64) + noise
     beyond = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1]
     after = np.concatenate([beyond[:, 1:], np.zeros((atom.outputs, 1))], axis=1)
     return AxisTail(2 * (after + rest * rho**-count) * _UP)
 
 
-@lru_cache(maxsize=32)
 def _coefficients(
     slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
 ) -> Float[np.ndarray, "coefficients p"]:
-    """C_ik for i <= count, right to 2^-51 of each, or to 1e-30.
+    """C_ik for i <= count, in float64, right to 2^-51 of each, or to 1e-30."""
+    return _wide_coefficients(slopes, offsets, origin, low, high, count).astype(np.float64)
+
+
+@lru_cache(maxsize=32)
+def _wide_coefficients(
+    slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
+) -> Float[np.ndarray, "coefficients p"]:
+    """C_ik for i <= count, as WIDE floats, right to 4 UNIT of each, or to 1e-30.
 
     C_ik = (2/N) h_i sum_l h_l cos(i l pi / N) w_k(x_l),   h = 1/2 at 0 and N, otherwise 1.
     """
@@ -125,20 +142,24 @@ def _coefficients(
         balls = [[product[i, k] * 2 / count for k in range(len(a))] for i in range(count + 1)]
         if max(upper(ball.rad()) for row in balls for ball in row) > 1e-31:
             raise AnchorheadError("the logits of the grid are too large for a proof: use fewer anchors")
-        table = np.array([[float(ball.mid()) for ball in row] for row in balls])
+        table = _wide(balls)
     table[[0, -1]] /= 2
     return table
 
 
 def head_on_grid(atom: GridAtom, matrices: Sequence[np.ndarray]) -> tuple[np.ndarray, Float[np.ndarray, " m"]]:
-    """r on a tensor grid in float64, (m, n_1, …, n_d), from `rounded` weights, and a bound on its error.
+    """r on a tensor grid, (m, n_1, …, n_d), from `rounded` weights and in their kind, and a bound on its error.
 
-    Weights are off by 2^-51 of themselves, sums over p terms by gamma_p, relative to sum_k w_k |v_k|.
+    With u the unit of the kind, weights are off by 4 u of themselves, sums over p terms by gamma_p, relative to
+    sum_k w_k |v_k|.
     """
+    kind = matrices[0].dtype
+    unit = max(float(np.finfo(kind).eps) / 2, UNIT)
     values = np.moveaxis(atom.values.astype(np.float64), -1, 0)
-    read, sizes = (np.stack([contract(one, matrices) for one in table]) for table in (values, np.abs(values)))
-    largest = sizes.reshape(len(values), -1).max(axis=1)
+    read = np.stack([contract(one, matrices) for one in values.astype(kind)])
+    narrow = [matrix.astype(np.float64) for matrix in matrices]
+    largest = np.array([contract(one, narrow).max() for one in np.abs(values)]) * _UP
     bias = atom.bias.astype(np.float64)
     steps = sum(side + 6 for side in atom.sides) + 2
-    error = 1.01 * _UNIT * (steps * largest + np.abs(bias)) + 1e-290 * (1 + atom.max_value)
-    return read + bias.reshape(-1, *[1] * atom.variables), error
+    error = 1.01 * unit * (steps * largest + np.abs(bias)) + 1e-290 * (1 + atom.max_value)
+    return read + bias.astype(kind).reshape(-1, *[1] * atom.variables), error

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -23,29 +24,64 @@ from jaxtyping import Float
 
 from anchorhead.heads.grid_atom import contract
 
-MOST_FINE = 16_000_000
-NEGLIGIBLE = 0.002
-"""The share of the largest value that dropped coefficients may add up to."""
-_FINEST, _COARSEST = 16, 4
+MOST_FINE = 100_000_000
+NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)
+"""Shares of the largest value that dropped coefficients may add up to: the more, the finer a grid is affordable."""
+_OVERSAMPLING = (4, 6, 8, 11, 16)
 _SLAB = 2_000_000
 _UNIT = 2.0**-53
 _UP = 1 + 1e-9
 
 
-def largest_on_box(values: Float[np.ndarray, ...], degrees: Sequence[int]) -> float:
-    """A bound on sup |p|, from values (n_1 + 1, …, n_d + 1) at cos(k pi / n_j)."""
+@dataclass(frozen=True)
+class Largest:
+    """bound: |p| <= bound on the box.  found: |p| is at least this at the point `at` of [-1, 1]^d, rounded."""
+
+    bound: float
+    found: float
+    at: tuple[float, ...]
+
+
+def largest_on_box(values: Float[np.ndarray, ...], degrees: Sequence[int], enough: float = 0.0) -> Largest:
+    """The largest |p|, from values (n_1 + 1, …, n_d + 1) at cos(k pi / n_j); no finer than to be below `enough`."""
     d, size = len(degrees), float(np.abs(values).max())
     coefficients = contract(values, [_transform(n) for n in degrees])
     error = 1.01 * sum(n + 12 for n in degrees) * _UNIT * 2.0**d * size
     sizes = np.abs(coefficients)
-    kept = [_kept(sizes, j, NEGLIGIBLE * size / d) for j in range(d)]
-    low = coefficients[tuple(slice(m + 1) for m in kept)]
     total = float(sizes.sum())
-    dropped = max(total - float(np.abs(low).sum()), 0.0) + 1e-12 * total
-    finest = next((k for k in range(_FINEST, _COARSEST, -1) if _points(kept, k) <= MOST_FINE), _COARSEST)
-    largest = _on_grid(low, [_cosines(m, finest) for m in kept])
+    _, kept, dropped = min(
+        (_loose(kept, size) + dropped, kept, dropped)
+        for share in NEGLIGIBLE
+        for kept in [tuple(_kept(sizes, j, share * size / d) for j in range(d))]
+        for dropped in [max(total - float(sizes[_low(kept)].sum()), 0.0) + 1e-12 * total]
+    )
     rounding = coefficients.size * error + 1.01 * sum(m + 8 for m in kept) * _UNIT * total
-    return ((largest + rounding) / math.cos(math.pi / (2 * finest)) ** d + dropped + rounding) * _UP
+
+    def largest(oversampling: int) -> Largest:
+        found, place = _on_grid(coefficients[_low(kept)], [_cosines(m, oversampling) for m in kept])
+        bound = (found + rounding) / math.cos(math.pi / (2 * oversampling)) ** d + dropped + rounding
+        at = tuple(math.cos(i * math.pi / (oversampling * m)) for i, m in zip(place, kept, strict=True))
+        return Largest(bound * _UP, (found - dropped - rounding) / _UP, at)
+
+    rough = largest(_OVERSAMPLING[0])
+    if rough.bound <= enough:
+        return rough
+    return min(rough, largest(_finest(kept)), key=lambda one: one.bound)
+
+
+def _low(degrees: Sequence[int]) -> tuple[slice, ...]:
+    """The coefficients up to these degrees."""
+    return tuple(slice(m + 1) for m in degrees)
+
+
+def _finest(degrees: Sequence[int]) -> int:
+    """The finest oversampling that is affordable."""
+    return next((k for k in reversed(_OVERSAMPLING) if _points(degrees, k) <= MOST_FINE), _OVERSAMPLING[0])
+
+
+def _loose(degrees: Sequence[int], size: float) -> float:
+    """By about how much a bound exceeds the largest value."""
+    return size * (math.cos(math.pi / (2 * _finest(degrees))) ** -len(degrees) - 1)
 
 
 def _kept(sizes: np.ndarray, axis: int, allowed: float) -> int:
@@ -60,12 +96,19 @@ def _points(degrees: Sequence[int], oversampling: int) -> int:
     return math.prod(oversampling * m + 1 for m in degrees)
 
 
-def _on_grid(coefficients: np.ndarray, matrices: Sequence[np.ndarray]) -> float:
-    """The largest |value|, a slab at a time."""
+def _on_grid(coefficients: np.ndarray, matrices: Sequence[np.ndarray]) -> tuple[float, tuple[int, ...]]:
+    """The largest |value| and its indices, a slab at a time."""
     inner = contract(np.moveaxis(coefficients, 0, -1), matrices[1:])
     flat, last = inner.reshape(-1, inner.shape[-1]), np.ascontiguousarray(matrices[0].T)
     step = max(1, _SLAB // last.shape[1])
-    return max(float(np.abs(flat[start : start + step] @ last).max()) for start in range(0, len(flat), step))
+    best, place = -1.0, (0, 0)
+    for start in range(0, len(flat), step):
+        slab = np.abs(flat[start : start + step] @ last)
+        row, column = np.unravel_index(int(slab.argmax()), slab.shape)
+        if slab[row, column] > best:
+            best, place = float(slab[row, column]), (start + int(row), int(column))
+    others = np.unravel_index(place[0], inner.shape[:-1])
+    return best, (place[1], *(int(i) for i in others))
 
 
 @lru_cache(maxsize=64)

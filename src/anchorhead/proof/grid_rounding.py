@@ -10,6 +10,7 @@ and heads.grid_rounding turns upper bounds on the weights of each axis into a bo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -25,9 +26,16 @@ LARGEST_LOGIT = 1e6
 
 
 def prove_grid_rounding(
-    atom: GridAtom, low: Float[np.ndarray, " d"], high: Float[np.ndarray, " d"], arithmetic: Arithmetic
+    atom: GridAtom,
+    low: Float[np.ndarray, " d"],
+    high: Float[np.ndarray, " d"],
+    arithmetic: Arithmetic,
+    more: Sequence[Float[np.ndarray, " p"]] | None = None,
 ) -> float:
-    """A bound on |computed r(x) - r(x)| for every real x of the box, however it is rounded to the dtype first."""
+    """A bound on |computed r(x) - r(x)| for every real x of the box, however it is rounded to the dtype first.
+
+    more   by how much logits may be wrong beyond that, for the anchors of each axis; what the axes add is added up
+    """
     d = atom.variables
     few = max(1, int(MOST_CELLS ** (1 / d)))
     uppers, errors = [], []
@@ -43,6 +51,9 @@ def prove_grid_rounding(
         cuts = np.linspace(left, right, count + 1)
         uppers.append(upper_weights(slopes, offsets, float(origin), cuts))
         errors.append(axis_log_errors(slopes, offsets, float(origin), cuts[:-1], cuts[1:], d, arithmetic))
+    if more is not None:
+        # subtracting the largest logit rounds by u times how far logits are off, twice
+        errors = [one + own * (1 + 4 * arithmetic.unit) for one, own in zip(errors, more, strict=True)]
     return float(grid_read_error(atom, uppers, errors, arithmetic).max())
 
 

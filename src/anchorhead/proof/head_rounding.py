@@ -133,6 +133,7 @@ def _first_cells(
     return cuts[:-1], cuts[1:]
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _cell_bound(
     parts: Sequence[Part],
     wrong: Sequence[Wrong],
@@ -144,21 +145,6 @@ def _cell_bound(
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, " cells"]:
     """The bound on each cell, for the worst output; infinite where it overflows."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        bound = _finite_cell_bound(parts, wrong, speeds, shifted, bias, left, right, arithmetic)
-    return np.where(np.isnan(bound), np.inf, bound)
-
-
-def _finite_cell_bound(
-    parts: Sequence[Part],
-    wrong: Sequence[Wrong],
-    speeds: Sequence[float],
-    shifted: bool,
-    bias: Float[np.ndarray, " m"],
-    left: Float[np.ndarray, " cells"],
-    right: Float[np.ndarray, " cells"],
-    arithmetic: Arithmetic,
-) -> Float[np.ndarray, " cells"]:
     worst = np.zeros(len(left))
     for output, shift in enumerate(bias.astype(np.float64)):
         total, size = np.zeros(len(left)), np.full(len(left), abs(shift))
@@ -167,7 +153,7 @@ def _finite_cell_bound(
             total, size = total + error, size + reach
         additions = len(parts) - 1 + int(shift != 0)
         worst = np.maximum(worst, total + arithmetic.gamma(additions) * (size + total))
-    return worst * (1 + 1e-9)
+    return np.where(np.isnan(worst), np.inf, worst * (1 + 1e-9))
 
 
 def _part_bound(

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part as AtomPart
-from anchorhead.heads.atom import softmax
 from anchorhead.proof.analytic import Proof, check_interval, lipschitz_bound
-from anchorhead.proof.arithmetic import FLOAT64
+from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.balls import Part
 from anchorhead.proof.head_rounding import head_rounding
 
@@ -58,7 +58,7 @@ def prove_sup_lipschitz(
         )
     parts = [_columns(part) for part in parts]
     bias = np.broadcast_to(np.atleast_1d(np.asarray(bias, np.float64)), parts[0].values.shape[1:])
-    noise = head_rounding(parts, origin, bias, low, high, FLOAT64)
+    noise = head_rounding(parts, origin, bias, low, high, require_model("float64"))
     ends = np.unique(np.linspace(low, high, _STRETCHES + 1))
     left, right = (ends[:-1], ends[1:]) if low < high else (ends, ends)
     rates = np.array(
@@ -106,10 +106,11 @@ def _columns(part: Part) -> AtomPart:
 
 
 def _head(parts: Sequence[AtomPart], origin: float, bias: Float[np.ndarray, " m"], s: np.ndarray) -> np.ndarray:
-    """r(s) in float64."""
+    """r(s) in float64, by the softmax whose arithmetic is tested."""
     total = np.zeros((len(s), len(bias)))
     for part in parts:
-        total += softmax((s - origin)[:, None] * part.slopes + part.offsets) @ part.values
+        logits = (s - origin)[:, None] * part.slopes + part.offsets
+        total += torch.softmax(torch.from_numpy(logits), dim=1).numpy() @ part.values
     return total + bias
 
 

@@ -85,17 +85,17 @@ class _Follower:
         return self.inputs
 
     def _attention(self, layer: Attention) -> None:
-        if layer.grid is not None:
-            raise unreadable("it has a grid")
+        if layer.grid is not None and len(layer.grid) > 1:
+            raise unreadable("it has a grid of several axes")
         if layer.skip is not None and layer.skip.bias is not None:
             raise unreadable("a skip has a bias")
         touched = (layer.query != 0).any(axis=(0, 1)) & self.inputs.varying.any(axis=0)
-        if not touched.any() and self._copies():
+        if not touched.any() and layer.grid is None and self._copies():
             both = after_copies(layer, self.inputs, self.registers, self.sources, self.arithmetic)
             self.inputs, self.registers = both
             return
         match self.steps:
-            case [Linear() as after, *rest] if after.across:
+            case [Linear() as after, *rest] if after.across and layer.grid is None:
                 self.steps = rest
                 self._neurons_as_tokens(layer, after)
             case _:
@@ -142,6 +142,10 @@ class _Follower:
     def _seen_by(self, layer: Attention, token: int) -> Forms:
         """The tokens that an input token sees."""
         inputs = self.inputs
+        if layer.grid is not None:
+            return seen(*(Forms(*(array[:count] for array in forms.arrays)) for forms, count in (
+                (inputs, 0), (self.registers, layer.points)
+            )))  # fmt: skip
         if layer.mask == "causal":
             inputs = Forms(*(array[: token + 1] for array in inputs.arrays))
         return seen(inputs, self.registers)

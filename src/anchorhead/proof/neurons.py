@@ -137,7 +137,7 @@ def read(
     degree = np.array([shape.degree or 0.0 for shape in layer.shapes])[layer.assigned]
     scales = np.array([shape.degree is not None for shape in layer.shapes])[layer.assigned]
     k = np.where(scales, _exponents(weight, bias, coefficients, constant, in_scale), 0)
-    unit_in, unit_out = np.ldexp(1.0, k), np.exp2(degree * k)
+    unit_in, unit_out = np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
     scale = unit_in * in_scale
 
     difference = scale[:, None] * coefficients - weight

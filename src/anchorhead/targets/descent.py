@@ -11,6 +11,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 from anchorhead.targets.losses import Loss
+from anchorhead.targets.scalar import interval
 
 KIND = "descent"
 LearnerLayout = Literal["direct", "transformer", "sequence"]
@@ -31,6 +32,9 @@ class Descent:
     examples    the most that a prompt may hold
     layout      how a network computes it: "direct", one attention a step, for the squared loss; "transformer", three
                 attentions a step; "sequence", anchors for each example
+    scores      the range of the link's argument (s, s - y or y s, as its form says) in which the network serves; none
+                where it was not stated, as for "direct"
+    labels      the largest |y| for which a link g(s, y) is served; none for other forms
     """
 
     loss: Loss
@@ -43,6 +47,8 @@ class Descent:
     momentum: float = 0.0
     examples: int = 64
     layout: LearnerLayout = "direct"
+    scores: tuple[float, float] | None = None
+    labels: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("steps", "features", "examples"):
@@ -62,6 +68,10 @@ class Descent:
                 allowed = {"rate": "a number above 0", "momentum": "a number of at least 0 and below 1"}
                 raise AnchorheadError(f"{name}={number!r}: {allowed.get(name, 'a number of at least 0')}")
             object.__setattr__(self, name, float(number))
+        if self.scores is not None:
+            object.__setattr__(self, "scores", interval(self.scores))
+        if self.labels is not None and not (isinstance(self.labels, int | float) and 0 < self.labels < np.inf):
+            raise AnchorheadError(f"labels={self.labels!r}: the largest |y|, a number above 0")
         if self.layout not in LAYOUTS:
             raise AnchorheadError(f"layout={self.layout!r}: one of {', '.join(LAYOUTS)}")
         if self.layout == "direct" and self.loss.name != "squared":
@@ -97,11 +107,12 @@ class Descent:
         found = [w]
         for _ in range(self.steps):
             v = self.momentum * v - self.rate * self.gradient(w, A, y)
-            w = self._shrunk(w + v)
+            w = self.shrunk(w + v)
             found.append(w)
         return np.array(found)
 
-    def _shrunk(self, w: np.ndarray) -> np.ndarray:
+    def shrunk(self, w: Float[np.ndarray, " weights"]) -> Float[np.ndarray, " weights"]:
+        """S(w), the soft threshold, in float64."""
         by = self.rate * self.threshold * self.penalised
         return np.sign(w) * np.maximum(np.abs(w) - by, 0.0)
 
@@ -117,6 +128,7 @@ class Descent:
     def record(self) -> TargetRecord:
         """The canonical form that is saved with a network."""
         names = ("steps", "rate", "features", "intercept", "decay", "threshold", "momentum", "examples", "layout")
+        names += tuple(name for name in ("scores", "labels") if getattr(self, name) is not None)
         return TargetRecord(KIND, {"loss": self.loss.to_json(), **{name: getattr(self, name) for name in names}})
 
     @classmethod

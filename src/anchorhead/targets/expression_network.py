@@ -1,15 +1,16 @@
-"""Expressions in several variables as networks of ridges: one hidden layer, exactly the same function."""
+"""Expressions in several variables as networks of ridges: exactly the same function."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from flint import arb, ctx
 
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
-from anchorhead.targets.ridges import Structure, split_affine, split_constant, structure
+from anchorhead.targets.layered import Layered, Read
+from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.ridges import PRECISION, Structure, structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,55 +47,35 @@ def expression_network(expressions: Sequence[Expression], variables: Sequence[st
     structures = tuple(structure(expression, variables) for expression in expressions)
     if any(one.left_over for one in structures):
         return Found(None, structures)
-    neurons: dict[tuple[bytes, Expression], int] = {}
-    weights: list[np.ndarray] = []
-    functions: list[Expression] = []
-    takes: list[tuple[int, int, float]] = []
-    bias = np.zeros(len(expressions))
+    return Found(ridge_network(structures, variables, tokens, name_of(expressions)), structures)
 
-    def neuron(weight: np.ndarray, function: Expression) -> int:
-        key = (weight.tobytes(), function)
-        if key not in neurons:
-            neurons[key] = len(weights)
-            weights.append(weight)
-            functions.append(function)
-        return neurons[key]
 
-    for output, one in enumerate(structures):
-        line = np.zeros(len(variables))
-        for ridge in one.ridges:
-            affine = split_affine(ridge.function)
-            exact = (
-                affine is not None
-                and _exact_sum(line, affine[0], ridge.weight)
-                and _exact_bias(bias[output], affine[1])
-            )
-            if affine is not None and exact:
-                line = line + affine[0] * ridge.weight
-                bias[output] += affine[1]
-            else:
-                scale, function = split_constant(ridge.function)
-                takes.append((output, neuron(ridge.weight, function), scale))
-        if line.any():
-            takes.append((output, neuron(line, IDENTITY), 1.0))
-    if not weights:
-        weights, functions = [np.zeros(len(variables))], [IDENTITY]
-    readout = np.zeros((len(expressions), len(weights)))
-    for output, place, scale in takes:
-        readout[output, place] += scale
-    distinct = tuple(dict.fromkeys(functions))
-    which = np.array([distinct.index(function) for function in functions])
-    hidden = Hidden(Affine(np.stack(weights), np.zeros(len(weights))), distinct, which)
+def ridge_network(
+    structures: Sequence[Structure],
+    variables: Sequence[str],
+    tokens: int | None,
+    name: str,
+    deep: Sequence[Sequence[Expression]] = (),
+) -> Mlp:
+    """The network of the ridges of each output, and of the expressions `deep` of each output, layer by layer."""
+    with ctx.workprec(PRECISION):
+        layered = Layered(variables)
+        outputs = []
+        for number, one in enumerate(structures):
+            reads = [layered.ridge(ridge) for ridge in one.ridges]
+            reads += [_compiled(layered, term) for term in (deep[number] if deep else ())]
+            outputs.append(layered.total(reads) if reads else Read(0, {}, arb(0)))
+        return layered.mlp(outputs, tokens, name)
+
+
+def _compiled(layered: Layered, term: Expression) -> Read:
+    read = layered.compiled(term)
+    if read is None:
+        raise ValueError(f"{term} is no composition")
+    return read
+
+
+def name_of(expressions: Sequence[Expression]) -> str:
+    """The expressions as a text."""
     name = ", ".join(str(expression) for expression in expressions)
-    name = name if len(expressions) == 1 else f"[{name}]"
-    return Found(Mlp((hidden,), Affine(readout, bias), tokens, name), structures)
-
-
-def _exact_sum(line: np.ndarray, slope: float, weight: np.ndarray) -> bool:
-    """Whether line + slope weight rounds nothing: no entry has two parts, and products are by 0 or 1."""
-    plain = np.isin(np.abs(weight), (0.0, 1.0)).all() or abs(slope) == 1
-    return bool(plain and not ((line != 0) & (weight != 0)).any())
-
-
-def _exact_bias(bias: float, more: float) -> bool:
-    return bias == 0 or more == 0
+    return name if len(expressions) == 1 else f"[{name}]"

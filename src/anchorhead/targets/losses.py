@@ -66,6 +66,16 @@ class Loss:
             case _:
                 return self.link.values({"s": s, "y": y})
 
+    def curvature(self, s: Array, y: Array) -> Array:
+        """d^2 l/ds^2, entry by entry, in float64; at a kink of the link the slope of one side."""
+        if self.form == "g(s, y)":
+            return self.link.derivative("s").values({"s": s, "y": y})
+        return self.link.derivative("x").values({"x": self.argument(s, y)})
+
+    def argument(self, s: Array, y: Array) -> Array:
+        """What phi is taken of; of the margin in its form."""
+        return s - y if self.form == "phi(s - y)" else s
+
     def checked_labels(self, y: Array) -> Array:
         """The labels as the link takes them; refuses those that it does not take."""
         if self.name == "logistic":

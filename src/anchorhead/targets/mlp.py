@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,20 +21,51 @@ IDENTITY = parse("x")
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """x -> weight x + bias; in float64, which holds float32 weights exactly."""
+    """x -> weight x + bias; in float64, which holds float32 weights exactly.
+
+    weight_error, bias_error  how far the numbers that are meant (1/3, pi) may be from those that are written; none: 0
+    """
 
     weight: Float[np.ndarray, "outputs inputs"]
     bias: Float[np.ndarray, " outputs"]
+    weight_error: Float[np.ndarray, "outputs inputs"] | None = None
+    bias_error: Float[np.ndarray, " outputs"] | None = None
 
     def __post_init__(self) -> None:
         for name, dims in (("weight", 2), ("bias", 1)):
             array = np.array(getattr(self, name), dtype=np.float64)
             if array.ndim != dims or not array.size:
                 raise AnchorheadError(f"the {name} of an affine map has shape {array.shape}: {dims} axes are needed")
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            self._keep(name, array)
+            error = getattr(self, f"{name}_error")
+            error = np.zeros(array.shape) if error is None else np.array(error, dtype=np.float64)
+            if error.shape != array.shape or not (np.isfinite(error) & (error >= 0)).all():
+                raise AnchorheadError(f"the errors of the {name} of an affine map: numbers of at least 0, one for each")
+            self._keep(f"{name}_error", error)
         if len(self.weight) != len(self.bias):
             raise AnchorheadError(f"an affine map of {len(self.weight)} outputs has a bias of {len(self.bias)} entries")
+
+    def _keep(self, name: str, array: np.ndarray) -> None:
+        array.flags.writeable = False
+        object.__setattr__(self, name, array)
+
+    @property
+    def errors(self) -> tuple[Float[np.ndarray, "outputs inputs"], Float[np.ndarray, " outputs"]]:
+        """The errors of weight and bias."""
+        return np.asarray(self.weight_error), np.asarray(self.bias_error)
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """What is saved of it: weight and bias, and their errors where there are any."""
+        found = {f"{name}.weight": self.weight, f"{name}.bias": self.bias}
+        for part, error in zip(("weight", "bias"), self.errors, strict=True):
+            if error.any():
+                found[f"{name}.{part}_error"] = error
+        return found
+
+    @classmethod
+    def from_arrays(cls, name: str, arrays: Mapping[str, np.ndarray]) -> Affine:
+        errors = (arrays.get(f"{name}.{part}_error") for part in ("weight", "bias"))
+        return cls(arrays[f"{name}.weight"], arrays[f"{name}.bias"], *errors)
 
     @property
     def inputs(self) -> int:
@@ -172,9 +203,9 @@ class Mlp:
 
     def record(self) -> TargetRecord:
         """The canonical form that is saved with a network."""
-        arrays: dict[str, np.ndarray] = {"readout.weight": self.readout.weight, "readout.bias": self.readout.bias}
+        arrays = self.readout.arrays("readout")
         for number, layer in enumerate(self.hidden):
-            arrays |= {f"{number}.weight": layer.affine.weight, f"{number}.bias": layer.affine.bias}
+            arrays |= layer.affine.arrays(str(number))
             arrays[f"{number}.which"] = layer.which
         activations = [[activation.to_json() for activation in layer.activations] for layer in self.hidden]
         kept = [layer.kept for layer in self.hidden]
@@ -187,14 +218,14 @@ class Mlp:
             layers = record.data["activations"]
             hidden = [
                 Hidden(
-                    Affine(record.arrays[f"{number}.weight"], record.arrays[f"{number}.bias"]),
+                    Affine.from_arrays(str(number), record.arrays),
                     tuple(Expression.from_json(one) for one in activations),
                     record.arrays[f"{number}.which"],
                     bool(record.data["kept"][number]),
                 )
                 for number, activations in enumerate(layers)
             ]
-            readout = Affine(record.arrays["readout.weight"], record.arrays["readout.bias"])
+            readout = Affine.from_arrays("readout", record.arrays)
             tokens = record.data["tokens"]
             return cls(tuple(hidden), readout, None if tokens is None else int(tokens), str(record.data["name"]))
         except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -226,13 +257,16 @@ def _product(maps: Sequence[Affine]) -> Merged:
     """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes."""
     first = maps[0]
     weight, bias = first.weight, first.bias
-    weight_error, bias_error = np.zeros_like(weight), np.zeros_like(bias)
+    weight_error, bias_error = first.errors
     for one in maps[1:]:
         n = one.inputs + 2
         gamma = 2 * n * 2.0**-53
-        size = np.abs(one.weight)
-        weight_error = (size @ weight_error) * (1 + gamma) + gamma * (size @ np.abs(weight)) * (1 + gamma)
-        bias_error = (size @ bias_error) * (1 + gamma) + gamma * (size @ np.abs(bias) + np.abs(one.bias)) * (1 + gamma)
+        own_weight, own_bias = one.errors
+        size = np.abs(one.weight) + own_weight
+        weight_error = size @ weight_error + own_weight @ np.abs(weight) + gamma * (size @ np.abs(weight))
+        bias_error = size @ bias_error + own_weight @ np.abs(bias) + own_bias + gamma * (size @ np.abs(bias))
+        bias_error = bias_error + gamma * np.abs(one.bias)
+        weight_error, bias_error = weight_error * (1 + 4 * gamma), bias_error * (1 + 4 * gamma)
         weight, bias = one.weight @ weight, one.weight @ bias + one.bias
     return Merged(Affine(weight, bias), weight_error, bias_error)
 

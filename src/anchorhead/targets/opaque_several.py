@@ -11,9 +11,10 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
+from anchorhead.targets.lipschitz import Lipschitz
 
 KIND = "opaque several"
-_PROBES = 64
+_PROBES, _PAIRS = 64, 4096
 
 
 class CallableSeveral:
@@ -49,10 +50,41 @@ class CallableSeveral:
             )
         return y
 
-    def record(self) -> TargetRecord:
-        """A digest of values at fixed points: a check needs the function again."""
+    def check_lipschitz(self, lipschitz: Lipschitz, seed: int = 0) -> None:
+        """Refuses a constant that pairs of points contradict: random ones, and those along the steepest way up."""
+        rng = np.random.default_rng(seed)
+        low, high = np.array(self.low), np.array(self.high)
+        x = rng.uniform(low, high, (_PAIRS, len(low)))
+        step = (high - low) * 10.0 ** rng.uniform(-3, -0.5, (_PAIRS, 1))
+        slopes = np.zeros((_PAIRS, len(low), self.outputs))
+        at = self.values(x)
+        for j in range(len(low)):
+            y = np.where(np.arange(len(low)) == j, x + np.where(x + step <= high, 1e-3, -1e-3) * (high - low), x)
+            self._compare(x, y, at, lipschitz)
+            slopes[:, j] = (self.values(y) - at) / (y - x)[:, j, None]
+        output = np.linalg.norm(slopes, axis=1).argmax(axis=1)
+        uphill = slopes[np.arange(_PAIRS), :, output]
+        uphill /= np.maximum(np.linalg.norm(uphill, axis=1, keepdims=True), 1e-300)
+        for way in (uphill, -uphill, rng.standard_normal(x.shape)):
+            self._compare(x, (x + step * way).clip(low, high), at, lipschitz)
+
+    def _compare(
+        self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n d"], at: np.ndarray, lipschitz: Lipschitz
+    ) -> None:
+        there = self.values(y)
+        gaps = np.abs(there - at).max(axis=1)
+        noise = 2.0**-48 * max(float(np.abs(there).max()), float(np.abs(at).max()))
+        excess = gaps - lipschitz.apart(y - x) * (1 + 1e-9) - noise
+        if (excess > 0).any():
+            worst = int(excess.argmax())
+            raise lipschitz.contradicted(x[worst], y[worst], float(gaps[worst]))
+
+    def record(self, lipschitz: Lipschitz | None = None) -> TargetRecord:
+        """A digest of values at fixed points, and what the user vouched for: a check needs the function again."""
         digest = hashlib.sha256(self.values(self._probes()).astype("<f8").tobytes()).hexdigest()
         data = {"opaque": digest, "variables": list(self.variables), "low": list(self.low), "high": list(self.high)}
+        if lipschitz is not None:
+            data["lipschitz"] = list(lipschitz.constants)
         return TargetRecord(KIND, data)
 
     def __str__(self) -> str:

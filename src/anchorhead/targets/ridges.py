@@ -4,17 +4,17 @@
 
 Terms of one variable are gathered, variable by variable. A term whose variables occur in one linear combination alone
 (sin(x + 2*y), abs(x - y)) is a ridge. max(a, b) = b + relu(a - b), min(a, b) = b - relu(b - a), and a product of two
-affine factors is a difference of squares, a b = ((a + b)^2 - (a - b)^2)/4. All of this is exact: weights must be
-floats, or a term is left over, for a grid.
+affine factors is a difference of squares, a b = ((a + b)^2 - (a - b)^2)/4. All of this is exact: coefficients such as
+1/3 or pi are balls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb, ctx, fmpq
 from jaxtyping import Float
 
 from anchorhead.targets import build
@@ -27,10 +27,22 @@ PRECISION = 256
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """phi(w . x), phi an expression in x."""
+    """phi(direction . x + shift), phi an expression in x; numbers that are no floats are balls."""
 
-    weight: Float[np.ndarray, " variables"]
+    direction: tuple[arb, ...]
     function: Expression
+    shift: arb = field(default_factory=lambda: arb(0))
+
+    @property
+    def weight(self) -> Float[np.ndarray, " variables"]:
+        """The direction in floats, nearly."""
+        return np.array([float(value.mid()) for value in self.direction])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for ridges of the same linear combination."""
+        balls = (*self.direction, self.shift)
+        return tuple(part.man_exp() for ball in balls for part in (ball.mid(), ball.rad()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +55,7 @@ class Structure:
 
 def structure(expression: Expression, variables: Sequence[str]) -> Structure:
     """The ridges of an expression, those with the same linear combination put together."""
-    found: dict[bytes, tuple[np.ndarray, list[Expression]]] = {}
+    found: dict[tuple[object, ...], tuple[Ridge, list[Expression]]] = {}
     left: list[Expression] = []
     with ctx.workprec(PRECISION):
         for term in _terms(expression.core if _needs_core(expression) else expression):
@@ -51,8 +63,8 @@ def structure(expression: Expression, variables: Sequence[str]) -> Structure:
             if ridge is None:
                 left.append(term)
             else:
-                found.setdefault(ridge.weight.tobytes(), (ridge.weight, []))[1].append(ridge.function)
-    ridges = tuple(Ridge(weight, add(*functions)) for weight, functions in found.values())
+                found.setdefault(ridge.key, (ridge, []))[1].append(ridge.function)
+    ridges = tuple(Ridge(one.direction, add(*functions), one.shift) for one, functions in found.values())
     return Structure(ridges, tuple(left))
 
 
@@ -108,52 +120,124 @@ def _of_product(expression: Expression) -> list[Expression]:
 
 
 def ridge_of(term: Expression, variables: Sequence[str]) -> Ridge | None:
-    """The term as a function of one linear combination with exact float weights, if it is one."""
+    """The term as a function of one linear combination, if it is one."""
     if len(term.variables) <= 1:
         name = term.variables[0] if term.variables else (variables[0] if variables else "x")
-        weight = np.array([1.0 if one == name else 0.0 for one in variables])
-        return Ridge(weight, term.substitute({name: X}) if term.variables else term)
-    forms = (node.affine() for node in reversed(postorder(term)) if len(node.variables) > 1)
+        return Ridge(_direction({name: arb(1)}, variables), term.substitute({name: X}))
+    nodes = [node for node in postorder(term) if len(node.variables) > 1 and node.affine() is not None]
+    if not nodes:
+        return None
+    forms = (rational_affine(node) for node in reversed(nodes))
     direction = next((form[0] for form in forms if form is not None and form[0]), None)
-    weight = None if direction is None else _exact_weights(direction, variables)
-    return None if direction is None or weight is None else _along(term, direction, weight)
+    function = None if direction is None else _along(term, direction)
+    if function is not None and direction is not None:
+        return Ridge(_direction({name: arb(slope) for name, slope in direction.items()}, variables), function)
+    return next((found for node in nodes if (found := _through(term, node, variables)) is not None), None)
 
 
-def _exact_weights(direction: dict[str, arb], variables: Sequence[str]) -> np.ndarray | None:
-    values = [direction.get(name, arb(0)) for name in variables]
-    return None if any(_exact(value) is None for value in values) else np.array([float(value) for value in values])
+def _direction(slopes: Mapping[str, arb], variables: Sequence[str]) -> tuple[arb, ...]:
+    return tuple(slopes.get(name, arb(0)) for name in variables)
 
 
-def _along(term: Expression, direction: dict[str, arb], weight: np.ndarray) -> Ridge | None:
-    """The term with every affine part that varies written as ratio u + constant, u = weight . x."""
+Rational = tuple[dict[str, fmpq], fmpq]
+
+
+def rational_affine(expression: Expression) -> Rational | None:
+    """({name: a}, b) with f = sum a x + b in rational numbers, without slopes that are 0; None if it is no such."""
+    forms: dict[Expression, Rational | None] = {}
+    for node in postorder(expression):
+        args = [forms[arg] for arg in node.args]
+        known = [form for form in args if form is not None]
+        forms[node] = _rational_node(node, known) if len(known) == len(args) else None
+    form = forms[expression]
+    return None if form is None else ({name: slope for name, slope in form[0].items() if slope != 0}, form[1])
+
+
+def _rational_node(node: Expression, forms: list[Rational]) -> Rational | None:
+    match node.op:
+        case "number":
+            return {}, fmpq(*float(node.data or 0).as_integer_ratio())
+        case "variable":
+            return {str(node.data): fmpq(1)}, fmpq(0)
+        case "add":
+            names = dict.fromkeys(name for slopes, _ in forms for name in slopes)
+            sums = {name: sum((slopes.get(name, fmpq(0)) for slopes, _ in forms), fmpq(0)) for name in names}
+            return sums, sum((constant for _, constant in forms), fmpq(0))
+        case "neg":
+            return _times(forms[0], fmpq(-1))
+        case "mul":
+            result: Rational = {}, fmpq(1)
+            for form in forms:
+                if form[0] and result[0]:
+                    return None
+                result = _times(form, result[1]) if form[0] else _times(result, form[1])
+            return result
+        case "div" if not forms[1][0] and forms[1][1] != 0:
+            return _times(forms[0], 1 / forms[1][1])
+        case _:
+            return None
+
+
+def _times(form: Rational, factor: fmpq) -> Rational:
+    return {name: slope * factor for name, slope in form[0].items()}, form[1] * factor
+
+
+def _along(term: Expression, direction: dict[str, fmpq]) -> Expression | None:
+    """The term with every affine part that varies written as ratio u + constant, u = direction . x."""
     new: dict[Expression, Expression] = {}
     for node in postorder(term):
         if not node.variables:
             new[node] = node
             continue
-        form = node.affine()
+        form = rational_affine(node)
         multiple = None if form is None else _multiple(form[0], direction)
         if form is not None and multiple is not None:
-            offset = _exact(form[1])
-            if offset is None:
+            scale, offset = fraction(multiple), fraction(form[1])
+            if scale is None or offset is None:
                 return None
-            scaled = X if multiple == 1 else mul(number(multiple), X)
-            new[node] = scaled if offset == 0 else add(scaled, number(offset))
+            scaled = X if multiple == 1 else mul(scale, X)
+            new[node] = scaled if form[1] == 0 else add(scaled, offset)
         elif node.args and all(arg in new for arg in node.args):
             new[node] = build.make(node.op, tuple(new[arg] for arg in node.args), node.data)
-    return Ridge(weight, new[term]) if term in new else None
+    return new.get(term)
 
 
-def _multiple(slopes: dict[str, arb], direction: dict[str, arb]) -> float | None:
-    """r with slopes = r direction, exactly, as a float."""
+def _through(term: Expression, node: Expression, variables: Sequence[str]) -> Ridge | None:
+    """The term as a function of one of its affine parts, whatever the coefficients, if it depends on nothing else."""
+    form = node.affine()
+    new: dict[Expression, Expression] = {}
+    for one in postorder(term):
+        if one is node:
+            new[one] = X
+        elif all(arg in new for arg in one.args) and one.op != "variable":
+            new[one] = build.make(one.op, tuple(new[arg] for arg in one.args), one.data)
+    if form is None or term not in new:
+        return None
+    return Ridge(_direction(form[0], variables), new[term], form[1])
+
+
+def _multiple(slopes: dict[str, fmpq], direction: dict[str, fmpq]) -> fmpq | None:
+    """r with slopes = r direction."""
     if slopes.keys() != direction.keys():
         return None
     name = next(iter(direction))
-    ratio = _exact(slopes[name] / direction[name])
-    if ratio is None:
+    ratio = slopes[name] / direction[name]
+    return ratio if all(slopes[one] == direction[one] * ratio for one in direction) else None
+
+
+def fraction(value: fmpq) -> Expression | None:
+    """The rational number as an expression, if floats can write its numerator and denominator."""
+    above, below = int(value.numer()), int(value.denom())
+    if not all(_is_float(part) for part in (above, below)):
         return None
-    same = all((slopes[one] - direction[one] * ratio).is_zero() for one in direction)
-    return ratio if same else None
+    near = above / below
+    exact = fmpq(*near.as_integer_ratio()) == value
+    return number(near) if exact else build.div(number(float(above)), number(float(below)))
+
+
+def _is_float(whole: int) -> bool:
+    """Whether a float, not too large, is this whole number exactly."""
+    return whole.bit_length() <= 500 and int(float(whole)) == whole
 
 
 def split_constant(function: Expression) -> tuple[float, Expression]:

@@ -1,0 +1,78 @@
+"""What commands print of a network that they made, and where they put it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from anchorhead.network import Network
+
+MOST_TERMS = 12
+MOST_SIGNS = 60
+
+
+def report(network: Network, began: float) -> None:
+    """The certificate, green if it is proven; the size; the time."""
+    certificate = network.certificate
+    if certificate is not None:
+        first, _, rest = str(certificate).partition("\n")
+        typer.secho(first, fg="green" if certificate.kind == "proven" else "yellow")
+        typer.echo(rest)
+    typer.echo(sizes(network))
+    typer.echo(f"{'time':<12}{time.perf_counter() - began:.1f} s")
+
+
+def keep(network: Network, output: Path | None, plot: Path | None) -> None:
+    """Saves and draws it."""
+    from anchorhead.plotting import plot as draw
+
+    if output is not None:
+        network.save(output)
+        typer.echo(f"Network: {output}")
+    if plot is not None:
+        draw(network, plot)
+        typer.echo(f"Plot: {plot}")
+
+
+def sizes(network: Network) -> str:
+    """The layers, and how many heads and numbers they hold."""
+    from anchorhead.network import Attention
+
+    layers = ", ".join(type(layer).__name__ for layer in network.layers)
+    attention = [layer for layer in network.layers if isinstance(layer, Attention)]
+    heads = sum(layer.heads for layer in attention)
+    grids = [f"{' x '.join(map(str, layer.grid))} anchors" for layer in attention if layer.grid and len(layer.grid) > 1]
+    over = f" ({', '.join(dict.fromkeys(grids))})" if grids else ""
+    return f"{'layers':<12}{layers}; {heads:,} head{'s' * (heads != 1)}{over}, {network.parameters:,} parameters"
+
+
+def print_found(found: Sequence[tuple[str, str]]) -> None:
+    """What each term became, a line each."""
+    for number, (term, becomes) in enumerate(found[:MOST_TERMS]):
+        shown = term if len(term) <= MOST_SIGNS else f"{term[: MOST_SIGNS - 1]}…"
+        typer.echo(f"{'found' if not number else '':<12}{shown}: {becomes}")
+    if len(found) > MOST_TERMS:
+        typer.echo(f"{'':<12}and {len(found) - MOST_TERMS} more terms")
+
+
+@contextmanager
+def warnings_in_words() -> Iterator[None]:
+    """Warnings of the library become lines on stderr, once what it does is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            say(str(one.message) for one in caught if issubclass(one.category, UserWarning))
+
+
+def say(texts: Iterable[str]) -> None:
+    for text in dict.fromkeys(texts):
+        typer.secho(f"Warning: {text}", fg="yellow", err=True)

@@ -1,0 +1,233 @@
+"""Callables of a few variables with a Lipschitz constant as one head over a grid, proven.
+
+Of two grids the one with fewer anchors is taken: solved, checked at the centres of cells that cover the box
+(proof.grid_cover); or uniform, the paper's, whose error follows from the constant alone (proof.uniform_grid_lipschitz).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.certificate import Certificate, Kind, round_up
+from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
+from anchorhead.constructions.grid_network import grid_network
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype
+from anchorhead.heads.grid import even_places, solve_grid, uniform_grid
+from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grid_samples import BoxedFunction, Samples
+from anchorhead.network import Network, Outside
+from anchorhead.progress import proving_line
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.grid_cover import CoverBound, prove_cover, steepest
+from anchorhead.proof.grid_rounding import prove_grid_rounding
+from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.targets.opaque_several import CallableSeveral
+
+MOST_EVALUATIONS = 2_000_000
+_AIM = 0.15
+"""The part of the error asked for that a solved grid may have, so that cells may be as large as they can."""
+_SMOOTH = 100
+"""A function that takes more Chebyshev nodes than this along an axis is best left to a uniform grid."""
+_LOOKS = 2000
+
+
+def prove_callable(
+    target: CallableSeveral,
+    within: float,
+    dtype: Dtype,
+    lipschitz: Lipschitz,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> Network:
+    """The smaller of the two grids that is proven within the error; refused with what both would take."""
+    target.check_lipschitz(lipschitz)
+    request = _Request(target, within, dtype, lipschitz, outside, progress)
+    sides = request.sides(0.97 * within)
+    reason = "fewer anchors than one there cannot be"
+    if prod(sides) > 1:
+        try:
+            return request.solved(min(MOST_ANCHORS, prod(sides) - 1), insist=prod(sides) > MOST_ANCHORS)
+        except AnchorheadError as error:
+            reason = str(error)
+    if prod(sides) > MOST_ANCHORS:
+        raise AnchorheadError(
+            f"within={within:g} is not proven for {target}, given {lipschitz}: a uniform grid would take about "
+            f"{' x '.join(f'{side:,}' for side in sides)} = {prod(sides):,} anchors, and at most {MOST_ANCHORS:,} are "
+            f"allowed; and of a solved one: {reason}. What would help: a larger error, a smaller box, a smaller "
+            "constant if one holds, or no constant and an error that is measured"
+        )
+    return request.uniform()
+
+
+@dataclass(frozen=True)
+class _Request:
+    target: CallableSeveral
+    within: float
+    dtype: Dtype
+    lipschitz: Lipschitz
+    outside: Outside
+    progress: Progress | None
+
+    @property
+    def low(self) -> Float[np.ndarray, " d"]:
+        return np.array(self.target.low)
+
+    @property
+    def high(self) -> Float[np.ndarray, " d"]:
+        return np.array(self.target.high)
+
+    @property
+    def given(self) -> str:
+        return f"for every x of the box, given {self.lipschitz} and values right to 2 ulp of float64"
+
+    def sides(self, aim: float) -> tuple[int, ...]:
+        """How many even anchors: an equal share of the error for each axis, or of its square with one constant."""
+        along, lengths = self.lipschitz.along, self.high - self.low
+        active = max(1, int((along > 0).sum()))
+        share = aim / (np.sqrt(active) if self.lipschitz.euclidean else active)
+        # as a float first: a huge count is reported, not built
+        cells = np.maximum(np.ceil(np.minimum(along * lengths / (2 * share), 1e15)), 1)
+        return tuple(int(n) + 1 if rate > 0 else 1 for n, rate in zip(cells, along, strict=True))
+
+    def uniform(self) -> Network:
+        """Even anchors, a little more of them until the proof agrees."""
+        target, model, aim, total = self.target, require_model(self.dtype), 0.97 * self.within, np.inf
+        for _ in range(TRIES):
+            sides = self.sides(aim)
+            if prod(sides) > MOST_ANCHORS:
+                break
+            places = [even_places(a, b, side) for a, b, side in zip(target.low, target.high, sides, strict=True)]
+            values = target.values(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1))
+            atom = uniform_grid(lambda _, known=values: known, target.low, target.high, sides, SHARPNESS, self.dtype)
+            table = values.reshape(atom.values.shape)
+            bound = prove_uniform_lipschitz(atom, table, self.lipschitz, target.low, target.high, model)
+            total = round_up(bound.total)
+            if self.progress:
+                self.progress(atom.anchors, total)
+            if total <= self.within:
+                spacings = (self.high - self.low) / np.maximum(np.array(sides) - 1, 1)
+                method = (
+                    f"{self.given}: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|"
+                )
+                return self._certified(atom, total, bound.terms(sides, (SHARPNESS / spacings**2).tolist()), method)
+            if bound.rounding > self.within:
+                break
+            aim *= 0.985 * self.within / total
+        raise AnchorheadError(
+            f"within={self.within:g} was not reached for {target} in {self.dtype}: the best uniform grid is proven "
+            f"within {total:.3g}. What would help: {'float64, ' if self.dtype == 'float32' else ''}a larger error"
+        )
+
+    def solved(self, most: int, insist: bool) -> Network:
+        """A solved grid of at most so many anchors, with as many cells as it takes until the proof agrees.
+
+        insist  try as well where f is not smooth, which takes long: there is no other way
+        """
+        target, total, spent, aim = self.target, np.inf, 0, _AIM * self.within
+        self._cells(self.lipschitz.along / 2, self.within)
+        if not insist and not smooth(target, aim):
+            raise AnchorheadError("the function is not smooth enough for one")
+        atom = solve_grid(target.values, target.low, target.high, aim, self.dtype, most, self.progress)
+        rounding = prove_grid_rounding(atom, self.low, self.high, require_model(self.dtype))
+        x = np.random.default_rng(0).uniform(self.low, self.high, (_LOOKS, atom.variables))
+        seen = float(np.abs(atom(x).astype(np.float64) - target.values(x)).max())
+        slopes, room = steepest(atom, target.low, target.high), 0.92 * (self.within - 1.2 * seen - rounding)
+        for _ in range(TRIES):
+            bound = self._covered(atom, self._cells(slopes, room, spent))
+            total = round_up((bound.bound + rounding) * (1 + 1e-15))
+            spent += bound.cells
+            if self.progress:
+                self.progress(atom.anchors, total)
+            if total <= self.within:
+                return self._certified(atom, total, *self._explained(atom, bound, rounding))
+            room *= 0.97 * (self.within - bound.found - rounding) / max(bound.bound - bound.found, 1e-300)
+        raise AnchorheadError(f"the best one found is proven within {total:.3g} only")
+
+    def _cells(self, slopes: Float[np.ndarray, " d"], room: float, spent: int = 0) -> tuple[int, ...]:
+        """So many cells along each axis that f and a head of these slopes change by at most `room` from a centre."""
+        lengths, along = self.high - self.low, self.lipschitz.along
+        if not room > 0:
+            raise AnchorheadError(f"rounding and the grid's own error leave no room in {self.within:g}")
+        if self.lipschitz.euclidean:
+            rate = np.full(len(lengths), along[0] * np.sqrt(len(lengths)) + slopes.sum())
+        else:
+            rate = len(lengths) * (along + slopes)
+        counts = tuple(max(1, ceil(min(n, 1e15))) for n in lengths * rate / (2 * room))
+        if prod(counts) + spent > MOST_EVALUATIONS:
+            raise AnchorheadError(
+                f"its proof would take about {prod(counts) + spent:,} evaluations of the function, and at most "
+                f"{MOST_EVALUATIONS:,} are allowed"
+            )
+        return counts
+
+    def _covered(self, atom: GridAtom, counts: tuple[int, ...]) -> CoverBound:
+        began = time.perf_counter()
+        with proving_line() as line:
+
+            def told(share: float) -> None:
+                line(share, (time.perf_counter() - began) * (1 - share) / share)
+
+            ends = self.target.low, self.target.high
+            return prove_cover(atom, self.target.values, self.lipschitz, *ends, counts, told)
+
+    def _explained(self, atom: GridAtom, bound: CoverBound, rounding: float) -> tuple[dict[str, float], str]:
+        terms = {
+            "largest difference at the centres of cells": bound.found,
+            "change within a cell, of the function by its constant and of the head": bound.bound - bound.found,
+            "rounding of the softmax and its sums": rounding,
+        }
+        return terms, (
+            f"{self.given}: a solved grid of {' x '.join(map(str, atom.sides))} anchors, compared at the centres of "
+            f"{bound.cells:,} cells that cover the box; {self.target.evaluations:,} evaluations of the function in "
+            f"all; the largest difference is at ({shown(bound.at)})"
+        )
+
+    def _certified(self, atom: GridAtom, bound: float, terms: Mapping[str, float], method: str) -> Network:
+        return certified_callable("proven", atom, self.target, bound, terms, method, self.outside, self.lipschitz)
+
+
+def smooth(target: CallableSeveral, aim: float) -> bool:
+    """Whether few enough Chebyshev nodes along each axis resolve the function: else solving for a grid is slow, and
+    mostly in vain."""
+    samples = Samples.of(BoxedFunction.of(target.values, target.low, target.high), aim / 50)
+    return samples.resolved and max(map(len, samples.nodes)) <= _SMOOTH
+
+
+def shown(at: Iterable[float]) -> str:
+    return ", ".join(f"{c:.6g}" for c in at)
+
+
+def certified_callable(
+    kind: Kind,
+    atom: GridAtom,
+    target: CallableSeveral,
+    bound: float,
+    terms: Mapping[str, float],
+    method: str,
+    outside: Outside,
+    lipschitz: Lipschitz | None = None,
+) -> Network:
+    network = grid_network(atom, target.tokens)
+    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
+    certificate = Certificate(
+        kind=kind,
+        bound=bound,
+        norm="sup",
+        on=Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape))),
+        dtype=atom.dtype,
+        arithmetic=str(require_model(atom.dtype)),
+        terms=terms,
+        method=method,
+        target=str(target),
+    )
+    return network.with_(target=target.record(lipschitz), certificate=certificate, outside=outside)

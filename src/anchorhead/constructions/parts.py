@@ -1,0 +1,237 @@
+"""Expressions of several parts as one network: neurons, and heads over grids, side by side (targets.parts says which).
+
+Grids are solved first, with a share of the error asked for; the neurons get what is left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anchorhead.certificate import Certificate, round_up
+from anchorhead.constructions.grid import approximate_grid
+from anchorhead.constructions.grid_network import Seat, grid_network, seated_grid
+from anchorhead.constructions.head import Progress
+from anchorhead.constructions.mlp import Way, mlp_network
+from anchorhead.constructions.side_by_side import Part, side_by_side
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.network import Attention, Network, Outside, TargetRecord
+from anchorhead.progress import Proving
+from anchorhead.proof.arithmetic import Arithmetic, require_model
+from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.parts import SUMS, Share, grid_share, network_share, total_error
+from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.parts import GridPart
+from anchorhead.targets.several import SeveralVariables
+
+SHARES = (0.5, 0.9, 0.1)
+"""Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
+do, less if the neurons cannot."""
+COARSE = 5
+ROOM = 0.999
+"""What is left of an error for a part, so that the sums may round."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """A solved grid, the function that it approximates, and what is known of its error."""
+
+    part: GridPart
+    atom: GridAtom
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """How the network is to be built, and what is asked for."""
+
+    within: float
+    way: Way
+    prove: bool = True
+    outside: Outside = "warn"
+    progress: Progress | None = None
+    proving: Proving | None = None
+
+
+def approximate_parts(target: Expressions, wish: Wish) -> Network:
+    """The network of all parts, with its certificate."""
+    model = require_model(wish.way.dtype)
+    for part in target.parts.grids:
+        check_defined(grid_target(target, part))
+    refused: AnchorheadError | None = None
+    least, most = 0.0, np.inf
+    for share in SHARES if target.parts.network is not None else (1.0,):
+        if not least < share < most:
+            continue
+        try:
+            grids = _solved(target, wish, share)
+        except AnchorheadError as error:
+            refused, least = refused or error, share
+            continue
+        shares = [_grid_share(target, grid) for grid in grids]
+        try:
+            neurons = _neurons(target, wish, _left(target, wish, shares, model))
+        except AnchorheadError as error:
+            refused, most = refused or error, share
+            continue
+        if neurons is not None and neurons.certificate is not None:
+            shares.append(_network_share(target, neurons.certificate.bound))
+        total, sums = total_error(shares, model)
+        if total <= wish.within:
+            return _certified(target, wish, grids, neurons, total, sums, model)
+        refused = refused or AnchorheadError(
+            f"the parts add up to {total:.3g}, of which {sums:.2g} is rounding of sums"
+        )
+    raise AnchorheadError(
+        f"within={wish.within:g} is not reached for {target} in {wish.way.dtype}, by parts that share it: {refused}"
+    )
+
+
+def _solved(target: Expressions, wish: Wish, share: float) -> list[_Grid]:
+    """The grids, each with its part of the share: where several add up to one output, they divide it."""
+    grids = target.parts.grids
+    result = []
+    for part in grids:
+        rivals = max(sum(output in other.outputs for other in grids) for output in part.outputs)
+        several = grid_target(target, part)
+        network = approximate_grid(
+            several, ROOM * share * wish.within / rivals, wish.way.dtype, wish.prove, wish.progress,
+            proving=wish.proving,
+        )  # fmt: skip
+        if network.certificate is None:
+            raise AnchorheadError(f"{part} came without a certificate")
+        result.append(_Grid(part, grid_form(network).atom, network.certificate))
+    return result
+
+
+def grid_target(target: Expressions, part: GridPart) -> SeveralVariables:
+    """The functions of a grid, those of the outputs that have a share in it."""
+    places = [target.variables.index(name) for name in part.variables]
+    low, high = (tuple(end[place] for place in places) for end in (target.low, target.high))
+    return SeveralVariables(tuple(part.expressions[output] for output in part.outputs), part.variables, low, high)
+
+
+def check_defined(target: SeveralVariables) -> None:
+    """Refuses functions that are not finite at the corners of the box or at the points of a coarse grid in it."""
+    axes = [np.linspace(a, b, COARSE) for a, b in zip(target.low, target.high, strict=True)]
+    x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    with np.errstate(all="ignore"):
+        y = target.values(x)
+    bad = ~np.isfinite(y).all(axis=1)
+    if bad.any():
+        at = ", ".join(f"{name} = {value:g}" for name, value in zip(target.variables, x[bad.argmax()], strict=True))
+        raise AnchorheadError(
+            f"{target}: not defined at {at}, where it is {y[bad.argmax()].tolist()}; choose another box"
+        )
+
+
+def _grid_share(target: Expressions, grid: _Grid) -> Share:
+    own = grid_target(target, grid.part)
+    return grid_share(grid.part, grid.atom, own.low, own.high, grid.certificate.bound, target.outputs)
+
+
+def _network_share(target: Expressions, error: float) -> Share:
+    if target.parts.network is None:
+        raise AnchorheadError(f"{target} has no neurons")
+    return network_share(target.parts.network, np.array(target.low), np.array(target.high), error)
+
+
+def _left(target: Expressions, wish: Wish, grids: Sequence[Share], model: Arithmetic) -> float:
+    """What the neurons may err by: the rest, less what the sums round."""
+    if target.parts.network is None:
+        return 0.0
+    total, _ = total_error([*grids, _network_share(target, 0.0)], model)
+    return ROOM * (wish.within - total)
+
+
+def _neurons(target: Expressions, wish: Wish, within: float) -> Network | None:
+    if target.parts.network is None:
+        return None
+    if within <= 0:
+        raise AnchorheadError(
+            "nothing is left for the neurons beside the grids. What would help: a larger error, dtype='float64', a "
+            "smaller box"
+        )
+    return mlp_network(target.parts.network, _box(target), within, wish.way, wish.outside, wish.progress)
+
+
+def _box(target: Expressions) -> Box:
+    return Box.of(tuple(np.reshape(end, target.input_shape) for end in (target.low, target.high)))
+
+
+def _certified(
+    target: Expressions,
+    wish: Wish,
+    grids: Sequence[_Grid],
+    neurons: Network | None,
+    total: float,
+    sums: float,
+    model: Arithmetic,
+) -> Network:
+    parts = [_grid_part(target, grid, wish.way.causal) for grid in grids]
+    terms: dict[str, float] = {}
+    for grid in grids:
+        terms |= {f"{grid.part}: {name}": value for name, value in grid.certificate.terms.items()}
+    methods = [f"{grid.part}, {' x '.join(map(str, grid.atom.sides))} anchors" for grid in grids]
+    certificates = [grid.certificate for grid in grids]
+    data, arrays = dict(target.record().data), {}
+    if neurons is not None and neurons.certificate is not None and neurons.target is not None:
+        parts.append(_network_part(target, neurons))
+        terms |= {f"neurons: {name}": value for name, value in neurons.certificate.terms.items()}
+        methods.append(f"neurons, {neurons.certificate.method}")
+        certificates.append(neurons.certificate)
+        data["neurons"] = {name: neurons.target.data[name] for name in ("shapes", "assigned")}
+        arrays = {f"neurons.{name}": array for name, array in neurons.target.arrays.items()}
+    network, data["widths"] = side_by_side(parts, target.input_shape[-1])
+    proven = all(one.kind == "proven" for one in certificates)
+    unproven = "; ".join(dict.fromkeys(one.method for one in certificates if one.kind != "proven"))
+    certificate = Certificate(
+        kind="proven" if proven else "measured",
+        bound=round_up(total),
+        norm="sup",
+        on=_box(target),
+        dtype=wish.way.dtype,
+        arithmetic=str(model),
+        terms={**terms, SUMS: sums},
+        method=f"parts side by side, each with a bound of its own: {'; '.join(methods)}"
+        + ("" if proven else f"; measured: {unproven}"),
+        target=str(target),
+    )
+    record = TargetRecord(target.record().kind, data, arrays)
+    return network.with_(target=record, certificate=certificate, outside=wish.outside)
+
+
+def _grid_part(target: Expressions, grid: _Grid, causal: bool) -> Part:
+    """The grid as a network; in a sequence it has as many features as the outputs of a token that it has a share in."""
+    places = [target.variables.index(name) for name in grid.part.variables]
+    columns = sorted({output % target.columns for output in grid.part.outputs})
+    sums = np.eye(target.columns)[:, columns]
+    name = f"grid of {', '.join(grid.part.variables)}"
+    if target.tokens is None:
+        return Part(name, grid_network(grid.atom), tuple(places), sums)
+    outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in grid.part.outputs)
+    features = target.input_shape[-1]
+    seat = Seat(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
+    return Part(name, seated_grid(grid.atom, seat), tuple(range(features)), sums)
+
+
+def _network_part(target: Expressions, neurons: Network) -> Part:
+    """The neurons; their heads see the registers that hold their anchors, and no others."""
+    count = 0 if neurons.embed.registers is None else len(neurons.embed.registers)
+    layers = [
+        replace(layer, grid=(count,), mask=None)
+        if isinstance(layer, Attention) and not _gathers(neurons, place)
+        else layer
+        for place, layer in enumerate(neurons.layers)
+    ]
+    network = Network(layers, neurons.output, token_axis=neurons.token_axis)
+    return Part("neurons", network, tuple(range(target.input_shape[-1])), np.eye(target.columns))
+
+
+def _gathers(neurons: Network, place: int) -> bool:
+    """Where there are several tokens, the first attention gathers them."""
+    return place == 1 and (neurons.embed.tokens or 1) > 1

@@ -1,0 +1,147 @@
+"""What a user wrote, checked: expressions, one for each output, in variables that have an interval each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anchorhead.constructions.causal import causal_expressions
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.parser import parse
+from anchorhead.targets.parts import Parts
+from anchorhead.targets.spec import expression_of
+
+Texts = str | Expression | Sequence[Any] | Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Expressions, one for each output, in variables that have an interval each.
+
+    tokens  None: the variables are the features of one vector; else x[i,j] is feature j of token i, and outputs are
+            `tokens` rows
+    """
+
+    expressions: tuple[Expression, ...]
+    variables: tuple[str, ...]
+    on: Box
+    tokens: int | None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The domain of the only variable."""
+        return float(self.on.low.reshape(-1)[0]), float(self.on.high.reshape(-1)[0])
+
+    @property
+    def ends(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The lower and the upper ends of all variables."""
+        low, high = (tuple(end.reshape(-1).tolist()) for end in (self.on.low, self.on.high))
+        return low, high
+
+    @cached_property
+    def target(self) -> Expressions:
+        return Expressions(self.expressions, self.variables, *self.ends, self.tokens)
+
+    @property
+    def parts(self) -> Parts:
+        """What the expressions are made of."""
+        return self.target.parts
+
+    def causal(self) -> Request:
+        """The same functions written without later tokens; raises where one depends on them, with a counterexample."""
+        if self.tokens is None:
+            raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
+        low, high = (np.array(end) for end in self.ends)
+        return replace(self, expressions=causal_expressions(self.expressions, self.variables, self.tokens, low, high))
+
+
+def requested(function: Texts, on: Any, tokens: int | None, features: int | None) -> Request:
+    """What a user wrote, checked: every variable has an interval, and every interval a variable."""
+    check_counts(tokens, features)
+    if tokens is not None and features is not None:
+        return _of_tokens(function, on, tokens, features)
+    names, low, high = intervals(on)
+    texts = [function] if isinstance(function, str | Expression) else _listed(function, "expressions")
+    expressions = tuple(_parsed(text, names) for text in texts)
+    unused = [name for name in names if not any(name in one.variables for one in expressions)]
+    if unused and any(one.variables for one in expressions):  # a constant is a function of anything
+        raise AnchorheadError(
+            f"on= has an interval for {', '.join(unused)}, which occurs in none of the expressions: leave it out"
+        )
+    return Request(expressions, names, Box.of((low, high)), None)
+
+
+def check_counts(tokens: Any, features: Any) -> None:
+    if (tokens is None) != (features is None):
+        raise AnchorheadError(f"tokens={tokens!r} and features={features!r}: give both, or neither")
+    for name, count in (("tokens", tokens), ("features", features)):
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if count is not None and not (whole and count >= 1):
+            raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
+
+
+def intervals(on: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The variables, in order, and the ends of their intervals."""
+    if not isinstance(on, Mapping) or not on:
+        raise AnchorheadError(f"on={on!r}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
+    names = tuple(str(name) for name in on)
+    boxes = [Box.of(on[name]) for name in on]
+    if any(box.low.size != 1 for box in boxes):
+        raise AnchorheadError(f"on={on!r}: two numbers for each variable, the lower and the upper end")
+    low, high = (np.array([float(getattr(box, end).reshape(-1)[0]) for box in boxes]) for end in ("low", "high"))
+    _check_wide(names, low, high)
+    return names, low, high
+
+
+def entries(on: Any, tokens: int, features: int) -> tuple[tuple[str, ...], Box]:
+    """The entries of a sequence as variables, x[i,j], and their box."""
+    names = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(features))
+    box = Box.of(on).broadcast_to((tokens, features))
+    _check_wide(names, box.low.reshape(-1), box.high.reshape(-1))
+    return names, box
+
+
+def _check_wide(names: tuple[str, ...], low: np.ndarray, high: np.ndarray) -> None:
+    flat = [name for name, a, b in zip(names, low, high, strict=True) if a == b]
+    if flat:
+        raise AnchorheadError(
+            f"the interval of {', '.join(flat)} is a single point: put the number into the expression"
+        )
+
+
+def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> Request:
+    rows = [_listed(row, "lists, one for each token") for row in _listed(function, "lists, one for each token")]
+    if len(rows) != tokens or len({len(row) for row in rows}) != 1:
+        sizes = [len(row) for row in rows]
+        raise AnchorheadError(
+            f"lists of {sizes} expressions for tokens={tokens}: a list for each token, all of the same length"
+        )
+    names, box = entries(on, tokens, features)
+    return Request(tuple(_parsed(text, names) for row in rows for text in row), names, box, int(tokens))
+
+
+def _listed(given: Any, what: str) -> list[Any]:
+    if isinstance(given, str | Expression) or not isinstance(given, Sequence) or not given:
+        raise AnchorheadError(f"{given!r}: a list of {what} is needed")
+    return list(given)
+
+
+def _parsed(text: Any, names: tuple[str, ...]) -> Expression:
+    """The expression; a bare name such as "gelu" stands for the function of the only variable."""
+    if isinstance(text, Expression):
+        unknown = set(text.variables) - set(names)
+        if unknown:
+            raise AnchorheadError(f"{text} has the variable {', '.join(sorted(unknown))}, which on= gives no interval")
+        return text
+    if not isinstance(text, str):
+        raise AnchorheadError(f"{text!r} is not an expression: give a text such as 'x*y + sin(z)'")
+    if names == ("x",):
+        return expression_of(text)
+    return parse(text, names)

@@ -1,0 +1,170 @@
+"""The head that stands for a link: two anchors where phi is a sigmoid or tanh, else the solver's on a range; for a link
+of two variables a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.constructions.head import head
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype, Part
+from anchorhead.heads.grid import solve_grid
+from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.straight import best_straight
+from anchorhead.network.dtypes import dtype_name
+from anchorhead.proof.grid import smooth_on_box
+from anchorhead.proof.link_heads import LinkFacts, link_facts, logistic_form
+from anchorhead.targets import Expression
+from anchorhead.targets.losses import Loss
+from anchorhead.targets.parser import parse
+from anchorhead.targets.scalar import interval
+
+LINE_ANCHORS = {"float64": 6, "float32": 5}
+WITHIN = {"float64": 1e-9, "float32": 2e-5}
+"""The error that is asked of a solved head, relative to the largest |phi| on its range; if it is out of reach, the
+best head with MOST_ANCHORS."""
+MOST_ANCHORS = 24
+GRID_WITHIN = {"float64": (1e-9, 1e-8, 1e-7, 1e-6), "float32": (1e-5, 1e-4, 1e-3)}
+"""The errors that are asked of a grid, one after the other until one is reached with MOST_POINTS."""
+MOST_POINTS = 1_024
+
+
+@dataclass(frozen=True, eq=False)
+class LinkHead:
+    """head(x) = sum over parts of sum_k values_k softmax_k(slopes_k x + offsets_k), for phi(x).
+
+    parts   the softmaxes; their values are (p, 1)
+    facts   what is proven: for x in [low, high] |head - phi| <= error in exact arithmetic (infinite ends where it holds
+            on the whole line), least <= phi' <= slope, |phi| <= size
+    """
+
+    parts: tuple[Part, ...]
+    facts: LinkFacts
+
+    @property
+    def slopes(self) -> Float[np.ndarray, " p"]:
+        return self._only.slopes
+
+    @property
+    def offsets(self) -> Float[np.ndarray, " p"]:
+        return self._only.offsets
+
+    @property
+    def values(self) -> Float[np.ndarray, " p"]:
+        return self._only.values[:, 0]
+
+    @property
+    def bias(self) -> float:
+        """Always 0: an output bias is part of the values."""
+        return 0.0
+
+    @property
+    def error(self) -> float:
+        return self.facts.error
+
+    @property
+    def slope(self) -> float:
+        return self.facts.slope
+
+    @property
+    def low(self) -> float:
+        return self.facts.low
+
+    @property
+    def high(self) -> float:
+        return self.facts.high
+
+    @property
+    def monotone(self) -> bool:
+        return self.facts.monotone
+
+    @property
+    def _only(self) -> Part:
+        if len(self.parts) != 1:
+            raise AnchorheadError(f"this head is a sum of {len(self.parts)} softmaxes: read its parts one by one")
+        return self.parts[0]
+
+
+def link_head(loss: Loss, scores: tuple[float, float], dtype: str) -> LinkHead:
+    """The head for the phi of a loss, not of the form "g(s, y)".
+
+    scores   the range of phi's argument, that is of s, s - y or y s as the form says; not needed by a sigmoid or tanh
+    """
+    if loss.form == "g(s, y)":
+        raise AnchorheadError(f"the link {loss.link} is of two variables: it takes a grid, not a head on one")
+    return _head(loss.link, *interval(scores), dtype_name(dtype))
+
+
+def line_head(reach: float, dtype: str) -> LinkHead:
+    """The head for phi(x) = x on [-reach, reach]."""
+    return _head(parse("x"), -float(reach), float(reach), dtype_name(dtype))
+
+
+def link_grid(loss: Loss, scores: tuple[float, float], labels: float, dtype: str) -> GridAtom:
+    """The grid for a link g(s, y), s in scores and |y| up to labels: origins and bias 0, moved into its weights."""
+    if loss.form != "g(s, y)":
+        raise AnchorheadError(f"the link {loss.link} is of one variable: it takes a head, not a grid")
+    return _grid(loss.link, *interval(scores), float(labels), dtype_name(dtype))
+
+
+@lru_cache(maxsize=16)
+def _grid(link: Expression, low: float, high: float, labels: float, dtype: Dtype) -> GridAtom:
+    box = ((low, -labels), (high, labels))
+    smooth_on_box([link], ("s", "y"), *box)
+
+    def values(x: np.ndarray) -> np.ndarray:
+        return link.values({"s": x[..., 0], "y": x[..., 1]})
+
+    corners = np.stack(np.meshgrid(np.linspace(low, high, 33), np.linspace(-labels, labels, 33)), axis=-1)
+    size = float(np.abs(values(corners)).max())
+    failed: AnchorheadError | None = None
+    for within in GRID_WITHIN[dtype]:
+        try:
+            found = solve_grid(values, *box, within * size, dtype, MOST_POINTS)
+        except AnchorheadError as error:
+            failed = error
+            continue
+        axes = [
+            (slopes, offsets.astype(np.float64) - slopes.astype(np.float64) * float(origin))
+            for (slopes, offsets), origin in zip(found.axes, found.origins, strict=True)
+        ]
+        return GridAtom.of(axes, np.zeros(2), found.values + found.bias, np.zeros(1), dtype)
+    raise failed or AnchorheadError(f"no grid was found for the link {link}")
+
+
+@lru_cache(maxsize=64)
+def _head(phi: Expression, low: float, high: float, dtype: Dtype) -> LinkHead:
+    parts = _parts(phi, low, high, dtype)
+    return LinkHead(parts, link_facts(parts, phi, low, high))
+
+
+def _parts(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Part, ...]:
+    logistic = logistic_form(phi)
+    if logistic is not None:
+        return (Part.of(*logistic.weights(), dtype),)
+    line = phi.affine()
+    if line is not None:
+        reach = max(-low, high)
+        (slopes, offsets, values), _ = best_straight(LINE_ANCHORS[dtype], dtype, 0)
+        rise, start = float(line[0].get("x", 0)), float(line[1])
+        return (Part.of(slopes / reach, offsets, rise * reach * values + start, dtype),)
+    return _solved(phi, low, high, dtype)
+
+
+def _solved(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Part, ...]:
+    """The solver's head, its origin moved into the offsets and its bias into the values."""
+    size = float(np.abs(phi.values({"x": np.linspace(low, high, 257)})).max())
+    try:
+        found = head(phi, (low, high), WITHIN[dtype] * size, dtype=dtype).atom
+    except AnchorheadError:
+        found = head(phi, (low, high), anchors=MOST_ANCHORS, dtype=dtype).atom
+    parts = []
+    for number, part in enumerate(found.parts):
+        slopes, offsets, values = part.astype(np.float64)
+        shift = float(found.bias[0]) if number == 0 else 0.0
+        parts.append(Part.of(slopes, offsets - slopes * found.origin, values + shift, dtype))
+    return tuple(parts)

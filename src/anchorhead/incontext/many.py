@@ -1,0 +1,178 @@
+"""One network, many learners: loss, rate, penalty and start are what the prompt says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anchorhead.certificate import Certificate, round_up
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.link_heads import link_head
+from anchorhead.incontext.many_layers import many_network
+from anchorhead.incontext.many_prompts import many_prompt
+from anchorhead.network import Network, Outside
+from anchorhead.network.dtypes import dtype_name
+from anchorhead.proof import descent_many
+from anchorhead.proof.arithmetic import require_model
+from anchorhead.targets.losses import Loss, named_loss
+from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class ManyLearner(Network):
+    """net(net.prompt(X, y, loss="huber", rate=0.3, penalty=0.1)) are the fitted weights; path=True gives all steps."""
+
+    @classmethod
+    def of(cls, network: Network) -> ManyLearner:
+        return cls(
+            network.layers, network.output, network.target, network.certificate, network.outside, network.token_axis
+        )
+
+    @property
+    def learners(self) -> ManyLearners:
+        """What it approximates."""
+        if self.target is None:
+            raise AnchorheadError("a network without a target: it was not made by incontext.many_learners")
+        return ManyLearners.from_record(self.target)
+
+    def prompt(
+        self,
+        X: Any,
+        y: Any,
+        loss: str,
+        rate: float,
+        penalty: float = 0.0,
+        start: Any = None,
+        standardise: bool = False,
+    ) -> Any:
+        """The prompt of examples X (n, d) with labels y (n,).
+
+        loss      one of the network's
+        rate      w <- w - rate gradient
+        penalty   ridge: the penalty |w|^2 / 2 times this, the intercept left out
+        start     (weights,) where the descent starts; 0 if not given. So a prompt of some of the examples goes on from
+                  where one of others ended: minibatches
+        """
+        tensors = isinstance(X, Tensor)
+        arrays = (one.detach().cpu().numpy() if isinstance(one, Tensor) else one for one in (X, y))
+        try:
+            examples, labels = (np.asarray(one, dtype=np.float64) for one in arrays)
+        except (TypeError, ValueError) as error:
+            raise AnchorheadError(f"X or y is not an array of numbers: {error}") from error
+        if not (np.isfinite(examples).all() and np.isfinite(labels).all()):
+            raise AnchorheadError("X or y has an entry that is not finite")
+        begin = start.detach().cpu().numpy() if isinstance(start, Tensor) else start
+        made = many_prompt(self.learners, examples, labels, loss, rate, penalty, begin, standardise).astype(self.dtype)
+        return torch.from_numpy(made).to(X.device) if tensors else made
+
+    def __call__(self, x: Any, outside: Outside | None = None, path: bool = False) -> Any:
+        """The fitted weights, (..., weights); with path, (..., steps + 1, weights) of all steps from the start on."""
+        way = self.outside if outside is None else outside
+        if way != "ignore":
+            self._require_safe(self._rows(x))
+        if not path:
+            return super().__call__(x, outside)[..., 0, :]
+        tensor = self._guarded(x, way)
+        with torch.no_grad():
+            found = self._runner(tensor.device).path(tensor)[..., 0, :]
+        return found if isinstance(x, Tensor) else found.cpu().numpy()
+
+    def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
+        """What the descent that the prompt's rows spell out gives itself, in float64."""
+        learners = self.learners
+        paths = [learners.path(rows) for rows in self._rows(x)]
+        found = np.array(paths).reshape(*np.shape(x)[:-2], learners.steps + 1, learners.weights)
+        return found if path else found[..., -1, :]
+
+    def _require_safe(self, sets: list[Rows]) -> None:
+        """Refuses a prompt whose descent diverges; links without a largest slope are left out of account."""
+        if "slopes" not in self._cache:
+            learners = self.learners
+            self._cache["slopes"] = np.array([_slope(loss, learners.reach, self.dtype) for loss in learners.losses])
+        for rows in sets:
+            steepest = descent_many.steepness(self._cache["slopes"][rows.loss], rows)
+            if steepest > 2 * (1 + 1e-2):
+                raise AnchorheadError(
+                    f"the rate is too large for the {len(rows.a)} rows of this prompt: gradient descent diverges. At "
+                    f"most {2 / steepest:.4g} of it is safe; standardised columns allow larger ones"
+                )
+
+    def certify(self, x: Any) -> Certificate:
+        """A certificate for one prompt: a bound on |w_t - exact w_t| at all steps t, exact being what its rows say."""
+        array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        cast = array.astype(self.dtype)
+        sets = self._rows(cast)
+        if len(sets) != 1:
+            raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
+        learners, model = self.learners, require_model(self.dtype)
+        found = descent_many.bound_for_rows(descent_many.read(self, learners), learners, sets[0], model)
+        if not np.isfinite(found.total):
+            raise AnchorheadError(
+                f"nothing is proven for this prompt in {self.dtype}: its scores may leave the range in which heads "
+                f"serve. Use {'float64, ' if self.dtype == 'float32' else ''}fewer steps, or more than "
+                f"reach={learners.reach:g}"
+            )
+        given = cast.reshape(cast.shape[-2:]).astype(np.float64)
+        return Certificate(
+            kind="proven",
+            bound=round_up(found.total),
+            norm="sup",
+            on=Box.of((given, given)),
+            dtype=self.dtype,
+            arithmetic=str(model),
+            terms=found.terms,
+            method=descent_many.METHOD,
+            target=f"{learners}, for one prompt of {len(sets[0].a):,} rows",
+        )
+
+    def _rows(self, x: Any) -> list[Rows]:
+        array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        learners = self.learners
+        if array.ndim < 2 or array.shape[-1] != learners.columns.count or array.shape[-2] % 2:
+            raise AnchorheadError(
+                f"a prompt of shape {array.shape}: needed is (..., tokens, {learners.columns.count}), as net.prompt "
+                "makes it"
+            )
+        return [rows_of(one, learners) for one in array.reshape(-1, *array.shape[-2:])]
+
+
+def many_learners(
+    losses: Iterable[str | Loss] = ("squared", "logistic", "huber"),
+    *,
+    steps: int,
+    features: int,
+    intercept: bool = False,
+    reach: float = 16.0,
+    dtype: Any = "float64",
+) -> ManyLearner:
+    """A network with fixed weights that runs gradient descent on any of several losses, as its prompt says.
+
+    losses     names, or losses as incontext.named_loss and incontext.link make them; penalties need "squared"
+    intercept  one more entry of w, the last
+    reach      the largest |w . x - y| (for losses of s alone: |w . x|) that is meant to come up
+    """
+    chosen = tuple(named_loss(one) if isinstance(one, str) else one for one in losses)
+    target = ManyLearners(chosen, steps, features, intercept, reach)
+    kind = dtype_name(dtype)
+    heads = [link_head(loss, (-target.reach, target.reach), kind) for loss in chosen]
+    return ManyLearner.of(many_network(target, heads, _sharpness(target.reach, kind), kind))
+
+
+def _slope(loss: Loss, reach: float, dtype: str) -> float:
+    """The largest slope of a link on the whole line, 0 if there is none."""
+    facts = link_head(loss, (-reach, reach), dtype).facts
+    bounded = loss.link.affine() is not None or (np.isinf(facts.low) and np.isinf(facts.high))
+    return max(facts.slope, 0.0) if bounded else 0.0
+
+
+def _sharpness(reach: float, dtype: str) -> float:
+    """The power of two where 13 (h r)^4, what two sharpnesses leave, meets the rounding 8 u / h for r = reach / 4."""
+    unit = float(np.finfo(dtype).eps) / 2
+    return float(2.0 ** round(np.log2((8 * unit / (52 * (reach / 4) ** 4)) ** 0.2)))

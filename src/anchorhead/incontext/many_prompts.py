@@ -1,0 +1,89 @@
+"""Prompts for a network of many learners: loss, rate, penalty and start are features of the rows.
+
+Rows as in targets.many_learners: an example is (x, v = rate (N/n) x), a penalty a row for each feature, then one row
+that carries the start; after them their negatives, whose links have flags of their own, since phi(-s) is not -phi(s).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.prompts import standardised
+from anchorhead.targets.losses import Loss
+from anchorhead.targets.many_learners import ManyLearners, flags
+
+
+def many_prompt(
+    target: ManyLearners,
+    X: Float[np.ndarray, "n features"],
+    y: Float[np.ndarray, " n"],
+    loss: str,
+    rate: float,
+    penalty: float = 0.0,
+    start: Any = None,
+    standardise: bool = False,
+) -> Float[np.ndarray, "tokens columns"]:
+    """The prompt of one data set, in float64."""
+    number = target.number(loss)
+    kind = target.losses[number]
+    _check(target, X, y, rate, penalty)
+    examples = standardised(X)[0] if standardise else X
+    labels = kind.checked_labels(y)
+    x = np.concatenate([examples, np.ones((len(y), int(target.intercept)))], axis=1)
+    x = labels[:, None] * x if kind.form == "y phi(y s)" else x
+    a, b = _offsets(kind, labels)
+    weights, n = target.weights, len(y)
+    penalised = np.eye(target.features, weights) if penalty else np.zeros((0, weights))
+    total = n + len(penalised)
+    line = target.number("squared") if penalty else number
+
+    c = target.columns
+    which = np.array([number] * n + [line] * len(penalised) + [-1])
+    up = np.zeros((total + 1, c.count))
+    up[:n, c.x], up[n:total, c.x] = x, penalised
+    up[:n, c.v], up[n:total, c.v] = rate * (total / n) * x, rate * total * penalty * penalised
+    up[:n, c.a], up[:n, c.b] = a, b
+    up[total, c.v] = _start(start, weights)
+    up[total, c.start] = 1
+    down = -up
+    for half, negative in ((up, False), (down, True)):
+        half[:, c.flags] = flags(which, c.losses, negative)
+        half[total, c.no_example] = 1
+    return np.concatenate([up, down])
+
+
+def _offsets(loss: Loss, y: Float[np.ndarray, " n"]) -> tuple[Any, Any]:
+    """What is taken from the score, and from the link."""
+    match loss.form:
+        case "phi(s - y)":
+            return y, 0.0
+        case "phi(s) - y":
+            return 0.0, y
+        case _:
+            return 0.0, 0.0
+
+
+def _check(target: ManyLearners, X: np.ndarray, y: np.ndarray, rate: Any, penalty: Any) -> None:
+    if X.ndim != 2 or y.shape != X.shape[:1] or not len(y) or X.shape[1] != target.features:
+        raise AnchorheadError(
+            f"X of shape {X.shape} with y of shape {y.shape}: needed are (examples, {target.features}) and (examples,)"
+        )
+    for name, number, least in (("rate", rate, "above 0"), ("penalty", penalty, "of at least 0")):
+        real = isinstance(number, int | float | np.number) and not isinstance(number, bool)
+        if not real or not np.isfinite(number) or number < 0 or (name == "rate" and number == 0):
+            raise AnchorheadError(f"{name}={number!r}: a number {least}")
+    if penalty and "squared" not in [loss.name for loss in target.losses]:
+        raise AnchorheadError('a penalty needs the link of the squared loss: build with "squared" among the losses')
+
+
+def _start(start: Any, weights: int) -> np.ndarray:
+    if start is None:
+        return np.zeros(weights)
+    given = np.asarray(start, dtype=np.float64)
+    if given.shape != (weights,) or not np.isfinite(given).all():
+        raise AnchorheadError(f"start of shape {given.shape}: {weights} finite weights are needed")
+    return given

@@ -1,0 +1,74 @@
+"""Certificates that are measured: where nothing is proven, random prompts of the box are run beside exact descent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anchorhead.certificate import Certificate, round_up
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.prompts import examples_of, prompt
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic import arithmetic_of
+from anchorhead.proof.descent import most_curvature
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.losses import Loss
+
+PROMPTS = 48
+MOST_EXAMPLES = 256
+SAFETY = 0.98
+
+
+def measured_certificate(
+    network: Network, target: Descent, x: np.ndarray, y: float, slope: float, why: str, seed: int = 0
+) -> Certificate:
+    """The largest |w_t - exact w_t| found at the end of the steps; `why` says why nothing is proven.
+
+    slope   the largest slope of the link: prompts for which the rate would be too large are scaled down
+    """
+    rng = np.random.default_rng(seed)
+    worst, sizes = 0.0, [1, 2, target.weights, min(target.examples, 64), min(target.examples, MOST_EXAMPLES)]
+    for number in range(PROMPTS):
+        n = min(sizes[number % len(sizes)], target.examples)
+        made = _prompt(target, n, x, y, slope, rng).astype(network.dtype)
+        one = examples_of(made, target.features)[0]
+        exact = target.path(one.design(target.intercept), one.y)[-1]
+        found = Network.__call__(network, made, outside="ignore")[0]
+        if np.isfinite(exact).all() and np.isfinite(found).all():
+            worst = max(worst, float(np.abs(found - exact).max()))
+        else:
+            raise AnchorheadError(f"{target}: weights overflow on prompts of the box; give a smaller box or rate")
+    ends = np.concatenate([x, [1.0, y]])
+    return Certificate(
+        kind="measured",
+        bound=round_up(worst),
+        norm="sup",
+        on=Box.of((-ends, ends)),
+        dtype=network.dtype,
+        arithmetic=str(arithmetic_of(network.dtype)),
+        terms={"largest distance found": worst},
+        method=f"{PROMPTS} random prompts of 1 to {max(sizes)} examples, seed {seed}, for which the rate is safe. Not "
+        f"proven: {why}",
+        target=f"{target}, for prompts of at most {target.examples:,} examples for which the rate is safe",
+    )
+
+
+def _prompt(target: Descent, n: int, x: np.ndarray, y: float, slope: float, rng: np.random.Generator) -> np.ndarray:
+    """Uniform entries or corners of the box, scaled down until the rate is safe."""
+    corners = rng.random() < 0.3
+    X = x * (rng.choice([-1.0, 1.0], (n, len(x))) if corners else rng.uniform(-1, 1, (n, len(x))))
+    A = np.column_stack([X, np.ones(n)]) if target.intercept else X
+    steepest = slope * float(np.linalg.eigvalsh(A.T @ A / n)[-1])
+    allowed = most_curvature(target) - target.decay
+    X = X * min(1.0, np.sqrt(SAFETY * allowed / max(steepest, 1e-300)))
+    return prompt(X, _labels(target.loss, n, y, rng), target.loss)
+
+
+def _labels(loss: Loss, n: int, y: float, rng: np.random.Generator) -> np.ndarray:
+    match loss.labels:
+        case "numbers":
+            return rng.uniform(-y, y, n)
+        case "numbers of at least 0":
+            return rng.uniform(0, y, n)
+        case _:
+            return rng.choice([-1.0, 1.0], n)

@@ -1,0 +1,56 @@
+"""A learner at work on one prompt: its path, exact descent's, and what the state attends to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.certificate import Certificate
+from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.incontext.learner import Learner
+from anchorhead.incontext.prompts import Examples, examples_of
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What ah.plot draws of a learner and a prompt.
+
+    path, exact   w_0, ..., w_steps, the network's and gradient descent's own
+    certificate   the one for this prompt; none where nothing is proven for it, `why` says why
+    """
+
+    learner: Learner
+    prompt: Float[np.ndarray, "tokens columns"]
+    examples: Examples
+    path: Float[np.ndarray, "steps weights"]
+    exact: Float[np.ndarray, "steps weights"]
+    certificate: Certificate | None
+    why: str = ""
+
+    @property
+    def deviation(self) -> Float[np.ndarray, " steps"]:
+        """The largest |w_t - exact w_t| of any entry, for each step."""
+        return np.abs(self.path - self.exact).max(axis=1)
+
+    def attention(self, step: int) -> Float[np.ndarray, " tokens"]:
+        """The weights with which the state's first head sees the rows of the prompt, at a step from 0 on."""
+        if not 0 <= step < self.learner.descent.steps:
+            raise AnchorheadError(f"step={step!r}: one of 0 to {self.learner.descent.steps - 1}")
+        return self.learner.seen_by_the_state(self.prompt, step)
+
+
+def trace(learner: Learner, prompt: Any) -> Trace:
+    """Runs a learner on one prompt, beside gradient descent itself, and certifies the result."""
+    array = np.asarray(prompt, dtype=learner.dtype)
+    examples = examples_of(array, learner.descent.features)
+    if len(examples) != 1:
+        raise AnchorheadError(f"{len(examples)} prompts: trace one at a time")
+    try:
+        certificate, why = learner.certify(array), ""
+    except CertificateError as error:
+        certificate, why = None, str(error)
+    path = learner(array, path=True).astype(np.float64)
+    return Trace(learner, array, examples[0], path, learner.exact(array, path=True), certificate, why)

@@ -1,0 +1,196 @@
+"""The paper's universal approximation: any continuous function on a uniform grid, proven, checked, never beyond."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import anchorhead as ah
+from anchorhead.constructions.grid import MOST_ANCHORS
+from anchorhead.constructions.uniform_grid import approximate_uniform_grid
+from anchorhead.network import Network
+from anchorhead.proof.callable_search import largest_error
+from anchorhead.proof.grid_form import grid_form
+from anchorhead.targets.parser import parse
+from anchorhead.targets.several import SeveralVariables
+
+
+def target(texts, variables, low, high):
+    return SeveralVariables(tuple(parse(text, variables) for text in texts), tuple(variables), low, high)
+
+
+CASES = {  # target, within, dtype, tokens
+    "waves": (target(["sin(3*x)*cos(2*y) + exp(x*y)"], ("x", "y"), -1, 1), 0.3, "float64", None),
+    "kinks, float32": (target(["abs(x - y) + max(x*y, 0.1)"], ("x", "y"), -1, 1), 0.15, "float32", None),
+    "a root": (target(["sqrt(x)*y"], ("x", "y"), 0, 1), 0.2, "float64", None),
+    "a sequence of one feature": (target(["x*y", "max(x, y)"], ("x", "y"), 0, 1), 0.05, "float32", 2),
+    "far from 0, float32": (target(["tanh(x + y - 101)"], ("x", "y"), (49, 50), (51, 52)), 0.2, "float32", None),
+    "three variables": (target(["1/(1 + x**2 + y**2 + z**2)"], ("x", "y", "z"), -1, 1), 0.3, "float64", None),
+    "four variables": (target(["elu(x*y) - z*w"], ("x", "y", "z", "w"), -0.5, 0.5), 0.4, "float64", None),
+    "one variable": (target(["sin(9*x)", "where(x < 0, 0, x)"], ("x",), -1, 1), 0.1, "float64", None),
+    "a variable that does not matter": (target(["abs(x) + 0*y"], ("x", "y"), -1, 1), 0.1, "float64", 1),
+}
+
+
+@pytest.fixture(scope="module")
+def built():
+    made = {}
+
+    def make(name):
+        if name not in made:
+            wanted, within, dtype, tokens = CASES[name]
+            made[name] = approximate_uniform_grid(wanted, within, dtype, "ignore", tokens)
+        return made[name]
+
+    return make
+
+
+def run(network, x):
+    shape = (-1, network.embed.inputs) if not network.token_axis else (-1, network.embed.tokens, network.embed.inputs)
+    return network(x.reshape(shape)).reshape(len(x), -1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_asked_for_is_proven_and_checked_again(name, built):
+    _, within, dtype, _ = CASES[name]
+    network = built(name)
+    certificate = network.certificate
+    assert certificate.kind == "proven"
+    assert 0.5 * within <= certificate.bound <= within
+    assert certificate.dtype == dtype
+    assert sum(certificate.terms.values()) <= certificate.bound <= 1.011 * sum(certificate.terms.values())
+    modulus, tail, rounding = certificate.terms.values()
+    assert modulus > tail > 0
+    assert modulus > rounding > 0
+    sides = " x ".join(map(str, grid_form(network).atom.sides))
+    assert f"p = {sides}, beta = " in next(iter(certificate.terms))
+    assert ah.check(network) is certificate
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_input_exceeds_the_bound(name, built, monkeypatch):
+    monkeypatch.setattr("anchorhead.proof.callable_search.SAMPLES", 2048)
+    monkeypatch.setattr("anchorhead.proof.callable_search.ROUNDS", 15)
+    wanted, network = CASES[name][0], built(name)
+    error, _ = largest_error(lambda x: run(network, x), wanted, seed=3)
+    assert 0 < error <= network.certificate.bound
+
+
+@pytest.mark.parametrize("name", ["waves", "kinks, float32"])
+def test_values_are_those_of_the_function_at_even_anchors(name, built):
+    wanted, atom = CASES[name][0], grid_form(built(name)).atom
+    places = [np.linspace(a, b, side) for a, b, side in zip(wanted.low, wanted.high, atom.sides, strict=True)]
+    truth = wanted.values(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1))
+    assert np.array_equal(atom.values, truth.astype(atom.dtype))
+    assert not atom.bias.any()
+
+
+def test_a_smaller_error_takes_as_many_more_anchors_as_the_modulus_says(built):
+    wanted = CASES["waves"][0]
+    finer = approximate_uniform_grid(wanted, 0.15)
+    coarse, fine = (grid_form(network).atom.anchors for network in (built("waves"), finer))
+    assert 3 <= fine / coarse <= 5.5
+    root = target(["sqrt(x)"], ("x",), 0, 1)
+    coarse, fine = (grid_form(approximate_uniform_grid(root, within)).atom.anchors for within in (0.1, 0.05))
+    assert 3.5 <= fine / coarse <= 4.5
+
+
+def test_a_spike_that_samples_miss_is_not_missed_by_the_proof():
+    spike = target(["max(0, 1 - 300*abs(x - 0.12345))"], ("x",), -1, 1)
+    network = approximate_uniform_grid(spike, 0.4)
+    x = np.append(np.random.default_rng(0).uniform(0.11, 0.14, 2000), 0.12345)[:, None]
+    assert np.abs(network(x) - spike.values(x)).max() <= network.certificate.bound <= 0.4
+    flat = target(["max(0, 1 - 9000*abs(x - 0.12345))"], ("x",), -1, 1)
+    with pytest.raises(ah.AnchorheadError, match=r"within=0\.1"):
+        approximate_uniform_grid(flat, 0.1)
+
+
+def changed(network, change):
+    """The network with its registers changed, its certificate kept."""
+    registers = np.array(network.embed.registers)
+    change(registers, list(network.embed.features))
+    layers = [dataclasses.replace(network.embed, registers=registers), *network.layers[1:]]
+    return Network(
+        layers, target=network.target, certificate=network.certificate, token_axis=network.token_axis, outside="ignore"
+    )
+
+
+def move_a_value(registers, names):
+    registers[len(registers) // 2, names.index("value 0")] += 0.3
+
+
+def blunt_the_keys(registers, names):
+    for name in ("slope along axis 0", "offset along axis 0"):
+        registers[:, names.index(name)] *= 0.1
+
+
+def turn_the_keys(registers, names):
+    registers[:, names.index("slope along axis 1")] *= -1
+
+
+def shift_the_keys(registers, names):
+    registers[:, names.index("offset along axis 0")] += 0.2 * registers[:, names.index("slope along axis 0")]
+
+
+@pytest.mark.parametrize("name", ["kinks, float32", "a sequence of one feature"])
+@pytest.mark.parametrize("change", [move_a_value, blunt_the_keys, turn_the_keys, shift_the_keys])
+def test_tampered_weights_are_refused(name, change, built):
+    with pytest.raises(ah.CertificateError):
+        ah.check(changed(built(name), change))
+
+
+@pytest.mark.parametrize("name", ["kinks, float32", "a sequence of one feature"])
+def test_a_bound_that_does_not_follow_is_refused(name, built):
+    network = built(name)
+    certificate = dataclasses.replace(network.certificate, bound=0.97 * network.certificate.bound)
+    with pytest.raises(ah.CertificateError, match=r"not justified|does not prove"):
+        ah.check(network.with_(certificate=certificate))
+
+
+def test_saved_networks_are_still_proven(built, tmp_path):
+    built("kinks, float32").save(tmp_path / "grid.safetensors")
+    assert ah.check(tmp_path / "grid.safetensors") == built("kinks, float32").certificate
+
+
+def test_a_grid_that_would_be_too_large_is_refused_with_its_size():
+    with pytest.raises(
+        ah.AnchorheadError, match=r"= [\d,]+ anchors, and at most 20,000 .*placement=\"solved\""
+    ) as said:
+        approximate_uniform_grid(CASES["waves"][0], 1e-3)
+    anchors = int(str(said.value).split(" = ")[1].split(" ")[0].replace(",", ""))
+    assert 1e7 < anchors < 1e8 > MOST_ANCHORS
+
+
+def test_functions_that_are_not_continuous_are_refused():
+    step = target(["where(x < y, 0, 1)"], ("x", "y"), -1, 1)
+    with pytest.raises(ah.AnchorheadError, match="jump"):
+        approximate_uniform_grid(step, 0.3)
+    with pytest.raises(ah.AnchorheadError, match="jump"):
+        approximate_uniform_grid(target(["where(x < 0.0001, 0, 0.7)"], ("x",), -1, 1), 0.6)
+    with pytest.raises(ah.AnchorheadError, match="not finite at"):
+        approximate_uniform_grid(target(["1/(x - y)"], ("x", "y"), -1, 1), 0.3)
+
+
+def test_what_a_dtype_cannot_hold_is_refused_with_the_reason():
+    with pytest.raises(ah.AnchorheadError, match=r"rounding alone.*float64"):
+        approximate_uniform_grid(target(["sin(20*x)"], ("x",), -1, 1), 0.01, "float32")
+
+
+def test_bad_requests_are_refused():
+    wanted = CASES["waves"][0]
+    for within in (0, -1, True, float("nan"), "0.1"):
+        with pytest.raises(ah.AnchorheadError, match="within="):
+            approximate_uniform_grid(wanted, within)
+    with pytest.raises(ah.AnchorheadError, match="not a target of several"):
+        approximate_uniform_grid("x*y", 0.1)
+    five = target(["a*b*c*d*f"], ("a", "b", "c", "d", "f"), -1, 1)
+    with pytest.raises(ah.AnchorheadError, match="at most 4"):
+        approximate_uniform_grid(five, 0.1)
+    with pytest.raises(ah.AnchorheadError, match="divides both"):
+        approximate_uniform_grid(wanted, 0.3, tokens=3)
+
+
+def test_progress_is_told_every_grid_that_is_tried():
+    told = []
+    network = approximate_uniform_grid(CASES["kinks, float32"][0], 0.15, progress=lambda n, e: told.append((n, e)))
+    assert (grid_form(network).atom.anchors, network.certificate.bound) in told

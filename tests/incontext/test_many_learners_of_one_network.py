@@ -1,0 +1,189 @@
+"""One network, many learners: loss, rate, penalty and start come with the prompt, and the bound holds for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import anchorhead as ah
+from anchorhead import incontext
+from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.incontext.many import ManyLearner
+from anchorhead.network import Attention, Network, Repeat
+from anchorhead.proof import descent_many
+from anchorhead.proof.arithmetic import arithmetic_of
+from anchorhead.proof.descent_many_form import Slots
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.losses import named_loss
+from anchorhead.targets.many_learners import rows_of
+
+from .data import AWKWARD, regression
+
+LOSSES = ("squared", "logistic", "huber", "hinge")
+
+
+@pytest.fixture(scope="module", params=["float64", "float32"])
+def net(request: pytest.FixtureRequest) -> ManyLearner:
+    return incontext.many_learners(LOSSES, features=5, steps=30, intercept=True, dtype=request.param)
+
+
+@pytest.fixture(scope="module")
+def exact_net() -> ManyLearner:
+    return incontext.many_learners(LOSSES, features=5, steps=30, intercept=True)
+
+
+def _labels(loss: str, y: np.ndarray) -> np.ndarray:
+    return np.where(y > 0, 1.0, -1.0) if loss in ("logistic", "hinge") else y
+
+
+def _distance(net: ManyLearner, prompt: np.ndarray) -> float:
+    found = net(prompt, path=True, outside="ignore") - net.exact(prompt, path=True)
+    return float(np.linalg.norm(found, axis=1).max())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", [0.0, 0.2])
+def test_the_same_weights_run_every_loss_with_rate_and_penalty(
+    exact_net: ManyLearner, loss: str, penalty: float
+) -> None:
+    X, y = regression()
+    prompt = exact_net.prompt(X, _labels(loss, y), loss=loss, rate=0.1, penalty=penalty)
+    target = Descent(named_loss(loss), 30, 0.1, 5, True, penalty, layout="transformer")
+    A, labels = np.column_stack([X, np.ones(64)]), target.loss.checked_labels(_labels(loss, y))
+    A = labels[:, None] * A if loss == "hinge" else A
+    own = target.path(A, labels)
+    assert np.abs(exact_net.exact(prompt, path=True) - own).max() <= 1e-14
+    assert np.abs(exact_net(prompt, path=True) - own).max() <= 1e-10
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_no_prompt_breaks_the_certificate_of_many_learners(net: ManyLearner, name: str) -> None:
+    turn = list(AWKWARD).index(name)
+    loss, slope = LOSSES[turn % 4], (1.0, 0.25, 1.0, 2.5)[turn % 4]
+    X, y = AWKWARD[name](np.random.default_rng(turn))
+    A = np.column_stack([X, np.ones(len(X))])
+    rate = 1.9 / (slope * float(np.linalg.eigvalsh(A.T @ A / len(A))[-1]) + 0.1)
+    prompt = net.prompt(X, _labels(loss, y), loss=loss, rate=rate, penalty=0.1 * (turn % 2))
+    certificate = net.certify(prompt)
+    assert certificate.kind == "proven"
+    assert _distance(net, prompt) <= certificate.bound
+
+
+def test_a_given_prompt_is_proven_within_1e_7(exact_net: ManyLearner) -> None:
+    X, y = regression()
+    prompt = exact_net.prompt(X, y, loss="huber", rate=0.3, penalty=0.1)
+    assert _distance(exact_net, prompt) <= exact_net.certify(prompt).bound <= 1e-7
+
+
+def test_minibatches_carry_their_weights_on_as_the_start_of_the_next_prompt(exact_net: ManyLearner) -> None:
+    X, y = regression()
+    w = np.zeros(6)
+    for part in (slice(0, 32), slice(32, 64)):
+        prompt = exact_net.prompt(X[part], y[part], loss="squared", rate=0.1, start=w)
+        assert np.array_equal(exact_net(prompt, path=True)[0], w)
+        assert _distance(exact_net, prompt) <= exact_net.certify(prompt).bound
+        w = exact_net(prompt)
+
+
+def test_many_prompts_at_once_tensors_and_a_file_give_the_same(exact_net: ManyLearner, tmp_path: Path) -> None:
+    X, y = regression()
+    prompts = np.stack([exact_net.prompt(X, y, loss="squared", rate=rate) for rate in (0.1, 0.3)])
+    both = exact_net(prompts)
+    assert both.shape == (2, 6)
+    assert np.abs(both[1] - exact_net(torch.from_numpy(prompts[1])).numpy()).max() <= 1e-11
+    exact_net.save(tmp_path / "many.safetensors")
+    loaded = ah.load(tmp_path / "many.safetensors")
+    assert isinstance(loaded, ManyLearner)
+    assert np.array_equal(loaded(prompts), both)
+    assert np.array_equal(loaded.exact(prompts), exact_net.exact(prompts))
+
+
+def test_a_step_costs_a_multiple_of_the_rows(exact_net: ManyLearner) -> None:
+    for attention in exact_net.module().attentions():
+        few, many = attention.logits(1000), attention.logits(100_000)
+        assert many <= 101 * few
+
+
+def _changed(net: ManyLearner, change: str) -> Network:
+    first, repeat, last = net.layers[1:]
+    assert isinstance(repeat, Repeat)
+    score, link, collect = repeat.layers
+    assert isinstance(score, Attention)
+    assert isinstance(link, Attention)
+    assert isinstance(collect, Attention)
+    slots = Slots(net.learners, link.heads)
+    registers = net.embed.registers.copy()  # type: ignore[union-attr]
+    match change:
+        case "other links are within reach":
+            registers[2:, slots.gates] *= 2.0**-70
+        case "negative rows have another link":
+            registers[-1, slots.value[0]] += 1.5
+        case "w is an example":
+            registers[0, slots.columns.no_example] = 0
+        case "scores see more registers":
+            score = replace(score, grid=(3,))
+        case "a query is not its row":
+            query = score.query.copy()
+            query[0, 0, 0] *= 2
+            score = replace(score, query=query)
+        case "sharpness is no power of two":
+            collect = replace(collect, query=1.5 * collect.query)
+    layers = [replace(net.embed, registers=registers), first, Repeat((score, link, collect), repeat.times), last]
+    return Network(layers, output="state", target=net.target)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "other links are within reach",
+        "negative rows have another link",
+        "w is an example",
+        "scores see more registers",
+        "a query is not its row",
+        "sharpness is no power of two",
+    ],
+)
+def test_a_changed_network_has_no_proof(exact_net: ManyLearner, change: str) -> None:
+    prompt = exact_net.prompt(*regression(), loss="squared", rate=0.1)
+    changed, learners = _changed(exact_net, change), exact_net.learners
+    try:
+        step = descent_many.read(changed, learners)
+    except CertificateError:
+        return
+    found = descent_many.bound_for_rows(step, learners, rows_of(prompt, learners), arithmetic_of("float64"))
+    assert found.total == np.inf
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"loss": "poisson"}, "this network runs squared, logistic"),
+        ({"loss": "logistic"}, "labels such as"),
+        ({"rate": -1.0}, "rate=-1.0"),
+        ({"penalty": np.nan}, "penalty=nan"),
+        ({"start": [0.0]}, "6 finite weights"),
+    ],
+)
+def test_bad_prompts_are_named(exact_net: ManyLearner, given: dict[str, Any], words: str) -> None:
+    X, y = regression()
+    with pytest.raises(AnchorheadError, match=words):
+        exact_net.prompt(X, y, **{"loss": "squared", "rate": 0.1, **given})
+
+
+def test_a_rate_too_large_and_arrays_that_are_no_prompt_are_refused(exact_net: ManyLearner) -> None:
+    X, y = regression()
+    prompt = exact_net.prompt(X, y, loss="squared", rate=5.0)
+    with pytest.raises(AnchorheadError, match="rate is too large"):
+        exact_net(prompt)
+    prompt[0, 0] += 1
+    with pytest.raises(AnchorheadError, match="no prompt of many learners"):
+        exact_net(prompt)
+    with pytest.raises(AnchorheadError, match="penalty needs"):
+        incontext.many_learners(["logistic"], features=5, steps=3).prompt(
+            X, _labels("logistic", y), "logistic", 0.1, 1.0
+        )
