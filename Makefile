@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint format bench table constraints clean
+.PHONY: run test lint format bench notebooks table constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -30,13 +30,17 @@ format: $(READY)
 bench: $(READY)  ## speed and memory as ratios against named alternatives
 	$(BIN)/python -m benchmarks
 
+notebooks: $(READY)  ## run the scripts in notebooks/, as notebooks with pages in out/notebooks
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,notebooks]'
+	$(BIN)/python tools/build_notebooks.py
+
 table: $(READY)  ## solve what is missing in the table of named heads, then prove all of it again
 	$(BIN)/python tools/make_head_table.py
 	$(BIN)/python tools/make_head_table.py --verify
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
-		--extra dev pyproject.toml -o constraints.txt
+		--extra dev --extra notebooks pyproject.toml -o constraints.txt
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

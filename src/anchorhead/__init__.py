@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from anchorhead.convert.convert import convert
     from anchorhead.convert.plan import plan
     from anchorhead.domain import Box
-    from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
+    from anchorhead.errors import AnchorheadError, CertificateError, NotReached, OutsideWarning
     from anchorhead.network import Network
     from anchorhead.incontext.loading import load
     from anchorhead.plotting import plot
@@ -28,6 +28,7 @@ __all__ = [
     "CertificateError",
     "Head",
     "Network",
+    "NotReached",
     "OutsideWarning",
     "approximate",
     "check",
@@ -46,6 +47,7 @@ _HOMES = {
     "CertificateError": "errors",
     "Head": "constructions.head",
     "Network": "network",
+    "NotReached": "errors",
     "OutsideWarning": "errors",
     "approximate": "constructions.approximate",
     "check": "proof.check",

@@ -118,7 +118,7 @@ def approximate(
         typer.secho("Stopped before there was a network.", fg="yellow", err=True)
         raise typer.Exit(INTERRUPTED) from None
     report(network, began)
-    keep(network, output, plot)
+    keep(network, output, plot, function if own else None)
 
 
 def _made(function: Any, words: dict[str, Any]) -> Network:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -29,15 +29,15 @@ def report(network: Network, began: float) -> None:
     typer.echo(f"{'time':<12}{time.perf_counter() - began:.1f} s")
 
 
-def keep(network: Network, output: Path | None, plot: Path | None) -> None:
-    """Saves and draws it."""
+def keep(network: Network, output: Path | None, plot: Path | None, function: Callable[..., Any] | None = None) -> None:
+    """Saves and draws it, beside the callable that it was made from, if any."""
     from anchorhead.plotting import plot as draw
 
     if output is not None:
         network.save(output)
         typer.echo(f"Network: {output}")
     if plot is not None:
-        draw(network, plot)
+        draw(network, plot, function)
         typer.echo(f"Plot: {plot}")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anchorhead.cli.options import Csv, Dtype, Picture, check_files
-from anchorhead.cli.report import print_sweep, print_task, progress_bar, write_rows
+from anchorhead.cli.report import print_learners, print_sweep, print_task, progress_bar, write_rows
 from anchorhead.cli.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -138,6 +138,40 @@ def relu_network(
     print_task(rows, tokens * features, neurons)
     if csv is not None:
         write_rows(rows, csv)
+        typer.echo(f"Table: {csv}")
+
+
+@paper.command()
+def in_context(
+    losses: Annotated[list[str] | None, typer.Option("--loss", help="A loss, once for each; all without.")] = None,
+    examples: Annotated[int, typer.Option(min=2, help="Examples of the prompt.")] = 40,
+    features: Annotated[int, typer.Option(min=1, help="Features of an example.")] = 2,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of gradient descent.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the made data.")] = 0,
+    dtype: Kind = Dtype.float64,
+    plot: Picture = None,
+    csv: Csv = None,
+) -> None:
+    """Gradient descent as attention layers: every loss in every layout, beside exact descent.
+
+    The picture shows the first: its path, what the state attends to, and how far it is from exact descent.
+
+    Example: [bold]anchorhead paper in-context --plot descent.png[/bold]
+    """
+    check_files(plot, csv)
+    from anchorhead.lab.in_context import learner_study
+    from anchorhead.plotting import plot as draw
+
+    with progress_bar("learners") as progress:
+        study = learner_study(
+            losses, examples=examples, features=features, steps=steps, seed=seed, dtype=dtype.value, progress=progress
+        )
+    print_learners(study.rows, examples, features, steps, dtype.value)
+    if plot is not None:
+        draw(study.traces[0], plot)
+        typer.echo(f"Plot: {plot}")
+    if csv is not None:
+        write_rows(study.rows, csv)
         typer.echo(f"Table: {csv}")
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from anchorhead.lab import TaskRow
+    from anchorhead.lab.in_context import LearnerRow
     from anchorhead.plotting import Row, Sweep
 
 WIDTH = 100
@@ -60,6 +61,28 @@ def print_task(rows: Sequence[TaskRow], size: int, neurons: int) -> None:
             errors = (f"{row.bound:.1e}", f"{row.error:.1e}", f"{row.bound / row.error:.3g}", f"{row.relative:.1e}")
             table.add_row(row.form, row.layout, *sizes, *errors, f"{row.seconds:.1f} s")
         Console(width=WIDTH, highlight=False).print(table)
+
+
+def print_learners(rows: Sequence[LearnerRow], examples: int, features: int, steps: int, dtype: str) -> None:
+    """A line a loss and layout."""
+    typer.echo(f"{steps} steps of gradient descent on {examples:,} examples of {features} features, in {dtype}")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    for heading in ("loss", "layout"):
+        table.add_column(heading, no_wrap=True)
+    for heading in (
+        "attention\nlayers",
+        "weights",
+        "largest distance\nfrom exact descent",
+        "bound for\nthis prompt",
+        "",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        bound = f"{row.bound:.1e}" if row.kind else "-"
+        table.add_row(
+            row.loss, row.layout, f"{row.layers:,}", f"{row.parameters:,}", f"{row.deviation:.1e}", bound, row.kind
+        )
+    Console(width=WIDTH, highlight=False).print(table)
 
 
 def write_rows(rows: Sequence[Any], path: Path) -> None:

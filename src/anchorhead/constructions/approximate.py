@@ -23,7 +23,7 @@ from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.constructions.parts import Wish, approximate_parts, check_defined
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import MOST_VARIABLES
 from anchorhead.network import Network, Outside
@@ -70,7 +70,7 @@ def approximate(
     prove      False: leave out the proof of heads over grids, which is the one that may take long; the certificate
                then says "measured"
     lipschitz  of a callable: |f(x) - f(y)| <= lipschitz |x - y| for each output, with which it is proven
-    seed       of what is fitted to a callable of many inputs
+    seed       of what is fitted to a callable: of more than four inputs, with a form or layout, or where no grid serves
     progress, proving   called with (anchors, error) while a head is solved for, with (share done, seconds left) while
                a bound is proven
     """
@@ -193,7 +193,7 @@ def _callable(
     outside: Outside,
     progress: Progress | None,
 ) -> Network:
-    """A callable of a few inputs is a head over a grid, of many a network of neurons that is fitted."""
+    """A callable of a few inputs is a head over a grid; of many, or where no grid serves, neurons that are fitted."""
     if words["causal"] and target.tokens is None:
         raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
     if len(target.variables) > MOST_VARIABLES:
@@ -203,16 +203,30 @@ def _callable(
                 f"at most {MOST_VARIABLES} inputs; leave it out, and the error is measured"
             )
         return approximate_fitted(target, within, dtype=dtype, seed=seed, outside=outside, progress=progress, **words)
-    plain = {"form": None, "layout": None, "placement": "solved"}
-    given = [f"{name}={words[name]!r}" for name, usual in plain.items() if words[name] != usual]
-    if given:
+    plain = words["form"] is None and words["layout"] is None and words["placement"] == "solved"
+    if not plain and lipschitz is None:
+        return approximate_fitted(target, within, dtype=dtype, seed=seed, outside=outside, progress=progress, **words)
+    if not plain:
+        given = [f"{name}={words[name]!r}" for name in ("form", "layout", "placement")]
         raise AnchorheadError(
-            f"{', '.join(given)}: a callable goes to a head over a grid, which has its own layers; leave it out"
+            f"lipschitz={lipschitz!r} with {', '.join(given)}: it is proven for a head over a grid, which has its own "
+            "layers; leave out one or the other"
         )
-    if not words["causal"]:
-        return approximate_callable(target, within, dtype, outside, progress, lipschitz)
-    pairs = require_causal_values(target.values, target.tokens or 1, (np.array(target.low), np.array(target.high)))
-    return _reseated(approximate_callable(target, within, dtype, outside, progress, lipschitz), target, pairs)
+    pairs = 0
+    if words["causal"]:
+        pairs = require_causal_values(target.values, target.tokens or 1, (np.array(target.low), np.array(target.high)))
+    try:
+        made = approximate_callable(target, within, dtype, outside, progress, lipschitz)
+    except AnchorheadError as refused:
+        if lipschitz is not None:
+            raise
+        try:
+            return approximate_fitted(
+                target, within, dtype=dtype, seed=seed, outside=outside, progress=progress, **words
+            )
+        except NotReached as error:
+            raise error from refused
+    return _reseated(made, target, pairs) if words["causal"] else made
 
 
 def _reseated(network: Network, target: CallableSeveral, pairs: int) -> Network:

@@ -172,7 +172,7 @@ def _certified(
     sums: float,
     model: Arithmetic,
 ) -> Network:
-    parts = [_grid_part(target, grid, wish.way.causal) for grid in grids]
+    parts = [grid_part(target, grid, wish.way.causal) for grid in grids]
     terms: dict[str, float] = {}
     for grid in grids:
         terms |= {f"{grid.part}: {name}": value for name, value in grid.certificate.terms.items()}
@@ -180,7 +180,7 @@ def _certified(
     certificates = [grid.certificate for grid in grids]
     data, arrays = dict(target.record().data), {}
     if neurons is not None and neurons.certificate is not None and neurons.target is not None:
-        parts.append(_network_part(target, neurons))
+        parts.append(network_part(target, neurons))
         terms |= {f"neurons: {name}": value for name, value in neurons.certificate.terms.items()}
         methods.append(f"neurons, {neurons.certificate.method}")
         certificates.append(neurons.certificate)
@@ -205,7 +205,7 @@ def _certified(
     return network.with_(target=record, certificate=certificate, outside=wish.outside)
 
 
-def _grid_part(target: Expressions, grid: _Grid, causal: bool) -> Part:
+def grid_part(target: Expressions, grid: _Grid, causal: bool) -> Part:
     """The grid as a network; in a sequence it has as many features as the outputs of a token that it has a share in."""
     places = [target.variables.index(name) for name in grid.part.variables]
     columns = sorted({output % target.columns for output in grid.part.outputs})
@@ -219,7 +219,7 @@ def _grid_part(target: Expressions, grid: _Grid, causal: bool) -> Part:
     return Part(name, seated_grid(grid.atom, seat), tuple(range(features)), sums)
 
 
-def _network_part(target: Expressions, neurons: Network) -> Part:
+def network_part(target: Expressions, neurons: Network) -> Part:
     """The neurons; their heads see the registers that hold their anchors, and no others."""
     count = 0 if neurons.embed.registers is None else len(neurons.embed.registers)
     layers = [

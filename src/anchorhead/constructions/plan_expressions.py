@@ -19,7 +19,7 @@ from anchorhead.constructions.grid_network import grid_network
 from anchorhead.constructions.head import Placement, Progress
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.mlp import Form, Layout, Way, built
-from anchorhead.constructions.parts import ROOM, SHARES, Wish, _grid_part, _network_part, grid_target
+from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, network_part, grid_target
 from anchorhead.constructions.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
 from anchorhead.constructions.request import Request
 from anchorhead.constructions.shapes import Shapes, shape_of
@@ -262,8 +262,8 @@ def _side_by_side(request: Request, wish: Wish, shapes: Shapes) -> Row:
         network = grid_network(atoms[0], request.tokens)
     else:
         solved = [_Solved(part, atom) for part, atom in zip(target.parts.grids, atoms, strict=True)]
-        parts = [_grid_part(target, one, wish.way.causal) for one in solved]  # type: ignore[arg-type]
-        parts += [] if neurons is None else [_network_part(target, neurons)]
+        parts = [grid_part(target, one, wish.way.causal) for one in solved]  # type: ignore[arg-type]
+        parts += [] if neurons is None else [network_part(target, neurons)]
         network, _ = side_by_side(parts, target.input_shape[-1])
     anchors = max(atom.anchors for atom in atoms)
     return _row(wish.within, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)

@@ -25,6 +25,7 @@ from anchorhead.heads.problem import Problem
 from anchorhead.heads.rounding_estimate import least_rounding, rounding
 from anchorhead.heads.single import Solution
 
+_FAR = 20.0  # a piece that errs by more than this factor more than the aim is no use: no sketch is off by so much
 _SIDES = np.array([0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0])  # where the error of a kink is looked for, in units of 1/A
 
 
@@ -34,6 +35,7 @@ class Glue:
 
     problem: Problem
     inners: Inners
+    aim: float = 0.0  # the error asked for: what cannot reach it is not glued
     _solutions: dict[int, Solution] = field(default_factory=dict)
 
     @property
@@ -58,8 +60,10 @@ class Glue:
         return self.solution(anchors)
 
     def outlook(self, anchors: int) -> float:
-        """The error of the sketch."""
-        return self.sketch(anchors).total
+        """The error of the sketch, or of its worst piece where that alone is far from the aim."""
+        sizes = self.inners.sizes(anchors, self._least)
+        worst = max(self.inners.sketch(k, q).error for k, q in enumerate(sizes))
+        return worst if worst > _FAR * self.aim > 0 else self.sketch(anchors).total
 
     def floor(self, anchors: int, aim: float) -> float:
         """What rounding costs at least where the aim is reached."""

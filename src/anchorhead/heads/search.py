@@ -47,7 +47,7 @@ class Search:
         wide, narrow = split(problem, extend=True), split(problem, extend=False)
         splits = [wide] if narrow.same_as(wide) else [wide, narrow]
         sums = [Sums(problem, terms, self._inners(terms.terms, origin)) for origin in origins for terms in splits]
-        glued = [Glue(problem, self._inners(whole_pieces(problem), origin)) for origin in origins]
+        glued = [Glue(problem, self._inners(whole_pieces(problem), origin), self.aim or 0.0) for origin in origins]
         return [*sums, *glued, self.ladder]
 
     @cached_property

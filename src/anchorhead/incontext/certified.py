@@ -88,10 +88,10 @@ def course(target: Descent, one: Examples) -> Course:
     Where the slope is the same everywhere and no range is stated, nothing need be followed.
     """
     A = one.design(target.intercept)
-    widest = float(np.linalg.eigvalsh(A.T @ A / len(A))[-1])
+    gram, decays = A.T @ A / len(A), np.diag(target.decays)
     line = target.loss.link.affine() if target.scores is None else None
     if line is not None and target.loss.form != "g(s, y)":
-        return Course(float(line[0].get("x", 0)) * widest + target.decay, (-np.inf, np.inf))
+        return Course(_largest(float(line[0].get("x", 0)) * gram + decays), (-np.inf, np.inf))
     with np.errstate(over="ignore", invalid="ignore"):
         path = target.path(A, one.y)
         scores = path @ A.T
@@ -101,15 +101,19 @@ def course(target: Descent, one: Examples) -> Course:
     ends = float(arguments.min()), float(arguments.max())
     slopes = target.loss.curvature(scores, np.broadcast_to(one.y, scores.shape))
     slopes = np.where(np.isfinite(slopes), slopes, np.finfo(np.float64).max ** 0.25)
-    steepest = float(slopes.max()) * widest + target.decay
+    steepest = _largest(float(slopes.max()) * gram + decays)
     if steepest <= most_curvature(target) or float(np.ptp(slopes)) == 0:
         return Course(steepest, ends)
-    met = target.decay
+    met = 0.0
     for row in slopes:
-        met = max(met, float(np.linalg.eigvalsh((A.T * row) @ A / len(A))[-1]) + target.decay)
+        met = max(met, _largest((A.T * row) @ A / len(A) + decays))
         if met > most_curvature(target) * (1 + 1e-9):
             break
     return Course(met, ends)
+
+
+def _largest(symmetric: np.ndarray) -> float:
+    return float(np.linalg.eigvalsh(symmetric)[-1])
 
 
 def serves(network: Network, target: Descent, low: float, high: float) -> bool:

@@ -1,10 +1,20 @@
-"""Running a learner until it settles: its state says how far the last step moved."""
+"""Running a learner until it settles: its state says how far the last step moved.
+
+With momentum mu, an entry of w along an eigenvector of the second derivative, rate times eigenvalue a, follows
+
+    r^2 - (1 + mu - a) r + mu = 0,
+
+so its distance to where it settles shrinks by |r| = sqrt(mu) a step as long as a >= (1 - sqrt(mu))^2, and by a real
+r > sqrt(mu) for smaller a. How fast the steps shrink tells which it is: then a = (1 - r)(1 - mu / r), and the momentum
+that serves this a best is (1 - sqrt(a))^2.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,53 +24,144 @@ from anchorhead.incontext.learner import Learner
 from anchorhead.network import Repeat
 from anchorhead.network.module import RepeatModule
 
-EVERY = 20
+EVERY = 10
 """After how many steps the state is looked at."""
+NOISE = {"float64": 1e-9, "float32": 1e-4}
+"""Steps that are no longer than this, relative to w, and do not become shorter: what rounding leaves."""
+FAR = 1e5
+"""Steps so many times the first ones: w runs away."""
+MOST_MOMENTUM = 0.9998
+Outcome = Literal["settled", "slow", "diverged", "left", "steps"]
 
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """w after `steps` steps; `moved` is how far the last of them moved any weight; the learner of so many steps."""
+    """w after `steps` steps.
+
+    outcome    "settled"; "slow": another momentum would be faster; "diverged": the rate is too large; "left": the
+               caller's watch refused w; "steps": no more steps
+    distance   about how far w is from where it settles, relative to the largest weight; infinite where unknown
+    momentum   which momentum would be faster, where the outcome is "slow"
+    learner    the learner of so many steps
+    """
 
     w: np.ndarray
     steps: int
-    moved: float
-    converged: bool
+    outcome: Outcome
+    distance: float
+    momentum: float
     learner: Learner
 
 
+class Pace:
+    """How the steps of a learner shrink: the largest of the last steps beside the largest of those before them."""
+
+    def __init__(self, momentum: float, tolerance: float, noise: float) -> None:
+        self.momentum, self.tolerance, self.noise = momentum, tolerance, noise
+        self.window = max(3, math.ceil(2 / (1 - math.sqrt(momentum)) / EVERY))
+        self.moves: list[float] = []
+        self.size = 0.0
+
+    def add(self, moved: float, size: float) -> None:
+        self.moves.append(moved)
+        self.size = size
+
+    def _longest(self, windows_ago: int) -> float:
+        end = len(self.moves) - windows_ago * self.window
+        return max(self.moves[max(0, end - self.window) : end], default=math.nan)
+
+    @property
+    def factor(self) -> float:
+        """By how much a step shrinks what is left; not a number until that can be said."""
+        if len(self.moves) < 2 * self.window:
+            return math.nan
+        before = self._longest(1)
+        return 0.0 if before == 0 else (self._longest(0) / before) ** (1 / (self.window * EVERY))
+
+    @property
+    def distance(self) -> float:
+        factor, size = self.factor, max(self.size, 1e-300)
+        return self._longest(0) / (1 - factor) / size if factor < 1 else math.inf
+
+    @property
+    def diverged(self) -> bool:
+        last = self.moves[-1]
+        if not math.isfinite(last) or last > FAR * max(self.moves[0], 1e-300):
+            return True
+        return len(self.moves) >= 3 * self.window and self._longest(2) <= self._longest(1) <= self._longest(0)
+
+    @property
+    def settled(self) -> bool:
+        at_rest = len(self.moves) > 1 and self.moves[-1] == self.moves[-2] == 0
+        return at_rest or self.distance <= self.tolerance or (self.diverged and self.at_noise)
+
+    @property
+    def at_noise(self) -> bool:
+        return self._longest(0) <= self.noise * self.size
+
+    def faster(self) -> float | None:
+        """A momentum that would get there from the start in clearly fewer steps than are left with this one."""
+        factor, mu = self.factor, self.momentum
+        if not math.sqrt(mu) * (1 + 1e-4) < factor < 1 or self.distance == math.inf:
+            return None
+        slowest = (1 - factor) * (1 - mu / factor)
+        # slower ones may not be seen yet, and too much momentum costs less than too little
+        best = min((1 - math.sqrt(0.4 * slowest)) ** 2, MOST_MOMENTUM)
+        left = math.log(max(self.distance / self.tolerance, 1.0)) / -math.log(factor)
+        anew = 2 * math.log(10 / self.tolerance) / -math.log(best)
+        return best if best > mu and left > 1.25 * anew else None
+
+
 def settle(
-    learner: Learner, prompt: Any, tolerance: float, progress: Callable[[int, float], None] | None = None
+    learner: Learner,
+    prompt: Any,
+    tolerance: float,
+    progress: Callable[[int, float], None] | None = None,
+    watch: Callable[[np.ndarray], bool] | None = None,
+    patient: bool = False,
 ) -> Settled:
-    """Steps until one moves no weight by more than tolerance times the largest weight, at most all of the learner's.
+    """Steps until w is about tolerance times its largest entry from where it settles, at most all of the learner's.
 
     For learners with momentum: the features v of their state are the last step.
+
+    progress   called with the number of steps and the distance, now and then
+    watch      says of w whether to go on
+    patient    go on even if another momentum would be faster
     """
-    names = learner.streams[0].features
+    names, count = learner.streams[0].features, learner.descent.weights
     w, v = (next((n for n, name in enumerate(names) if name == f"{letter}0"), None) for letter in "wv")
     if w is None or v is None:
         raise AnchorheadError("a learner without momentum does not know how far its last step moved")
-    count = learner.descent.weights
     runner = learner._runner(torch.device("cpu"))
     tensor = torch.from_numpy(np.array(prompt, dtype=learner.dtype))
+    pace = Pace(learner.descent.momentum, tolerance, NOISE[learner.dtype])
+    steps, weights, outcome, faster = 0, np.zeros(count), "steps", None
     with torch.no_grad():
         tokens = runner.embed(tensor.unsqueeze(0))
         repeat = next(step for step in runner.steps if isinstance(step, RepeatModule))
-        steps, moved, weights = 0, np.inf, np.zeros(count)
-        while steps < repeat.times:
+        while steps < repeat.times and outcome == "steps":
             for _ in range(min(EVERY, repeat.times - steps)):
                 tokens = repeat.once(tokens)
                 steps += 1
             state = tokens["state"].reshape(-1, len(names))[0].numpy().astype(np.float64)
-            weights, moved = state[w : w + count], float(np.abs(state[v : v + count]).max())
+            weights = state[w : w + count].copy()
+            pace.add(float(np.abs(state[v : v + count]).max()), float(np.abs(weights).max()))
             if progress is not None:
-                progress(steps, moved)
-            if not np.isfinite(moved):
-                raise AnchorheadError(f"the weights overflow after {steps} steps: the rate is too large for this prompt")
-            if moved <= tolerance * float(np.abs(weights).max()):
-                break
-    done = moved <= tolerance * float(np.abs(weights).max())
-    return Settled(weights.copy(), steps, moved, done, _of_steps(learner, steps))
+                progress(steps, pace.distance)
+            faster = None if patient else pace.faster()
+            outcome = _outcome(pace, faster, watch is None or watch(weights))
+    momentum = pace.momentum if faster is None else faster
+    return Settled(weights, steps, outcome, pace.distance, momentum, _of_steps(learner, steps))
+
+
+def _outcome(pace: Pace, faster: float | None, goes_on: bool) -> Outcome:
+    if pace.settled:
+        return "settled"
+    if pace.diverged:
+        return "diverged"
+    if not goes_on:
+        return "left"
+    return "slow" if faster is not None else "steps"
 
 
 def _of_steps(learner: Learner, steps: int) -> Learner:

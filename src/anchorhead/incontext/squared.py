@@ -68,7 +68,7 @@ def kept(target: Descent, width: int, w: int) -> np.ndarray:
     """The skip: w (1 - rate decay) + momentum v, and for v the same without w."""
     result = np.eye(width)
     slots = np.arange(w, w + target.weights)
-    shrink = target.rate * target.decay * target.penalised
+    shrink = target.rate * target.decays
     result[slots, slots] = 1 - shrink
     if target.momentum:
         steps = slots + target.weights

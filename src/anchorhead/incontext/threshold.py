@@ -6,6 +6,9 @@ The skip carries w, and each head subtracts a clip: its anchors are registers th
 head for hardtanh over tau, values times tau, so an error of that head counts tau times. Beyond the kinks the outermost
 anchor alone has weight, so the clip holds on the whole line. Every state asks the registers alone: its own key, like
 those of registers that serve other layers, is out of reach by its offset. The cost does not depend on the examples.
+
+With momentum, v is the step that w made, so what is subtracted from w is subtracted from v too. Where columns have
+scales t_j, their thresholds are tau t_j: those heads ask with w_j / t_j, and subtract t_j times what they read.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ def with_threshold(network: Network, target: Descent, w: int, one: int, hidden: 
         raise AnchorheadError("a threshold is added to a network of Embed, Repeat and Linear")
     names = (*(embed.features or ()), *NAMES)
     steps = tuple(_widened(layer, names) for layer in repeat.layers)
-    shrink = _shrink(names, range(w, w + target.features), one, network.dtype)
+    shrink = _shrink(names, target, w, one, network.dtype)
     last = replace(read, weight=np.pad(read.weight, ((0, 0), (0, len(NAMES)))))
     return Network(
         [_with_registers(embed, names, _anchors(target, network.dtype), hidden), Repeat((*steps, shrink), repeat.times),
@@ -67,15 +70,20 @@ def _anchors(target: Descent, dtype: str) -> Float[np.ndarray, "p 3"]:
     return found.astype(dtype)
 
 
-def _shrink(names: tuple[str, ...], slots: range, one: int, dtype: str) -> Attention:
-    """Each head asks with its entry of w, and subtracts what it reads from that entry."""
+def _shrink(names: tuple[str, ...], target: Descent, w: int, one: int, dtype: str) -> Attention:
+    """Each head asks with its entry of w, and subtracts what it reads from that entry, and from that of v."""
     pick = np.eye(len(names))
     slope, offset, value = (pick[names.index(name)] for name in NAMES)
+    slots = range(w, w + target.features)
+    scales = np.array(target.scales or [1.0] * target.features)
+    changed = pick[list(slots)]
+    if target.momentum:
+        changed = changed + pick[[j + target.weights for j in slots]]
     return Attention(
-        np.stack([pick[[j, one]] for j in slots]).astype(dtype),
+        np.stack([pick[[j, one]] / [[t], [1.0]] for j, t in zip(slots, scales, strict=True)]).astype(dtype),
         np.stack([slope, offset])[None].astype(dtype),
         value[None, None].astype(dtype),
-        -pick[list(slots)][:, :, None].astype(dtype),
+        -(scales[:, None] * changed)[:, :, None].astype(dtype),
         mask="self+registers",
         skip=Linear.identity(names, dtype),
         features=names,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +20,12 @@ MOST_DRAWN = 5
 """Of more outputs than these, those that move most are drawn."""
 
 
-def draw_converted(network: Network, seed: int = 0) -> Figure:
+def draw_converted(network: Network, function: Callable[..., Any] | None = None, seed: int = 0) -> Figure:
     """Outputs along the line between two opposite corners of the box above, the largest error of any below.
 
     With two inputs, the whole box.
     """
-    target = SeveralTarget.of(network)
+    target = SeveralTarget.of(network, function)
     certificate, (low, high) = target.certificate, target.box
     if low.shape == (2,):
         return draw_surface(network, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def plot(thing: Any, path: str | Path) -> None:
-    """Draws a head, a network, a plan, a frontier, a sweep, heat maps or a learner's trace: .png, .svg or .pdf."""
+def plot(thing: Any, path: str | Path, function: Callable[..., Any] | None = None) -> None:
+    """Draws a head, a network, a plan, a frontier, a sweep, heat maps or a learner's trace: .png, .svg or .pdf.
+
+    function   of a network that approximates a callable of several variables: the callable, which is not kept in it
+    """
     check_picture_path(path)
-    write_atomically(path, _rendered(thing, Path(path).suffix.lower()))
+    write_atomically(path, _rendered(thing, Path(path).suffix.lower(), function))
 
 
 def check_picture_path(path: str | Path) -> None:
@@ -44,25 +48,25 @@ def check_picture_path(path: str | Path) -> None:
     check_folder(path)
 
 
-def _rendered(thing: Any, suffix: str) -> bytes:
+def _rendered(thing: Any, suffix: str, function: Callable[..., Any] | None) -> bytes:
     from matplotlib import rc_context
 
     # without a date, the same picture is the same file
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     content = io.BytesIO()
     with rc_context(PARAMETERS):
-        _drawn(thing).savefig(content, format=suffix[1:], metadata=undated[suffix])
+        _drawn(thing, function).savefig(content, format=suffix[1:], metadata=undated[suffix])
     return content.getvalue()
 
 
-def _drawn(thing: Any) -> Figure:
+def _drawn(thing: Any, function: Callable[..., Any] | None) -> Figure:
     match thing:
         case Head():
             return draw_head(thing)
         case Network() if thing.target is not None and thing.target.kind == KIND:
             return draw_head(thing)
         case Network() if thing.target is not None and thing.target.kind in KINDS:
-            return draw_converted(thing)
+            return draw_converted(thing, function)
         case Network():
             return draw_network(thing)
         case Frontier():

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.targets import expressions, mlp, several
+from anchorhead.targets import expressions, mlp, opaque_several, several
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables
 
-KINDS = (mlp.KIND, several.KIND, expressions.KIND)
+KINDS = (mlp.KIND, several.KIND, expressions.KIND, opaque_several.KIND)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +32,11 @@ class SeveralTarget:
     certificate: Certificate
 
     @classmethod
-    def of(cls, network: Network) -> SeveralTarget:
-        """The target of a converted network, or of one that approximates a function of several variables."""
+    def of(cls, network: Network, function: Callable[..., Any] | None = None) -> SeveralTarget:
+        """The target of a converted network, or of one that approximates a function of several variables.
+
+        function   the callable, where the network was made from one: a network does not keep it
+        """
         record, certificate = network.target, network.certificate
         if record is None or certificate is None or record.kind not in KINDS:
             raise AnchorheadError("a network without its target or its certificate cannot be plotted")
@@ -42,15 +47,38 @@ class SeveralTarget:
             names = tuple(f"input {i}" for i in range(target.inputs))
             known = bool(target.name), names, _flattened(target.values, len(shape)), target.outputs
         else:
-            several_variables = SeveralVariables.from_record(record)
-            target = several_variables
-
-            def values(x: np.ndarray) -> np.ndarray:
-                return several_variables.values(x.reshape(*x.shape[: x.ndim - len(shape)], -1))
-
-            known = True, target.variables, values, target.outputs
+            target = _callable_of(network, function) if record.kind == opaque_several.KIND else _several_of(network)
+            values = target.values
+            known = (
+                True,
+                target.variables,
+                lambda x: values(x.reshape(*x.shape[: x.ndim - len(shape)], -1)),
+                target.outputs,
+            )
         named, names, function, outputs = known
         return cls(str(target), named, names, function, (box.low, box.high), outputs, certificate)
+
+
+def _several_of(network: Network) -> SeveralVariables:
+    if network.target is None:
+        raise AnchorheadError("a network without its target cannot be plotted")
+    return SeveralVariables.from_record(network.target)
+
+
+def _callable_of(network: Network, function: Callable[..., Any] | None) -> CallableSeveral:
+    """The callable, if it is the one that the network was made from."""
+    record = network.target
+    if record is None or function is None:
+        raise AnchorheadError(
+            "this network approximates a callable, which it does not keep: give it, as in "
+            'ah.plot(net, "f.png", function=f)'
+        )
+    data = record.data
+    tokens = network.embed.tokens if network.token_axis else None
+    found = CallableSeveral(function, np.array(data["low"]), np.array(data["high"]), tokens, tuple(data["variables"]))
+    if found.record().data["opaque"] != data["opaque"]:
+        raise AnchorheadError(f"function={found.name} is not the one that the network approximates: its values differ")
+    return found
 
 
 def _flattened(values: Callable[[np.ndarray], np.ndarray], axes: int) -> Callable[[np.ndarray], np.ndarray]:

@@ -10,8 +10,8 @@ grows with s as long as its slope in s is positive: every other anchor only lose
 2 tau for their weights to vanish, what is read from there on is v_e, and the clip is tau; likewise below.
 
 S brings points no further apart, |S(a) - S(b)| <= |a - b|, so a step followed by S errs by no more than the step and S
-do: proof.descent's sum of errors holds. Not so with momentum: S acts on some entries of w and not on v, and the
-products of such steps with those of momentum have no bound that is known.
+do: proof.descent's sum of errors holds. Not so with momentum: S takes off some entries of w and v what it leaves to
+others, and the products of such steps with those of momentum have no bound that is known.
 """
 
 from __future__ import annotations
@@ -101,11 +101,12 @@ def unshrunk(network: Network, target: Descent, w: int, one: int) -> tuple[Netwo
         _refuse("its layers are not Embed, Repeat, Linear")
     repeat, read, embed = layers[1], layers[2], network.embed
     width = embed.weight.shape[-2] - MORE
-    if width <= max(w + target.features - 1, one) or embed.registers is None or embed.states is None:
+    last = w + target.features - 1 + (target.weights if target.momentum else 0)
+    if width <= max(last, one) or embed.registers is None or embed.states is None:
         _refuse("it has no registers, no states or too few features")
     if embed.tokens is not None or embed.weight.ndim != 2 or embed.bias.ndim != 1:
         _refuse("its Embed has a fixed number of tokens")
-    _require_layer(repeat.layers[-1], width, range(w, w + target.features), one)
+    _require_layer(repeat.layers[-1], width, target, w, one)
     _zero(embed.weight[width:], embed.bias[width:], read.weight[..., width:])
     far = -float(embed.states[0, width + 1])
     away = np.array([0.0, -far, 0.0])
@@ -137,17 +138,20 @@ def unshrunk(network: Network, target: Descent, w: int, one: int) -> tuple[Netwo
     return narrow, clip, embed.registers[count:, :width]
 
 
-def _require_layer(layer: object, width: int, slots: range, one: int) -> None:
+def _require_layer(layer: object, width: int, target: Descent, w: int, one: int) -> None:
     """The last layer of a step is that of incontext.threshold."""
     if not isinstance(layer, Attention) or layer.skip is None or layer.width != width + MORE:
         _refuse("a step does not end with an attention that has a skip")
     pick = np.eye(width + MORE)
-    shrunk = list(slots)
+    slots = range(w, w + target.features)
+    changed = pick[list(slots)]
+    if target.momentum:
+        changed = changed + pick[[j + target.weights for j in slots]]
     expected = {
         "query": np.stack([pick[[j, one]] for j in slots]),
         "key": pick[None, [width, width + 1]],
         "value": pick[None, None, width + 2],
-        "output": -pick[shrunk][:, :, None],
+        "output": -changed[:, :, None],
     }
     for name, array in expected.items():
         if not np.array_equal(getattr(layer, name), array):

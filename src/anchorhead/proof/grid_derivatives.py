@@ -23,7 +23,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom, contract
 from anchorhead.proof.grid_head import LARGEST_RHO, MOST_COEFFICIENTS, STEEP
-from anchorhead.proof.grid_head import _coefficients as chebyshev_coefficients
+from anchorhead.proof.grid_head import coefficients as chebyshev_coefficients
 
 MOST_TERMS = 4_000_000
 _SMALL = 1e-5

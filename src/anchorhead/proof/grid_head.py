@@ -116,7 +116,7 @@ def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: fl
     return AxisTail(2 * (after + rest * rho**-count) * _UP)
 
 
-def _coefficients(
+def coefficients(
     slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
 ) -> Float[np.ndarray, "coefficients p"]:
     """C_ik for i <= count, in float64, right to 2^-51 of each, or to 1e-30."""

@@ -22,8 +22,8 @@ LAYOUTS: tuple[LearnerLayout, ...] = ("direct", "transformer", "sequence")
 class Descent:
     """w_0 = v_0 = 0, and for t = 0, 1, ...
 
-        v_(t+1) = momentum v_t - rate (gradient of the mean loss at w_t + decay w_t)
-        w_(t+1) = S(w_t + v_(t+1)),    S(w) = sign(w) max(|w| - rate threshold, 0), entry by entry
+        w_(t+1) = S(w_t + momentum v_t - rate (gradient of the mean loss at w_t + decay w_t))
+        v_(t+1) = w_(t+1) - w_t,    S(w) = sign(w) max(|w| - rate threshold, 0), entry by entry
 
     features    how many entries an example has; with an intercept, w has one entry more, the last, on which neither
                 decay nor threshold acts
@@ -35,6 +35,8 @@ class Descent:
     scores      the range of the link's argument (s, s - y or y s, as its form says) in which the network serves; none
                 where it was not stated, as for "direct"
     labels      the largest |y| for which a link g(s, y) is served; none for other forms
+    scales      of columns that were divided by numbers of their own, 1 over those: penalties are on w times the scales,
+                threshold and decay on entry j are then threshold scales_j and decay scales_j^2; none where all are 1
     """
 
     loss: Loss
@@ -49,6 +51,7 @@ class Descent:
     layout: LearnerLayout = "direct"
     scores: tuple[float, float] | None = None
     labels: float | None = None
+    scales: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("steps", "features", "examples"):
@@ -72,15 +75,21 @@ class Descent:
             object.__setattr__(self, "scores", interval(self.scores))
         if self.labels is not None and not (isinstance(self.labels, int | float) and 0 < self.labels < np.inf):
             raise AnchorheadError(f"labels={self.labels!r}: the largest |y|, a number above 0")
+        if self.scales is not None:
+            given = np.asarray(self.scales, dtype=np.float64)
+            if given.shape != (self.features,) or not (np.isfinite(given) & (given > 0)).all():
+                raise AnchorheadError(f"scales={self.scales!r}: {self.features} numbers above 0, one a feature")
+            object.__setattr__(self, "scales", tuple(map(float, given)))
         if self.layout not in LAYOUTS:
             raise AnchorheadError(f"layout={self.layout!r}: one of {', '.join(LAYOUTS)}")
         if self.layout == "direct" and self.loss.name != "squared":
             raise AnchorheadError(
                 f'layout="direct" is for the squared loss; for the {self.loss}: transformer or sequence'
             )
-        if self.rate * self.decay >= 2:
+        steepest = float(self.decays.max())
+        if self.rate * steepest >= 2:
             raise AnchorheadError(
-                f"decay={self.decay:g} with rate={self.rate:g}: the decay alone diverges; at most {2 / self.rate:g}"
+                f"decay={steepest:g} with rate={self.rate:g}: the decay alone diverges; at most {2 / self.rate:g}"
             )
 
     @property
@@ -93,9 +102,23 @@ class Descent:
         """1 for the entries of w on which penalties act, 0 for the intercept."""
         return np.array([1.0] * self.features + [0.0] * self.intercept)
 
+    @property
+    def decays(self) -> Float[np.ndarray, " weights"]:
+        """The decay of each entry of w."""
+        return self.decay * self.penalised * self._scales**2
+
+    @property
+    def thresholds(self) -> Float[np.ndarray, " weights"]:
+        """The threshold of each entry of w."""
+        return self.threshold * self.penalised * self._scales
+
+    @property
+    def _scales(self) -> Float[np.ndarray, " weights"]:
+        return np.array([*(self.scales or [1.0] * self.features), *([1.0] * self.intercept)])
+
     def gradient(self, w: Any, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> np.ndarray:
         """Of the mean loss and the decay, in float64."""
-        return A.T @ self.loss.derivative(A @ w, y) / len(A) + self.decay * self.penalised * w
+        return A.T @ self.loss.derivative(A @ w, y) / len(A) + self.decays * w
 
     def path(self, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, "steps weights"]:
         """w_0, ..., w_steps as float64 computes them.
@@ -107,13 +130,14 @@ class Descent:
         found = [w]
         for _ in range(self.steps):
             v = self.momentum * v - self.rate * self.gradient(w, A, y)
-            w = self.shrunk(w + v)
+            before, w = w, self.shrunk(w + v)
+            v = w - before if self.threshold else v
             found.append(w)
         return np.array(found)
 
     def shrunk(self, w: Float[np.ndarray, " weights"]) -> Float[np.ndarray, " weights"]:
         """S(w), the soft threshold, in float64."""
-        by = self.rate * self.threshold * self.penalised
+        by = self.rate * self.thresholds
         return np.sign(w) * np.maximum(np.abs(w) - by, 0.0)
 
     def objective(self, w: Any, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> float:
@@ -122,13 +146,12 @@ class Descent:
             raise AnchorheadError(f"the {self.loss} is known by its link alone: it has no value to report")
         w = np.asarray(w, dtype=np.float64)
         fit = float(self.loss.value(A @ w, y).mean())
-        free = self.penalised * w
-        return fit + self.decay * float(free @ free) / 2 + self.threshold * float(np.abs(free).sum())
+        return fit + float(self.decays @ w**2) / 2 + float(self.thresholds @ np.abs(w))
 
     def record(self) -> TargetRecord:
         """The canonical form that is saved with a network."""
         names = ("steps", "rate", "features", "intercept", "decay", "threshold", "momentum", "examples", "layout")
-        names += tuple(name for name in ("scores", "labels") if getattr(self, name) is not None)
+        names += tuple(name for name in ("scores", "labels", "scales") if getattr(self, name) is not None)
         return TargetRecord(KIND, {"loss": self.loss.to_json(), **{name: getattr(self, name) for name in names}})
 
     @classmethod
