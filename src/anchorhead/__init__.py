@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from anchorhead.convert.plan import plan
     from anchorhead.domain import Box
     from anchorhead.errors import AnchorheadError, CertificateError, NotReached, OutsideWarning
-    from anchorhead.network import Network
     from anchorhead.incontext.loading import load
+    from anchorhead.network import Network
     from anchorhead.plotting import plot
     from anchorhead.proof.check import check
 

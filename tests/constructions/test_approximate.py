@@ -105,7 +105,7 @@ def test_callables_are_measured_with_the_worst_place_found():
         (lambda x: x[:, :1] / 0.0 * 0.0, {"on": {"x": (0, 1), "y": (0, 1)}}, "must be finite"),
         (lambda x: x.nothing, {"on": {"x": (0, 1), "y": (0, 1)}}, "AttributeError"),
         (lambda x: x.sum(1, keepdims=True), {"on": dict.fromkeys("abcdf", (0, 1)), "lipschitz": 3}, "at most 4 inputs"),
-        (lambda x: x, {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep"}, "form='deep'"),
+        (lambda x: x, {"on": {"x": (0, 1), "y": (0, 1)}, "form": "deep", "lipschitz": 2}, "leave out one or the other"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")

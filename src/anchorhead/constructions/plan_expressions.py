@@ -19,7 +19,7 @@ from anchorhead.constructions.grid_network import grid_network
 from anchorhead.constructions.head import Placement, Progress
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.mlp import Form, Layout, Way, built
-from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, network_part, grid_target
+from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, grid_target, network_part
 from anchorhead.constructions.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
 from anchorhead.constructions.request import Request
 from anchorhead.constructions.shapes import Shapes, shape_of

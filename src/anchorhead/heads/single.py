@@ -16,12 +16,13 @@ import numpy as np
 
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.descent import STEEPEST, gauss_newton, lawson
 from anchorhead.heads.gauge import Caps, Gauged, gauged
 from anchorhead.heads.keys import Keys
 from anchorhead.heads.measure import Estimate, estimate
 from anchorhead.heads.minimax import sharpen
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.projection import STEEPEST, Fit, Loss, Samples, even, fitted, gauss_newton, lawson
+from anchorhead.heads.projection import Fit, Loss, Samples, even, fitted
 from anchorhead.heads.rounding_estimate import least_rounding
 from anchorhead.heads.starts import splits, starts
 from anchorhead.heads.store import frame_of, stored

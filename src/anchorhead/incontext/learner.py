@@ -14,7 +14,7 @@ from torch import Tensor
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import Course, certificate_for_prompt, course, serves
-from anchorhead.incontext.prompts import Examples, examples_of, prompt
+from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.proof.descent import most_curvature
 from anchorhead.targets.descent import Descent
@@ -48,7 +48,7 @@ class Learner(Network):
         Prompts for which the rate is too large are refused: their descent diverges.
         """
         way = self.outside if outside is None else outside
-        sets = examples_of(x, self.descent.features)
+        sets = self._examples(x)
         if way != "ignore":
             self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
@@ -62,18 +62,18 @@ class Learner(Network):
     def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
         """What gradient descent itself gives for the prompt, in float64: (..., weights), or with path all steps."""
         descent = self.descent
-        paths = [descent.path(one.design(descent.intercept), one.y) for one in examples_of(x, descent.features)]
+        paths = [descent.path(one.design(descent.intercept), one.y) for one in self._examples(x)]
         found = np.array(paths).reshape(*np.shape(x)[:-2], descent.steps + 1, descent.weights)
         return found if path else found[..., -1, :]
 
     def certify(self, x: Any) -> Certificate:
         """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's."""
-        sets = examples_of(x, self.descent.features)
+        sets = self._examples(x)
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
         given = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
         cast = np.asarray(given, dtype=self.dtype)
-        sets = examples_of(cast, self.descent.features)
+        sets = self._examples(cast)
         return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
 
     def seen_by_the_state(self, x: Any, step: int) -> Float[np.ndarray, " tokens"]:
@@ -90,6 +90,18 @@ class Learner(Network):
         if not asked:
             raise AnchorheadError("no layer of this learner has the state look at the examples")
         return np.asarray(asked[-1][0, -1, :tokens])
+
+    def _examples(self, x: Any) -> list[Examples]:
+        """What the prompt says; refuses one that was made for another loss."""
+        sets, loss = examples_of(x, self.descent.features), self.descent.loss
+        for one in sets:
+            found = refused_label(loss, one.y)
+            if found is not None:
+                raise AnchorheadError(
+                    f"the last column of this prompt has {found:g}, which no prompt for the {loss} has there: make it "
+                    f"by net.prompt(X, y), or by incontext.prompt(X, y, loss=...), with labels {loss.labels}"
+                )
+        return sets
 
     def _require_safe(self, sets: list[Examples], way: Outside) -> None:
         descent = self.descent

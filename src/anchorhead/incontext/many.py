@@ -17,6 +17,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.link_heads import link_head
 from anchorhead.incontext.many_layers import many_network
 from anchorhead.incontext.many_prompts import many_prompt
+from anchorhead.incontext.squared import balanced_sharpness
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof import descent_many
@@ -162,7 +163,7 @@ def many_learners(
     target = ManyLearners(chosen, steps, features, intercept, reach)
     kind = dtype_name(dtype)
     heads = [link_head(loss, (-target.reach, target.reach), kind) for loss in chosen]
-    return ManyLearner.of(many_network(target, heads, _sharpness(target.reach, kind), kind))
+    return ManyLearner.of(many_network(target, heads, balanced_sharpness(target.reach / 4, kind), kind))
 
 
 def _slope(loss: Loss, reach: float, dtype: str) -> float:
@@ -170,9 +171,3 @@ def _slope(loss: Loss, reach: float, dtype: str) -> float:
     facts = link_head(loss, (-reach, reach), dtype).facts
     bounded = loss.link.affine() is not None or (np.isinf(facts.low) and np.isinf(facts.high))
     return max(facts.slope, 0.0) if bounded else 0.0
-
-
-def _sharpness(reach: float, dtype: str) -> float:
-    """The power of two where 13 (h r)^4, what two sharpnesses leave, meets the rounding 8 u / h for r = reach / 4."""
-    unit = float(np.finfo(dtype).eps) / 2
-    return float(2.0 ** round(np.log2((8 * unit / (52 * (reach / 4) ** 4)) ** 0.2)))

@@ -88,6 +88,18 @@ def examples_of(given: Any, features: int) -> list[Examples]:
     return [Examples(row[:, :features], row[:, features], row[:, features + 1]) for row in rows]
 
 
+def refused_label(loss: Loss, y: Float[np.ndarray, " n"]) -> float | None:
+    """An entry of a prompt's last column, first half, that a prompt for this loss cannot have: labels of a logistic
+    loss are 0 and 1 there, of Poisson's not below 0, and examples for a loss of the margin hold 1."""
+    if loss.form == "y phi(y s)":
+        allowed = y == 1
+    elif loss.name == "logistic":
+        allowed = (y == 0) | (y == 1)
+    else:
+        allowed = y >= 0 if loss.name == "poisson" else np.full(y.shape, True)
+    return None if allowed.all() else float(y[~allowed][0])
+
+
 def _array(given: Any, name: str) -> np.ndarray:
     if isinstance(given, Tensor):
         given = given.detach().cpu().numpy()

@@ -31,6 +31,8 @@ NOISE = {"float64": 1e-9, "float32": 1e-4}
 FAR = 1e5
 """Steps so many times the first ones: w runs away."""
 MOST_MOMENTUM = 0.9998
+SLOW = 0.6
+"""What is left shrinks by less than sqrt(mu) to this power: more than the wavering of the steps can explain."""
 Outcome = Literal["settled", "slow", "diverged", "left", "steps"]
 
 
@@ -102,11 +104,11 @@ class Pace:
     def faster(self) -> float | None:
         """A momentum that would get there from the start in clearly fewer steps than are left with this one."""
         factor, mu = self.factor, self.momentum
-        if not math.sqrt(mu) * (1 + 1e-4) < factor < 1 or self.distance == math.inf:
+        if not mu ** (SLOW / 2) < factor < 1:
             return None
         slowest = (1 - factor) * (1 - mu / factor)
         # slower ones may not be seen yet, and too much momentum costs less than too little
-        best = min((1 - math.sqrt(0.4 * slowest)) ** 2, MOST_MOMENTUM)
+        best = min((1 - math.sqrt(0.6 * slowest)) ** 2, MOST_MOMENTUM)
         left = math.log(max(self.distance / self.tolerance, 1.0)) / -math.log(factor)
         anew = 2 * math.log(10 / self.tolerance) / -math.log(best)
         return best if best > mu and left > 1.25 * anew else None

@@ -60,6 +60,12 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
     return with_threshold(network, target, w, kind, state)
 
 
+def balanced_sharpness(residual: float, dtype: str) -> float:
+    """The power of two where 13 (h r)^4, what two sharpnesses leave, meets the rounding 8 u / h, 4 times over."""
+    unit = float(np.finfo(dtype).eps) / 2
+    return float(2.0 ** round(np.log2((8 * unit / (52 * residual**4)) ** 0.2)))
+
+
 def weight_names(target: Descent, letter: str) -> list[str]:
     return [*(f"{letter}{j}" for j in range(target.features)), *([f"{letter} of the intercept"] * target.intercept)]
 

@@ -13,6 +13,7 @@ from anchorhead.incontext.trace import Trace
 from anchorhead.network import Repeat
 from anchorhead.targets.losses import LOSSES
 
+
 @dataclass(frozen=True)
 class LearnerRow:
     """One loss in one layout: how many attention layers run, how far it is from exact descent, what is proven."""

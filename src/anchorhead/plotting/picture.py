@@ -80,5 +80,6 @@ def _drawn(thing: Any, function: Callable[..., Any] | None) -> Figure:
         case Trace():
             return draw_trace(thing)
     raise AnchorheadError(
-        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a Plan, a frontier, a sweep, heat maps or a learner's trace can"
+        f"{type(thing).__name__} cannot be plotted: a Head, a Network, a Plan, a frontier, a sweep, heat maps or a "
+        "learner's trace can"
     )

@@ -1,4 +1,4 @@
-"""The check of a learner's certificate: the step is read from stored weights and bounded again for the stated prompts."""
+"""The check of a learner's certificate: steps are read from stored weights and bounded again for the stated prompts."""
 
 from __future__ import annotations
 

@@ -114,11 +114,13 @@ class Drift:
     """The bound e_t on |w_t - exact w_t|, step by step.
 
     growth   what multiplies an error that is there already: at most 1
+    bound    the largest e_t so far: where growth is less than 1, early errors may be larger than the last
     """
 
     momentum: float = 0.0
     growth: float = 1.0
     bound: float = 0.0
+    _last: float = 0.0
     _before: float = 0.0
 
     @property
@@ -132,4 +134,6 @@ class Drift:
             self.bound += UP * (of_weights + self.momentum * self._before) / (1 - self.momentum)
             self._before = of_weights + of_velocity
         else:
-            self.bound = UP * (self.growth * self.bound + of_weights)
+            self._last = UP * (self.growth * self._last + of_weights)
+            # unlike max, it keeps what is not a number
+            self.bound = float(np.maximum(self.bound, self._last))

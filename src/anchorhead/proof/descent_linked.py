@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.certificate import round_up
 from anchorhead.errors import CertificateError
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, eigenvalue_bound, require_safe_rate
@@ -220,7 +221,8 @@ class InBox:
     def of(cls, known: Known, target: Descent, x: Float[np.ndarray, " weights"], y: float) -> InBox:
         require_proof(target)
         scoring, facts, mu = known.step.scoring, known.facts, target.momentum
-        straight = known.straight and scoring.residual and target.loss.link.values({"x": np.zeros(1)})[0] == 0
+        line = target.loss.link.affine()
+        straight = known.straight and scoring.residual and line is not None and line[1] == 0
         length, slope = float(np.linalg.norm(x)) * UP, max(facts.slope, 1e-300)
         safe = 2 * (1 + mu) if known.straight else most_rate(mu)
         taken, labels = (y if flag else 0.0 for flag in (scoring.residual, known.step.labelled))
@@ -264,12 +266,13 @@ class InBox:
         """What must hold of a prompt beside the rate's being safe for the exact descent."""
         facts, form, texts = self.known.facts, self.target.loss.form, []
         if not self.known.straight:
-            slope = f"{facts.slope:.4g} times " if facts.slope != 1 else ""
+            slope = f"{round_up(facts.slope, 4):.4g} times " if facts.slope != 1 else ""
             decay = ", and the decay," if self.target.decay else ""
             what = f"the rate times {slope}the largest eigenvalue of the mean of x x'{decay}"
-            texts.append(f"for which {what} is at most {self.safe:.4g}")
+            texts.append(f"for which {what} is at most {-round_up(-self.safe, 4):.4g}")
         low, high = facts.low + margin, facts.high - margin
         if not (low <= -self.reach and self.reach <= high):
+            low, high = round_up(low, 6), -round_up(-high, 6)
             texts.append(f"for which exact descent keeps {ARGUMENTS[form][1]} between {low:.6g} and {high:.6g}")
         return " and ".join(texts)
 

@@ -19,7 +19,7 @@ class DescentProof(Protocol):
     """A module that reads a step from stored weights and bounds what it gets wrong."""
 
     @property
-    def METHOD(self) -> str: ...  # noqa: N802
+    def METHOD(self) -> str: ...
 
     def read(self, network: Network, target: Descent) -> Any:
         """What the stored weights do at a step; CertificateError if it is not what the construction does."""

@@ -99,7 +99,7 @@ def step_error(step: SquaredStep, target: Descent, at: Moments, model: Arithmeti
     moving = step.momentum * at.v + added
     in_w = method + rounding + wrong_w * at.w + wrong_v * at.v + sums * (np.abs(step.kept) * at.w + moving)
     in_v = method + rounding + wrong_pull * at.w + wrong_v * at.v + sums * (np.abs(step.pulled) * at.w + moving)
-    tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * float(np.abs(o).sum())
+    tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * (1 + float(np.abs(o).sum()))
     before = StepError(
         _length(in_w + tiny), _length(in_v + tiny) if target.momentum else 0.0, _length(in_w - method + tiny)
     )
@@ -162,7 +162,6 @@ def bound_for_prompt(
     lengths = np.linalg.norm(A, axis=1) * UP
     n, weights = A.shape
     w, v = np.zeros(weights), np.zeros(weights)
-    bounds = [_summed(ours, rounding)]
     for _ in range(target.steps):
         terms = size @ np.abs(w) + labels
         computed = A @ w - y
@@ -180,14 +179,12 @@ def bound_for_prompt(
         next_v = target.momentum * v - target.rate * (A.T @ computed / n + target.decay * target.penalised * w)
         ours.step(found.of_weights, found.of_velocity)
         rounding.step(found.rounding, found.of_velocity and found.rounding)
-        bounds.append(_summed(ours, rounding))
         own = target.rate * (float(FLOAT64.gamma(n + weights + 8)) * (size.T @ terms / n + target.decay * np.abs(w)))
         own = own + 8 * FLOAT64.unit * (np.abs(w) + np.abs(next_v) + target.momentum * np.abs(v))
         own = own + 4 * FLOAT64.unit * target.rate * target.threshold
         reference.step(_length(own), _length(own))
         w, v = target.shrunk(w + next_v), next_v
-    # early errors may be the largest: later ones are multiplied by less than 1
-    return max(bounds, key=lambda one: one.total)
+    return _summed(ours, rounding)
 
 
 def _summed(all_of_it: Drift, rounding: Drift) -> DescentBound:
