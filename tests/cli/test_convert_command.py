@@ -106,3 +106,16 @@ def test_the_papers_task_is_a_table_with_proofs(tmp_path):
     for row in rows:
         assert row["layout"] in output
         assert float(row["error"]) <= float(row["bound"]) <= float(row["within"])
+
+
+def test_learners_are_a_table_a_picture_and_a_file(tmp_path):
+    plot, table = tmp_path / "descent.png", tmp_path / "rows.csv"
+    words = ["--loss", "squared", "--loss", "logistic", "--examples", "10", "--steps", "5"]
+    output = ran("paper", "in-context", *words, "--plot", plot, "--csv", table)
+    assert "5 steps of gradient descent on 10 examples" in output
+    assert output.count("proven") == 5
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [row["loss"] for row in rows] == ["squared"] * 3 + ["logistic"] * 2
+    assert all(float(row["deviation"]) <= float(row["bound"]) for row in rows)
+    assert "Error" in ran("paper", "in-context", "--loss", "mean", code=1)

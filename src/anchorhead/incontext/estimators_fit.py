@@ -83,9 +83,7 @@ def fitted(
             case _:
                 coefficients, intercept = task.coefficients(found.w, columns)
                 done = found.outcome == "settled"
-                return Fit(
-                    coefficients, intercept, found.learner, columns, found.steps, spent, found.distance, done
-                )
+                return Fit(coefficients, intercept, found.learner, columns, found.steps, spent, found.distance, done)
     raise AnchorheadError(f"no rate was found with which the steps shrink, in {MOST_RUNS} runs: scale the columns")
 
 

@@ -107,9 +107,7 @@ class Task:
             scales=scales,
         )
 
-    def coefficients(
-        self, w: Float[np.ndarray, " weights"], columns: Columns
-    ) -> tuple[Float[np.ndarray, " d"], float]:
+    def coefficients(self, w: Float[np.ndarray, " weights"], columns: Columns) -> tuple[Float[np.ndarray, " d"], float]:
         """Coefficients and intercept of one's own columns and labels."""
         count = len(columns.scale)
         coefficients = np.where(columns.constant, 0.0, self.unit * w[:count] / columns.scale)

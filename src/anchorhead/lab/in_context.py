@@ -91,11 +91,11 @@ def learner_study(
 
 
 def _rate(loss: str, X: np.ndarray) -> float:
-    """Half of what is safe, rounded down to one digit, for the slope that the loss's link has at most."""
+    """A fifth of what is safe, rounded down to one digit, for the slope that the loss's link has at most."""
     slope = {"logistic": 0.25, "poisson": 8.0, "absolute": 10.0, "quantile": 2.5, "hinge": 2.5}.get(loss, 1.0)
-    safe = 1 / (slope * float(np.linalg.eigvalsh(X.T @ X / len(X))[-1]))
-    power = 10.0 ** np.floor(np.log10(safe))
-    return float(np.floor(safe / power) * power)
+    slow = 0.4 / (slope * float(np.linalg.eigvalsh(X.T @ X / len(X))[-1]))
+    power = 10.0 ** np.floor(np.log10(slow))
+    return float(np.floor(slow / power) * power)
 
 
 def _layers(net: incontext.Learner) -> int:

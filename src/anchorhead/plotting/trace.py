@@ -69,7 +69,7 @@ def _by_step(axes: Axes, trace: Trace) -> None:
 
 def _attention(axes: Axes, trace: Trace) -> None:
     steps, n = trace.learner.descent.steps, len(trace.examples.y)
-    weights = {step: trace.attention(step).astype(np.float64)[:n] for step in sorted({0, steps // 4, steps - 1})}
+    weights = {step: trace.attention(step).astype(np.float64)[:n] for step in sorted({0, steps // 8, steps - 1})}
     over = {step: 2 * n * one - 1 for step, one in weights.items()}
     power = int(np.floor(np.log10(max(max(np.abs(one).max() for one in over.values()), 1e-300))))
     order = np.argsort(over[0], kind="stable")
