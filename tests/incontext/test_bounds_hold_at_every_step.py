@@ -1,4 +1,4 @@
-"""Certificates bound all steps, not the last alone; and prompts made for another loss are refused."""
+"""Certificates bound all steps, not the last alone; prompts made for another loss and other outputs are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from anchorhead import AnchorheadError, incontext
+import anchorhead as ah
+from anchorhead import AnchorheadError, CertificateError, incontext
 from anchorhead.incontext.squared import squared_network
 from anchorhead.proof import descent_squared
 from anchorhead.proof.arithmetic import FLOAT32
@@ -64,6 +65,13 @@ def test_steps_so_small_that_they_vanish_are_within_the_bound() -> None:
     moved = float(Fraction(target.rate) * Fraction(A[0, 0]) * Fraction(y[0]))
     assert moved < FLOAT32.tiny
     assert descent_squared.bound_for_prompt(step, target, A, y, FLOAT32).total >= moved
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.1])
+def test_a_learner_that_gives_out_an_example_in_place_of_its_state_is_not_accepted(threshold: float) -> None:
+    net = incontext.gradient_descent(steps=2, rate=0.1, features=2, examples=4, threshold=threshold)
+    with pytest.raises(CertificateError, match="not the state"):
+        ah.check(net.with_(output="input"))
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "poisson"])

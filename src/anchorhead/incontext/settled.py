@@ -28,8 +28,8 @@ EVERY = 10
 """After how many steps the state is looked at."""
 NOISE = {"float64": 1e-9, "float32": 1e-4}
 """Steps that are no longer than this, relative to w, and do not become shorter: what rounding leaves."""
-FAR = 1e5
-"""Steps so many times the first ones: w runs away."""
+FAR = 10.0
+"""Momentum mu lets steps grow to 1 / (1 - mu) times the first; beyond this many times as much w runs away."""
 MOST_MOMENTUM = 0.9998
 SLOW = 0.6
 """What is left shrinks by less than sqrt(mu) to this power: more than the wavering of the steps can explain."""
@@ -62,9 +62,11 @@ class Pace:
         self.momentum, self.tolerance, self.noise = momentum, tolerance, noise
         self.window = max(3, math.ceil(2 / (1 - math.sqrt(momentum)) / EVERY))
         self.moves: list[float] = []
-        self.size = 0.0
+        self.first = self.size = 0.0
 
     def add(self, moved: float, size: float) -> None:
+        if not self.moves:
+            self.first = moved
         self.moves.append(moved)
         self.size = size
 
@@ -83,12 +85,12 @@ class Pace:
     @property
     def distance(self) -> float:
         factor, size = self.factor, max(self.size, 1e-300)
-        return self._longest(0) / (1 - factor) / size if factor < 1 else math.inf
+        return max(self.moves[-max(2, self.window // 3) :]) / (1 - factor) / size if factor < 1 else math.inf
 
     @property
     def diverged(self) -> bool:
         last = self.moves[-1]
-        if not math.isfinite(last) or last > FAR * max(self.moves[0], 1e-300):
+        if not math.isfinite(last) or last > FAR / (1 - self.momentum) * self.first:
             return True
         return len(self.moves) >= 3 * self.window and self._longest(2) <= self._longest(1) <= self._longest(0)
 
@@ -142,7 +144,7 @@ def settle(
         tokens = runner.embed(tensor.unsqueeze(0))
         repeat = next(step for step in runner.steps if isinstance(step, RepeatModule))
         while steps < repeat.times and outcome == "steps":
-            for _ in range(min(EVERY, repeat.times - steps)):
+            for _ in range(min(EVERY if steps else 1, repeat.times - steps)):
                 tokens = repeat.once(tokens)
                 steps += 1
             state = tokens["state"].reshape(-1, len(names))[0].numpy().astype(np.float64)

@@ -59,6 +59,8 @@ def read(network: Network, target: Descent) -> SquaredStep:
     if len(layers) != 3 or not isinstance(layers[1], Repeat) or not isinstance(layers[2], Linear):
         _refuse("its layers are not Embed, Repeat, Linear")
     repeat, last = layers[1], layers[2]
+    if network.output != "state" or last.mix is not None:
+        _refuse("what leaves it is not the state alone")
     if repeat.times != target.steps or len(repeat.layers) != 1 or not isinstance(repeat.layers[0], Attention):
         _refuse(f"it does not repeat one attention {target.steps} times")
     layer = repeat.layers[0]
