@@ -175,3 +175,15 @@ def test_standardised_prompts_have_columns_of_mean_0_and_variance_1() -> None:
     X, y = regression()
     made = incontext.prompt(X * [1, 2, 3, 4, 5] + 7, y, standardise=True)
     assert np.allclose(made[:64, :5], X, atol=1e-12)
+
+
+def test_where_no_bound_holds_for_the_box_it_is_measured_and_says_why() -> None:
+    net = incontext.gradient_descent(steps=25, rate=1.0, momentum=0.6, features=5, dtype="float32")
+    assert net.certificate is not None
+    assert net.certificate.kind == "measured"
+    assert "Not proven: bounds are known for" in net.certificate.method
+    assert net.descent.steps == 25
+    X, y = regression()
+    rate = 0.9 * safe_rate(X)
+    net = incontext.gradient_descent(steps=25, rate=rate, momentum=0.6, features=5, dtype="float32")
+    assert _deviation(net, net.prompt(X, y)) < 1e-2

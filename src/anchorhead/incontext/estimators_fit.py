@@ -7,18 +7,22 @@ faster, the learner starts again with it. The learner that is kept is the last o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.estimators_task import Columns, Task, learner_for, require_finite
+from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for, require_finite
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.settled import Settled, settle
+from anchorhead.progress import EVERY_S, LONG_S, SELDOM_S, ProvingLine
 
 FIRST_MOMENTUM, FIRST_EASE, LEAST_EASE = 0.8, 4.0, 2.0**-16
+LEAST_LEFT = 0.2
+"""With smaller rates it is not their overshooting that takes scores beyond the range that is served."""
 MOST_RUNS = 40
 
 Telling = Callable[[int, float, float], None]
@@ -74,14 +78,16 @@ def fitted(
                 momentum = found.momentum
             case "left" if len(scores) > 1:
                 scores.pop(0)
+            case "left" if ease > LEAST_LEFT:
+                scores, ease = list(task.scores), ease / 2
             case "left":
-                low, high = scores[0]
+                low, high = task.scores[-1]
                 raise AnchorheadError(
                     f"the scores w . x + b leave [{low:g}, {high:g}], the widest range that is served: labels and "
                     "columns are too far apart. Scale columns, give a larger alpha, or check the labels for outliers"
                 )
             case _:
-                coefficients, intercept = task.coefficients(found.w, columns)
+                coefficients, intercept = coefficients_of(found.w, columns, task.labels)
                 done = found.outcome == "settled"
                 return Fit(coefficients, intercept, found.learner, columns, found.steps, spent, found.distance, done)
     raise AnchorheadError(f"no rate was found with which the steps shrink, in {MOST_RUNS} runs: scale the columns")
@@ -108,7 +114,13 @@ def _run(
     )
 
 
-def shorter(fit: Fit, steps: int) -> Learner:
-    """The learner of a fit with fewer steps, for pictures."""
-    descent = replace(fit.learner.descent, steps=steps)
-    return fit.learner.with_(target=descent.record())
+class FitLine(ProvingLine):
+    """A line on stderr for a fit that takes long."""
+
+    def told(self, steps: int, momentum: float, distance: float) -> None:
+        now = time.monotonic()
+        if now - self.began < LONG_S or now - self.last < (EVERY_S if self.renewed else SELDOM_S):
+            return
+        self.last = now
+        away = f", {distance:.1e} from where it settles" if np.isfinite(distance) else ""
+        self._write(f"fitting: {steps:,} steps with momentum {momentum:.4g}{away}")

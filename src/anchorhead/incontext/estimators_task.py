@@ -5,7 +5,7 @@ A model minimises, over w and, where it has one, an intercept b,
     mean over the examples of loss(w . x_i + b, y_i)  +  decay |w|^2 / 2  +  threshold |w|_1.
 
 Outside the network columns are only moved and scaled, x'_j = (x_j - middle_j) / scale_j, and labels likewise,
-y' = (y - centre) / unit. The same minimum is at w'_j = w_j scale_j / unit, where penalties act on w'_j unit / scale_j.
+y' = (y - centre) / unit. The same minimum is at w'_j = w_j scale_j / gain, where penalties act on w'_j gain / scale_j.
 """
 
 from __future__ import annotations
@@ -60,9 +60,27 @@ class Columns:
         return np.where(self.constant, 0.0, (X - self.middle) / self.scale)
 
 
+@dataclass(frozen=True)
+class Labels:
+    """y' = (y - centre) / unit, and what the scores of scaled labels are in those of one's own: gain s' + shift."""
+
+    centre: float = 0.0
+    unit: float = 1.0
+    gain: float = 1.0
+    shift: float = 0.0
+
+    @classmethod
+    def measured(cls, centre: float, unit: float) -> Labels:
+        """For losses of s - y: scores are scaled as labels are."""
+        return cls(centre, unit, unit, centre)
+
+    def __call__(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        return (y - self.centre) / self.unit
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A model and how its labels are scaled, in units of one's own columns and of scaled labels.
+    """A model on scaled labels and one's own columns: decay and threshold are those of w / gain.
 
     intercept   whether the network has one; a squared loss on centred columns and labels needs none
     slope       the largest slope of the link, or where it has none the slope at 0
@@ -74,17 +92,13 @@ class Task:
     fit_intercept: bool
     decay: float = 0.0
     threshold: float = 0.0
-    centre: float = 0.0
-    unit: float = 1.0
+    labels: Labels = Labels()
     slope: float = 1.0
     scores: tuple[tuple[float, float], ...] = ()
 
     def columns(self, X: Float[np.ndarray, "n d"]) -> Columns:
         penalised = self.decay > 0 or self.threshold > 0
         return Columns.of(X, self.fit_intercept, penalised, self.decay / self.slope)
-
-    def labels(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        return (y - self.centre) / self.unit
 
     def descent(self, columns: Columns, momentum: float, ease: float, steps: int, examples: int) -> Descent:
         """The descent in the scaled columns, with `ease` times a rate that is safe whatever the columns are."""
@@ -107,14 +121,15 @@ class Task:
             scales=scales,
         )
 
-    def coefficients(self, w: Float[np.ndarray, " weights"], columns: Columns) -> tuple[Float[np.ndarray, " d"], float]:
-        """Coefficients and intercept of one's own columns and labels."""
-        count = len(columns.scale)
-        coefficients = np.where(columns.constant, 0.0, self.unit * w[:count] / columns.scale)
-        if not self.fit_intercept:
-            return coefficients, 0.0
-        own = self.unit * float(w[count]) if self.intercept else 0.0
-        return coefficients, self.centre + own - float(columns.middle @ coefficients)
+
+def coefficients_of(
+    w: Float[np.ndarray, " weights"], columns: Columns, labels: Labels
+) -> tuple[Float[np.ndarray, " d"], float]:
+    """Coefficients and intercept for one's own columns and labels, from the weights for scaled ones."""
+    count = len(columns.scale)
+    coefficients = np.where(columns.constant, 0.0, labels.gain * w[:count] / columns.scale)
+    own = labels.gain * float(w[count:].sum())
+    return coefficients, labels.shift + own - float(columns.middle @ coefficients)
 
 
 def learner_for(target: Descent, y: Float[np.ndarray, " n"], dtype: str, scores: tuple[float, float] | None) -> Learner:

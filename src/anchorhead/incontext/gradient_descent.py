@@ -11,11 +11,12 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.certified import certificate_for_box
+from anchorhead.incontext.certified import certificate_for_box, steepest_link
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.linked import linked_network
 from anchorhead.incontext.linked_grid import linked_grid_network
 from anchorhead.incontext.linked_sequence import linked_sequence_network
+from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.squared import squared_network
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
@@ -82,7 +83,8 @@ def gradient_descent(
         raise AnchorheadError(f"on={on!r}: a box of examples in which every feature may differ from 0")
     if given != "direct":
         target = replace(target, scores=_scores(target, scores, y), labels=y if chosen.form == "g(s, y)" else None)
-    return _BUILDERS[given](target, kind, x, y).with_(outside=outside)
+    made = _BUILDERS[given](target, kind, x, y) or _measured(target, kind, x, y)
+    return made.with_(outside=outside)
 
 
 def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
@@ -99,23 +101,41 @@ def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
     return SCORES.get(target.loss.name, (-10.0, 10.0))
 
 
-def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+def _measured(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+    """Where no bound holds for all prompts of the box: built for fewer examples and steps, for which one does, and
+    measured."""
+    few = (target.examples, target.steps)
+    while max(few) > 1 and target.layout != "sequence":
+        few = (max(1, few[0] // 4), max(1, few[1] // 2))
+        made = _BUILDERS[target.layout](replace(target, examples=few[0], steps=few[1]), dtype, x, y)
+        if made is not None:
+            network = made.with_steps(target.steps).with_(target=target.record())
+            why = f"bounds are known for {few[1]:,} steps on up to {few[0]:,} examples; with more they grow without end"
+            certificate = measured_certificate(network, target, x, y, steepest_link(target, y), why)
+            return network.with_(certificate=certificate)
+    raise AnchorheadError(
+        f"nothing can be said of {target} for |y| up to {y:g} in {dtype}: links leave the range that is served, or "
+        "errors grow from step to step. Give a smaller box, fewer steps, a smaller rate, or float64"
+    )
+
+
+def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
     """With momentum and a threshold nothing is proven, and measuring every sharpness would take long: it is then chosen
     for the same descent without its threshold, whose layer has no sharpness."""
     guide = replace(target, threshold=0.0) if target.momentum else target
     made = [_certified(squared_network(guide, h, dtype), guide, x, y) for h in SHARPNESSES]
-    best = _best(target, dtype, y, made)
-    if guide.threshold == target.threshold:
+    best = _best(made)
+    if best is None or guide.threshold == target.threshold:
         return best
     return _certified(squared_network(target, SHARPNESSES[made.index(best)], dtype), target, x, y)
 
 
-def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
     made = linked_sequence_network(target, dtype, labels=y)
-    return _best(target, dtype, y, [_certified(made, target, x, y)])
+    return _best([_certified(made, target, x, y)])
 
 
-def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
     """The two sharpnesses one after the other, since each adds an error of its own to that of a step; see _direct."""
     guide = replace(target, threshold=0.0) if target.momentum else target
     columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
@@ -134,7 +154,7 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
         # a drift over many steps may take links further than a single step does
         made.append(_certified(build(target, dtype, scoring, collecting), target, x, y))
         scoring, collecting = scoring / 2, collecting / 2
-    return _best(target, dtype, y, made)
+    return _best(made)
 
 
 def _lowest(bound: Callable[[float], float], near: float | None = None) -> float:
@@ -158,14 +178,12 @@ def _certified(network: Network, target: Descent, x: np.ndarray, y: float) -> Le
     return Learner.of(network.with_(certificate=certificate_for_box(network, target, x, y)))
 
 
-def _best(target: Descent, dtype: str, y: float, made: list[Learner]) -> Learner:
+def _best(made: list[Learner]) -> Learner | None:
     known = [(one.certificate.bound, -number) for number, one in enumerate(made) if one.certificate is not None]
-    if not known:
-        raise AnchorheadError(f"no sharpness serves {target} for |y| up to {y:g} in {dtype}: give a smaller box")
-    return made[-min(known)[1]]
+    return made[-min(known)[1]] if known else None
 
 
-_BUILDERS: dict[LearnerLayout, Callable[[Descent, str, np.ndarray, float], Learner]] = {
+_BUILDERS: dict[LearnerLayout, Callable[[Descent, str, np.ndarray, float], Learner | None]] = {
     "direct": _direct,
     "transformer": _linked,
     "sequence": _sequence,

@@ -37,6 +37,11 @@ class Learner(Network):
             raise AnchorheadError("a learner without a target: it was not made by incontext.gradient_descent")
         return Descent.from_record(self.target)
 
+    def with_steps(self, steps: int) -> Learner:
+        """The same learner with another number of steps, certificate left out."""
+        layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in self.layers)
+        return self.with_(layers=layers, target=replace(self.descent, steps=steps).record(), certificate=None)
+
     def prompt(self, X: Any, y: Any, standardise: bool = False) -> Any:
         """The prompt of examples X (n, d) with labels y (n,), for this learner's loss and in its dtype."""
         made = prompt(X, y, self.descent.loss, standardise)

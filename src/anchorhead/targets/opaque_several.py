@@ -14,7 +14,7 @@ from anchorhead.network import TargetRecord
 from anchorhead.targets.lipschitz import Lipschitz
 
 KIND = "opaque several"
-_PROBES, _PAIRS = 64, 4096
+_PROBES, _PAIRS, _CORNERS = 64, 4096, 13
 
 
 class CallableSeveral:
@@ -33,6 +33,7 @@ class CallableSeveral:
         self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
         self.evaluations = 0
         self.outputs = self._outputs()
+        self.values(self._telling())
 
     def values(self, x: Any) -> Float[np.ndarray, "n m"]:
         """f at n points (n, inputs), in float64; raises where it is not finite, naming the point."""
@@ -91,8 +92,11 @@ class CallableSeveral:
         return f"{self.name} of {len(self.variables)} inputs"
 
     def _outputs(self) -> int:
-        probes = self._probes()
-        y = self._called(probes)
+        y = self._called(self._probes())
+        if not y.shape[1]:
+            raise AnchorheadError(
+                f"{self.name} returned no outputs: an array with at least one for each input is needed"
+            )
         return y.shape[1]
 
     def _called(self, x: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, "n m"]:
@@ -116,6 +120,12 @@ class CallableSeveral:
         rng = np.random.default_rng(0)
         return rng.uniform(self.low, self.high, (_PROBES, len(self.variables)))
 
+    def _telling(self) -> Float[np.ndarray, "n inputs"]:
+        """The middle of the box and some of its corners: where functions are most often not defined."""
+        low, high = np.array(self.low), np.array(self.high)
+        which = np.random.default_rng(0).random((_CORNERS, len(low))) < 0.5
+        return np.concatenate([[low / 2 + high / 2, low, high], np.where(which, low, high)])
+
 
 def _as_array(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     """f(x), for a function of arrays, or of tensors."""
@@ -126,4 +136,6 @@ def _as_array(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     except (TypeError, AttributeError):
         y = f(torch.from_numpy(x.copy()))
     y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
+    if np.iscomplexobj(y):
+        raise TypeError("it gives complex numbers, and real ones are needed: give their real part, or their size")
     return np.asarray(y, dtype=np.float64)
