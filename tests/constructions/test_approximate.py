@@ -128,7 +128,7 @@ def test_causal_targets_are_told_from_others():
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        ("x*y", {"on": {"x": (0, 1)}}, "y is not known"),
+        ("x*y", {"on": {"x": (0, 1)}}, "y is not known here.*on= has no interval for y"),
         ("x", {"on": {"x": (0, 1), "y": (0, 1)}}, "interval for y"),
         ("x + 1/y", {"on": {"x": (0, 1), "y": (-1, 1)}}, "not defined"),
         ("x + y", {"on": {"x": (0, 1), "y": (1, 1)}}, "single point"),
@@ -136,7 +136,7 @@ def test_causal_targets_are_told_from_others():
         ("x + y", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "three-layer"}, "form='three-layer'"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 2, "features": 1}, "a list for each token"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 1}, "give both"),
-        ("where(x < y, x, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "kink inside the box"),
+        ("where(x < y, x, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "not continuous: it jumps from"),
         ("where(x < y, x*z, v*w)", {"on": dict.fromkeys("xyzvw", (0, 1))}, "at most 4 variables"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "two-layer"}, "form='two-layer'"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "layout": "sequence"}, "layout='sequence'"),

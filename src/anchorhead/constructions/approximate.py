@@ -20,7 +20,7 @@ from anchorhead.constructions.grid_network import Seat, seated_grid
 from anchorhead.constructions.head import Placement, Progress, head
 from anchorhead.constructions.mlp import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, mlp_network, way_of
 from anchorhead.constructions.opaque import approximate_callable
-from anchorhead.constructions.parts import Wish, approximate_parts, check_defined
+from anchorhead.constructions.parts import Wish, approximate_parts, check_continuous, check_defined
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.errors import AnchorheadError, NotReached
@@ -120,6 +120,7 @@ def _gridded(request: Request, wish: Wish) -> Network:
     if alone and not wish.way.causal:
         target = SeveralVariables(request.expressions, request.variables, *request.ends)
         check_defined(target)
+        check_continuous(target)
         return approximate_grid(
             target, wish.within, wish.way.dtype, wish.prove, wish.progress, wish.outside, request.tokens,
             proving=wish.proving,
@@ -168,6 +169,7 @@ def _uniform(
             f"{MOST_VARIABLES} are possible: use placement='solved', which takes the function apart"
         )
     target = SeveralVariables(request.expressions, request.variables, *request.ends)
+    check_continuous(target)
     return approximate_uniform_grid(target, within, dtype, outside, request.tokens, progress)
 
 

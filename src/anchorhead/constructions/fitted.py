@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate, round_up
-from anchorhead.constructions.callable_checks import require_repeatable
+from anchorhead.constructions.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.head import Placement
 from anchorhead.constructions.mlp import Form, Layout, Way, mlp_network, way_of
@@ -90,6 +90,7 @@ def approximate_fitted(
     words = form, layout or "transformer", placement, dtype, causal
     way_of(_nothing(target), *words)
     require_repeatable(target, within, seed)
+    require_continuous(target, within, seed)
     if causal and target.tokens is not None:
         require_causal_values(target.values, target.tokens, (np.array(target.low), np.array(target.high)))
     aim, stiffness = AIM[placement] * within, list(STIFFNESS[dtype])

@@ -38,6 +38,11 @@ AIM = {1: 0.95, 2: 0.95, 3: 0.95, 4: 0.8}
 """The part of the error asked for that a grid is first solved for: proofs add to what a solver sees."""
 LIMITS_S = {1: LIMIT_S, 2: LIMIT_S, 3: LIMIT_S, 4: 120.0}
 """How long a proof may take, by the number of variables; beyond, the error is measured."""
+_WAYS = (
+    'placement="uniform", which builds continuous functions with kinks; max, min or abs in place of where, if it can '
+    "be written so: they become neurons; "
+)
+"""What else can be done with a kink."""
 _METHOD = (
     "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
     "Bernstein ellipses with complex balls; rounding on cells"
@@ -85,7 +90,7 @@ def approximate_grid(
             "is a power of them; write the function as a sum of functions of fewer variables"
         )
     if prove:
-        smooth_on_box(target.expressions, target.variables, target.low, target.high)
+        smooth_on_box(target.expressions, target.variables, target.low, target.high, _WAYS)
     aim = float(within) * (AIM[len(target.variables)] if prove else 1.0)
     best: Network | None = None
     why = "" if prove else "the proof was left out"

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import round_up
+from anchorhead.constructions.callable_checks import require_continuous
 from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
 from anchorhead.constructions.opaque_lipschitz import certified_callable, prove_callable, shown, smooth
 from anchorhead.constructions.uniform_grid import SampledModulus
@@ -46,6 +47,7 @@ def approximate_callable(
     if lipschitz is not None:
         known = Lipschitz.of(lipschitz, len(target.variables))
         return prove_callable(target, float(within), dtype, known, outside, progress)
+    require_continuous(target, float(within))
     return _measured(target, float(within), dtype, outside, progress)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 from jaxtyping import Float
@@ -26,7 +26,7 @@ from anchorhead.heads.grid_samples import BoxedFunction, Samples
 from anchorhead.network import Network, Outside
 from anchorhead.progress import proving_line
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.grid_cover import CoverBound, prove_cover, steepest
+from anchorhead.proof.grid_cover import CoverBound, cell_counts, prove_cover, steepest
 from anchorhead.proof.grid_rounding import prove_grid_rounding
 from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz
 from anchorhead.proof.uniform_shape import SHARPNESS
@@ -155,14 +155,9 @@ class _Request:
 
     def _cells(self, slopes: Float[np.ndarray, " d"], room: float, spent: int = 0) -> tuple[int, ...]:
         """So many cells along each axis that f and a head of these slopes change by at most `room` from a centre."""
-        lengths, along = self.high - self.low, self.lipschitz.along
         if not room > 0:
             raise AnchorheadError(f"rounding and the grid's own error leave no room in {self.within:g}")
-        if self.lipschitz.euclidean:
-            rate = np.full(len(lengths), along[0] * np.sqrt(len(lengths)) + slopes.sum())
-        else:
-            rate = len(lengths) * (along + slopes)
-        counts = tuple(max(1, ceil(min(n, 1e15))) for n in lengths * rate / (2 * room))
+        counts = cell_counts(self.lipschitz, self.high - self.low, slopes, room)
         if prod(counts) + spent > MOST_EVALUATIONS:
             raise AnchorheadError(
                 f"its proof would take about {prod(counts) + spent:,} evaluations of the function, and at most "

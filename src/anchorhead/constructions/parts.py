@@ -25,7 +25,9 @@ from anchorhead.proof.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grid_form import grid_form
 from anchorhead.proof.parts import SUMS, Share, grid_share, network_share, total_error
 from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.jump_search import find_jump_of
 from anchorhead.targets.parts import GridPart
+from anchorhead.targets.resolver import short
 from anchorhead.targets.several import SeveralVariables
 
 SHARES = (0.5, 0.9, 0.1)
@@ -61,7 +63,9 @@ def approximate_parts(target: Expressions, wish: Wish) -> Network:
     """The network of all parts, with its certificate."""
     model = require_model(wish.way.dtype)
     for part in target.parts.grids:
-        check_defined(grid_target(target, part))
+        several = grid_target(target, part)
+        check_defined(several)
+        check_continuous(several)
     refused: AnchorheadError | None = None
     least, most = 0.0, np.inf
     for share in SHARES if target.parts.network is not None else (1.0,):
@@ -127,6 +131,22 @@ def check_defined(target: SeveralVariables) -> None:
         raise AnchorheadError(
             f"{target}: not defined at {at}, where it is {y[bad.argmax()].tolist()}; choose another box"
         )
+
+
+def check_continuous(target: SeveralVariables) -> None:
+    """Refuses expressions with switches (where) across which they jump, with a place."""
+    jump = find_jump_of(target)
+    if jump is None:
+        return
+    at, near = (
+        ", ".join(f"{name} = {value!r}" for name, value in zip(target.variables, point, strict=True))
+        for point in jump.points
+    )
+    raise AnchorheadError(
+        f"{short(target.expressions[jump.output])} is not continuous: it jumps from {jump.values[0]:.6g} at {at} to "
+        f"{jump.values[1]:.6g} at {near}; heads approximate continuous functions, so choose a box on one side of the "
+        "place, or bridge the jump with a steep slope, as tanh does"
+    )
 
 
 def _grid_share(target: Expressions, grid: _Grid) -> Share:

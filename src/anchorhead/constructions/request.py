@@ -20,6 +20,8 @@ from anchorhead.targets.spec import expression_of
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 
+LACKS = "on= has no interval for"
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -143,5 +145,5 @@ def _parsed(text: Any, names: tuple[str, ...]) -> Expression:
     if not isinstance(text, str):
         raise AnchorheadError(f"{text!r} is not an expression: give a text such as 'x*y + sin(z)'")
     if names == ("x",):
-        return expression_of(text)
-    return parse(text, names)
+        return expression_of(text, LACKS)
+    return parse(text, names, "" if any("[" in name for name in names) else LACKS)

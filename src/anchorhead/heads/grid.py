@@ -43,6 +43,10 @@ _COUNTS = np.unique(np.concatenate([np.arange(1, 25), np.geomspace(25, 160, 24)]
 _TRIES = 150
 _EACH = 4
 """How many grids are tried at each level of caution, and of each size."""
+_ROUGH = 300.0
+"""Errors of fewer units of rounding than these, of the function's size, are lost in the rounding of its samples."""
+_REACHED = {"float64": 1e-9, "float32": 1e-4}
+"""What grids for smooth functions reach, of the function's size: values grow to a multiple of it."""
 _CAUTION = (0.3, 10.0, 300.0, 1e4)
 
 
@@ -77,10 +81,16 @@ def solve_grid(
     if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
         raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
     samples = Samples.of(BoxedFunction.of(f, low, high), within / 50)
+    d, unit = samples.box.variables, arithmetic_of(dtype).unit
+    size = max(samples.scale, float(np.abs(samples.centre).max()))
+    if within < unit * max(size, _CAUTION[0] * _reads(1, d) * samples.scale / 2):
+        raise _below_rounding(within, dtype, samples.scale, size)
     axes = [_AxisTable(samples, j, within) for j in range(samples.box.variables)]
     needed = [axis.needed for axis in axes]
     too_long = not samples.resolved or any(not axis.reached for axis in axes)
     if too_long or min(prod(choice) for choice in product(*(axis.sizes for axis in axes))) > most:
+        if within < _ROUGH * unit * size:
+            raise _below_rounding(within, dtype, samples.scale, size)
         raise _too_large(needed, within, most)
     best = np.inf
     for keys in _in_order(axes, samples.scale, within, dtype, most):
@@ -93,6 +103,8 @@ def solve_grid(
             return atom
     if not np.isfinite(best) and prod(needed) > most:
         raise _too_large(needed, within, most)
+    if not np.isfinite(best) and within < _REACHED[dtype] * samples.scale:
+        raise _below_rounding(within, dtype, samples.scale, size)
     closest = f": the best grid of at most {most:,} anchors errs by about {best:.3g}, rounding included"
     raise AnchorheadError(
         f"within={within:g} is not reached in {dtype}{closest if np.isfinite(best) else ''}. "
@@ -241,7 +253,7 @@ def _by_size(tables: list[list[_Keys]], scale: float, within: float, unit: float
     ]
     size = prod(one[0] for one in shaped)
     error = sum(one[1] for one in shaped)
-    rounding = unit * (2 * size + 60 * d) * scale * prod(one[2] for one in shaped)
+    rounding = unit * _reads(size, d) * scale * prod(one[2] for one in shaped)
     total = np.asarray(error + rounding)
     places = np.argwhere((total <= 2 * within) & (size <= most))
     # the most promising of each size, and then by size
@@ -258,12 +270,28 @@ def _by_size(tables: list[list[_Keys]], scale: float, within: float, unit: float
     return [keys for _, _, keys in chosen[:_TRIES]]
 
 
+def _reads(anchors: Any, variables: int) -> Any:
+    """About how many units of rounding, of the size of its values, a head over a grid costs."""
+    return 2 * anchors + 60 * variables
+
+
+def _below_rounding(within: float, dtype: Dtype, scale: float, size: float) -> AnchorheadError:
+    unit = arithmetic_of(dtype).unit
+    reach = max(_REACHED[dtype] * scale, 2 * unit * size)
+    wider = "use dtype='float64', give a larger error" if dtype == "float32" else "give a larger error"
+    return AnchorheadError(
+        f"within={within:g} is out of reach in {dtype}, whose rounding is the limit: the function is of size "
+        f"{size:.2g}, {dtype} rounds by {unit:.2g} of that at each step, and a head over a grid of it gets to "
+        f"about {reach:.0e} where it is smooth; {wider}, or a smaller box"
+    )
+
+
 def _too_large(needed: Sequence[int], within: float, most: int) -> AnchorheadError:
     size = f"{' x '.join(f'{n:,}' for n in needed)} = {prod(needed):,}"
     return AnchorheadError(
         f"within={within:g} would take a grid of about {size} anchors, and at most {most:,} are "
         f"allowed, {_COUNTS[-1]} along an axis: give a larger "
-        "error or a smaller box, allow more anchors, or write the function as a sum of functions of fewer variables "
+        "error or a smaller box, or write the function as a sum of functions of fewer variables "
         "(kinks and steep places take many anchors along their axis)"
     )
 

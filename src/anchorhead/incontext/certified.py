@@ -14,6 +14,7 @@ from anchorhead.incontext.prompts import Examples
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.descent import DescentBound, most_curvature
+from anchorhead.proof.descent_given import words_for_box
 from anchorhead.proof.descent_proofs import proof_of
 from anchorhead.proof.descent_threshold import NotKnown
 from anchorhead.targets.descent import Descent
@@ -34,12 +35,7 @@ def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: flo
     if not np.isfinite(found.total):
         return None
     ends = np.concatenate([x, [1.0, y]])
-    where = (
-        f"{target}, for prompts of at most {target.examples:,} examples for which the rate is safe (rate times the "
-        f"largest second derivative at most {2 * (1 + target.momentum):g})"
-    )
-    also = f", {found.given}" if found.given else ""
-    return _certificate(network, found, Box.of((-ends, ends)), proof.METHOD, where + also)
+    return _certificate(network, found, Box.of((-ends, ends)), proof.METHOD, words_for_box(target, found.given))
 
 
 def certificate_for_prompt(network: Network, target: Descent, one: Examples, given: np.ndarray) -> Certificate:
@@ -123,6 +119,25 @@ def serves(network: Network, target: Descent, low: float, high: float) -> bool:
     except CertificateError:
         return False
     return facts is not None and facts.low <= low and high <= facts.high
+
+
+def stated_slope(network: Network, target: Descent) -> float | None:
+    """The slope of the condition that a proven certificate for a box states beside a safe rate; none where it states
+    none."""
+    certificate = network.certificate
+    if certificate is None or certificate.kind != "proven" or certificate.on.low.ndim > 1:
+        return None
+    try:
+        proof = proof_of(target)
+        return proof.curved_slope(proof.read(network, target), target)
+    except CertificateError:
+        return None
+
+
+def stated_curvature(target: Descent, slope: float, one: Examples) -> float:
+    """rate (slope times the largest eigenvalue of A'A/n + decay), which that condition bounds."""
+    A = one.design(target.intercept)
+    return target.rate * (slope * _largest(A.T @ A / len(A)) + target.decay)
 
 
 def steepest_link(target: Descent, y: float) -> float:

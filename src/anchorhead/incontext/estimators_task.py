@@ -107,13 +107,16 @@ class Task:
         scale = first if self.decay or self.threshold else 1.0
         scales = None if alike else tuple(scale / columns.scale)
         curvature = self.slope * (max(1, int((~columns.constant).sum())) + self.intercept)
+        decay = self.decay / scale**2
+        steepest = decay * float(np.max(scales, initial=1.0)) ** 2 if scales else decay
+        rate = ease * SAFE * (1 + momentum) / curvature
         return Descent(
             self.loss,
             steps=steps,
-            rate=ease * SAFE * (1 + momentum) / curvature,
+            rate=min(rate, SAFE / steepest) if decay else rate,
             features=len(columns.scale),
-            intercept=self.intercept,
-            decay=self.decay / scale**2,
+            intercept=bool(self.intercept),
+            decay=decay,
             threshold=self.threshold / scale,
             momentum=momentum,
             examples=examples,

@@ -73,6 +73,8 @@ def gradient_descent(
     kind = dtype_name(dtype)
     if isinstance(loss, Loss) and parameters:
         raise AnchorheadError(f"{', '.join(parameters)}: parameters go with the name of a loss, not with a Loss")
+    if not isinstance(loss, str | Loss):
+        raise AnchorheadError(f"loss={loss!r}: the name of a loss, or a Loss, as incontext.link makes it")
     chosen = named_loss(loss, **parameters) if isinstance(loss, str) else loss
     given = layout or ("direct" if chosen.name == "squared" and scores is None else "transformer")
     target = Descent(chosen, steps, rate, features, bool(intercept), decay, threshold, momentum, examples, given)

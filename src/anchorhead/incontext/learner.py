@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,10 +13,19 @@ from torch import Tensor
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, OutsideWarning
-from anchorhead.incontext.certified import Course, certificate_for_prompt, course, serves
+from anchorhead.incontext.certified import (
+    Course,
+    certificate_for_prompt,
+    course,
+    serves,
+    stated_curvature,
+    stated_slope,
+)
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.proof.descent import most_curvature
+from anchorhead.proof.descent_given import curvature_words
+from anchorhead.proof.descent_varying import most_rate
 from anchorhead.targets.descent import Descent
 
 
@@ -37,6 +46,15 @@ class Learner(Network):
             raise AnchorheadError("a learner without a target: it was not made by incontext.gradient_descent")
         return Descent.from_record(self.target)
 
+    def with_(self, **changes: Any) -> Self:
+        certificate = changes.get("certificate")
+        if certificate is not None and certificate.on.low.ndim > 1 and self.embed.tokens is None:
+            raise AnchorheadError(
+                "this certificate is for one prompt, and the network takes prompts of any length: it cannot carry it. "
+                "Certificates for one prompt are established by net.certify(prompt), as often as needed"
+            )
+        return super().with_(**changes)
+
     def with_steps(self, steps: int) -> Learner:
         """The same learner with another number of steps, certificate left out."""
         layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in self.layers)
@@ -53,7 +71,7 @@ class Learner(Network):
         Prompts for which the rate is too large are refused: their descent diverges.
         """
         way = self.outside if outside is None else outside
-        sets = self._examples(x)
+        sets = self._examples(self._cast(x))
         if way != "ignore":
             self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
@@ -67,18 +85,16 @@ class Learner(Network):
     def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
         """What gradient descent itself gives for the prompt, in float64: (..., weights), or with path all steps."""
         descent = self.descent
-        paths = [descent.path(one.design(descent.intercept), one.y) for one in self._examples(x)]
+        paths = [descent.path(one.design(descent.intercept), one.y) for one in self._examples(self._cast(x))]
         found = np.array(paths).reshape(*np.shape(x)[:-2], descent.steps + 1, descent.weights)
         return found if path else found[..., -1, :]
 
     def certify(self, x: Any) -> Certificate:
         """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's."""
-        sets = self._examples(x)
+        cast = self._cast(x)
+        sets = self._examples(cast)
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
-        given = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
-        cast = np.asarray(given, dtype=self.dtype)
-        sets = self._examples(cast)
         return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
 
     def seen_by_the_state(self, x: Any, step: int) -> Float[np.ndarray, " tokens"]:
@@ -95,6 +111,15 @@ class Learner(Network):
         if not asked:
             raise AnchorheadError("no layer of this learner has the state look at the examples")
         return np.asarray(asked[-1][0, -1, :tokens])
+
+    def _cast(self, x: Any) -> np.ndarray:
+        """The prompt as the network takes it: in its dtype. Refuses another that is no prompt."""
+        given = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
+        if isinstance(given, np.ndarray) and given.dtype == self.dtype:
+            return given
+        self._examples(given)
+        with np.errstate(over="ignore"):
+            return np.asarray(given, dtype=self.dtype)
 
     def _examples(self, x: Any) -> list[Examples]:
         """What the prompt says; refuses one that was made for another loss."""
@@ -120,6 +145,22 @@ class Learner(Network):
                     "ones"
                 )
             self._mind_the_scores(taken, way)
+            self._mind_the_curvature(one, way)
+
+    def _mind_the_curvature(self, one: Examples, way: Outside) -> None:
+        """For a curved link a proven certificate asks more of a prompt than that descent on it does not diverge."""
+        descent = self.descent
+        if "stated slope" not in self._cache:
+            self._cache["stated slope"] = stated_slope(self, descent)
+        slope, most = self._cache["stated slope"], most_rate(descent.momentum)
+        if slope is None or (found := stated_curvature(descent, slope, one)) <= most:
+            return
+        self._outside(
+            f"the certificate is for prompts for which {curvature_words(descent, slope)} is at most {most:.4g}; for "
+            f"this one it is {found:.4g}. Use net.certify(prompt), build with a smaller rate",
+            way,
+            key="curvature",
+        )
 
     def _mind_the_scores(self, taken: Course, way: Outside) -> None:
         """Where exact descent takes the link's argument beyond the range that is served."""
@@ -145,13 +186,13 @@ class Learner(Network):
             way,
         )
 
-    def _outside(self, what: str, way: Outside) -> None:
-        """Beyond what the certificate covers: once a warning, or an error, as was chosen."""
+    def _outside(self, what: str, way: Outside, key: str | None = None) -> None:
+        """Beyond what the certificate covers: once a warning, or an error, as was chosen; once for each `key`."""
         text = f'{what}, or call with outside="ignore"'
         if way in ("raise", "clip"):
             raise AnchorheadError(text)
-        if what not in self._cache.setdefault("warned of", set()):
-            self._cache["warned of"].add(what)
+        if (key or what) not in self._cache.setdefault("warned of", set()):
+            self._cache["warned of"].add(key or what)
             warnings.warn(text, OutsideWarning, stacklevel=5)
 
 

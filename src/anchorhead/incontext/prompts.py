@@ -108,6 +108,10 @@ def _array(given: Any, name: str) -> np.ndarray:
         array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise AnchorheadError(f"{name} is not an array of numbers: {error}") from error
+    if array.ndim == 0:
+        raise AnchorheadError(
+            f"{name} is {given!r}: needed is an array, as incontext.prompt(X, y) takes and makes them"
+        )
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise AnchorheadError(f"{name} has the entry {array[place]} at {place}: all must be finite")

@@ -26,11 +26,15 @@ from anchorhead.network.module import RepeatModule
 
 EVERY = 10
 """After how many steps the state is looked at."""
-NOISE = {"float64": 1e-9, "float32": 1e-4}
-"""Steps that are no longer than this, relative to w, and do not become shorter: what rounding leaves."""
+NOISE = {"float64": 1e-11, "float32": 1e-4}
+"""Steps no longer than this, times the rate where it is above 1, that hardly become shorter: what rounding leaves."""
 FAR = 10.0
 """Momentum mu lets steps grow to 1 / (1 - mu) times the first; beyond this many times as much w runs away."""
+LEAST_SIZE = 1e-3
+"""Weights of scaled columns for scaled labels that are smaller count as this large: w may settle at 0."""
 MOST_MOMENTUM = 0.9998
+DRIFT = 0.3
+"""Steps that go one way get at least this share of the length of their path away."""
 SLOW = 0.6
 """What is left shrinks by less than sqrt(mu) to this power: more than the wavering of the steps can explain."""
 Outcome = Literal["settled", "slow", "diverged", "left", "steps"]
@@ -63,12 +67,15 @@ class Pace:
         self.window = max(3, math.ceil(2 / (1 - math.sqrt(momentum)) / EVERY))
         self.moves: list[float] = []
         self.first = self.size = 0.0
+        self._recent: list[np.ndarray] = []
 
-    def add(self, moved: float, size: float) -> None:
+    def add(self, w: np.ndarray, v: np.ndarray) -> None:
+        moved = float(np.abs(v).max())
         if not self.moves:
             self.first = moved
         self.moves.append(moved)
-        self.size = size
+        self.size = max(float(np.abs(w).max()), LEAST_SIZE)
+        self._recent = [*self._recent[-self.window :], w]
 
     def _longest(self, windows_ago: int) -> float:
         end = len(self.moves) - windows_ago * self.window
@@ -84,29 +91,42 @@ class Pace:
 
     @property
     def distance(self) -> float:
-        factor, size = self.factor, max(self.size, 1e-300)
-        return max(self.moves[-max(2, self.window // 3) :]) / (1 - factor) / size if factor < 1 else math.inf
+        factor = self.factor
+        return max(self.moves[-max(2, self.window // 3) :]) / (1 - factor) / self.size if factor < 1 else math.inf
 
     @property
     def diverged(self) -> bool:
         last = self.moves[-1]
         if not math.isfinite(last) or last > FAR / (1 - self.momentum) * self.first:
             return True
-        return len(self.moves) >= 3 * self.window and self._longest(2) <= self._longest(1) <= self._longest(0)
+        if len(self.moves) >= 3 * self.window and self._longest(2) <= self._longest(1) <= self._longest(0):
+            return True
+        return self._lingers and not self._drifts
+
+    @property
+    def _lingers(self) -> bool:
+        """Whether what is left shrinks more slowly than momentum alone makes it; not so until that can be said."""
+        return self.factor > self.momentum ** (SLOW / 2)
+
+    @property
+    def _drifts(self) -> bool:
+        """Whether the last steps went one way: then a small curvature holds w up; else w goes to and fro."""
+        went = float(np.abs(self._recent[-1] - self._recent[0]).max())
+        return went >= DRIFT * EVERY * sum(self.moves[-self.window :])
 
     @property
     def settled(self) -> bool:
         at_rest = len(self.moves) > 1 and self.moves[-1] == self.moves[-2] == 0
-        return at_rest or self.distance <= self.tolerance or (self.diverged and self.at_noise)
+        return at_rest or self.distance <= self.tolerance or self._at_noise
 
     @property
-    def at_noise(self) -> bool:
-        return self._longest(0) <= self.noise * self.size
+    def _at_noise(self) -> bool:
+        return self._longest(0) <= self.noise and self._lingers
 
     def faster(self) -> float | None:
         """A momentum that would get there from the start in clearly fewer steps than are left with this one."""
         factor, mu = self.factor, self.momentum
-        if not mu ** (SLOW / 2) < factor < 1:
+        if not (self._lingers and factor < 1 and self._drifts):
             return None
         slowest = (1 - factor) * (1 - mu / factor)
         # slower ones may not be seen yet, and too much momentum costs less than too little
@@ -138,7 +158,8 @@ def settle(
         raise AnchorheadError("a learner without momentum does not know how far its last step moved")
     runner = learner._runner(torch.device("cpu"))
     tensor = torch.from_numpy(np.array(prompt, dtype=learner.dtype))
-    pace = Pace(learner.descent.momentum, tolerance, NOISE[learner.dtype])
+    descent = learner.descent
+    pace = Pace(descent.momentum, tolerance, NOISE[learner.dtype] * max(1.0, descent.rate))
     steps, weights, outcome, faster = 0, np.zeros(count), "steps", None
     with torch.no_grad():
         tokens = runner.embed(tensor.unsqueeze(0))
@@ -149,7 +170,7 @@ def settle(
                 steps += 1
             state = tokens["state"].reshape(-1, len(names))[0].numpy().astype(np.float64)
             weights = state[w : w + count].copy()
-            pace.add(float(np.abs(state[v : v + count]).max()), float(np.abs(weights).max()))
+            pace.add(weights, state[v : v + count])
             if progress is not None:
                 progress(steps, pace.distance)
             faster = None if patient else pace.faster()

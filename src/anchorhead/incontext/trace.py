@@ -52,5 +52,6 @@ def trace(learner: Learner, prompt: Any) -> Trace:
         certificate, why = learner.certify(array), ""
     except CertificateError as error:
         certificate, why = None, str(error)
-    path = learner(array, path=True).astype(np.float64)
+    # what is proven for the prompt itself needs no warning that the box's certificate does not cover it
+    path = learner(array, outside="ignore" if certificate else None, path=True).astype(np.float64)
     return Trace(learner, array, examples[0], path, learner.exact(array, path=True), certificate, why)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import CertificateError
@@ -12,11 +13,12 @@ from anchorhead.network.files import load
 from anchorhead.proof.ball_head import check_head
 from anchorhead.proof.ball_kernel_smoother import check_kernel_smoother
 from anchorhead.proof.ball_ramp import check_ramp
+from anchorhead.proof.check_callable import check_callable
 from anchorhead.proof.check_descent import check_descent
 from anchorhead.proof.check_grid import check_grid
 from anchorhead.proof.check_mlp import check_mlp
 from anchorhead.proof.check_parts import check_parts
-from anchorhead.targets import descent, expressions, kernel_smoother, mlp, ramp, scalar, several
+from anchorhead.targets import descent, expressions, kernel_smoother, mlp, opaque_several, ramp, scalar, several
 
 CHECKERS = {
     ramp.KIND: check_ramp,
@@ -36,10 +38,12 @@ class HasNetwork(Protocol):
     def network(self) -> Network: ...
 
 
-def check(thing: Network | HasNetwork | str | Path) -> Certificate:
+def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any] | None = None) -> Certificate:
     """Establishes a certificate again, by ball arithmetic, from the weights and the target; returns it.
 
     None of the stored numbers is trusted but the bound that is to be justified. Raises CertificateError if it is not.
+
+    function  of a network for a callable of several inputs: the callable, which files do not keep
     """
     network = thing if isinstance(thing, Network) else load(thing) if isinstance(thing, str | Path) else thing.network
     certificate, target = network.certificate, network.target
@@ -48,6 +52,13 @@ def check(thing: Network | HasNetwork | str | Path) -> Certificate:
         raise CertificateError(f"the network has no {missing}: there is nothing to check")
     if certificate.kind != "proven":
         raise CertificateError(f"the certificate says {certificate.kind!r}: only proven bounds can be checked")
+    if target.kind == opaque_several.KIND:
+        check_callable(network, target, certificate, function)
+        return certificate
+    if function is not None:
+        raise CertificateError(
+            f"function= is for callables of several inputs: {certificate.target} is stored, leave it out"
+        )
     if target.kind not in CHECKERS:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
     CHECKERS[target.kind](network, target, certificate)

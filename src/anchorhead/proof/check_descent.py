@@ -8,6 +8,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.descent_given import words_for_box
 from anchorhead.proof.descent_proofs import proof_of
 from anchorhead.targets.descent import Descent
 
@@ -15,6 +16,11 @@ from anchorhead.targets.descent import Descent
 def check_descent(network: Network, record: TargetRecord, certificate: Certificate) -> None:
     """Raises unless the bound follows for every prompt of the certificate's box."""
     target = Descent.from_record(record)
+    if certificate.on.low.ndim > 1:
+        raise CertificateError(
+            "the certificate is for one prompt: such certificates are established by net.certify(prompt), which reads "
+            "the stored weights anew; ah.check is for certificates of boxes of prompts"
+        )
     ends = certificate.on.broadcast_to((target.features + 2,)).magnitude
     if not ends[target.features] <= 1:
         raise CertificateError("the box allows signs other than 1 and -1: no prompt has them")
@@ -23,3 +29,8 @@ def check_descent(network: Network, record: TargetRecord, certificate: Certifica
     found = proof.bound_for_box(proof.read(network, target), target, x, float(ends[-1]), require_model(network.dtype))
     if not (np.isfinite(found.total) and found.total <= certificate.bound):
         raise CertificateError(f"the certificate says {certificate.bound:.3g}; what follows is {found.total:.3g}")
+    words = words_for_box(target, found.given)
+    if certificate.target != words:
+        raise CertificateError(
+            f"the certificate is said to be for {certificate.target!r}; what follows is for {words!r}"
+        )

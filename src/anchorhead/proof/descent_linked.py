@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import round_up
 from anchorhead.errors import CertificateError
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, eigenvalue_bound, require_safe_rate
+from anchorhead.proof.descent_given import ARGUMENTS, given_words
 from anchorhead.proof.descent_linked_form import LinkedStep
 from anchorhead.proof.descent_linked_link import Known, read, steepest
 from anchorhead.proof.descent_linked_score import written
@@ -32,19 +32,19 @@ from anchorhead.proof.descent_varying import VaryingDrift, most_rate
 from anchorhead.proof.link_heads import LinkFacts
 from anchorhead.targets.descent import Descent
 
-__all__ = ["METHOD", "ScoresOutside", "bound_for_box", "bound_for_prompt", "error_of_a_step", "read"]
+__all__ = ["METHOD", "ScoresOutside", "bound_for_box", "bound_for_prompt", "curved_slope", "error_of_a_step", "read"]
 
 METHOD = (
     "series of tanh, sinh and cosh with bounds on the rest; the link's head proven on its range; softmax and sums in "
     "any order of rounding; errors of the steps add up, multiplied by no more than the link's slopes allow"
 )
 NOTHING = DescentBound(np.inf, {})
-ARGUMENTS = {
-    "phi(s - y)": ("residuals", "s - y"),
-    "phi(s) - y": ("scores", "s"),
-    "y phi(y s)": ("margins", "y s"),
-    "g(s, y)": ("scores", "s"),
-}
+
+
+def curved_slope(known: Known, target: Descent) -> float | None:
+    """The link's largest slope, where bounds for a box take rate times curvature to be at most most_rate; see `given`.
+    None for a straight link: a safe rate is enough."""
+    return None if known.straight else known.facts.slope
 
 
 class ScoresOutside(CertificateError):
@@ -264,17 +264,10 @@ class InBox:
 
     def given(self, margin: float) -> str:
         """What must hold of a prompt beside the rate's being safe for the exact descent."""
-        facts, form, texts = self.known.facts, self.target.loss.form, []
-        if not self.known.straight:
-            slope = f"{round_up(facts.slope, 4):.4g} times " if facts.slope != 1 else ""
-            decay = ", and the decay," if self.target.decay else ""
-            what = f"the rate times {slope}the largest eigenvalue of the mean of x x'{decay}"
-            texts.append(f"for which {what} is at most {-round_up(-self.safe, 4):.4g}")
-        low, high = facts.low + margin, facts.high - margin
-        if not (low <= -self.reach and self.reach <= high):
-            low, high = round_up(low, 6), -round_up(-high, 6)
-            texts.append(f"for which exact descent keeps {ARGUMENTS[form][1]} between {low:.6g} and {high:.6g}")
-        return " and ".join(texts)
+        low, high = self.known.facts.low, self.known.facts.high
+        everywhere = (self.reach + margin) * UP <= min(-low, high)
+        slope = curved_slope(self.known, self.target)
+        return given_words(self.target, slope, self.safe, None if everywhere else (low, high), margin)
 
 
 def _box_moments(x: np.ndarray, rms: float, most: float, wrong: float, w: float, v: float, examples: int) -> Moments:

@@ -35,6 +35,11 @@ class DescentProof(Protocol):
         """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
         ...
 
+    def curved_slope(self, step: Any, /, target: Descent) -> float | None:
+        """The slope with which bounds for a box ask more of a prompt than a safe rate:
+        rate (slope times the largest eigenvalue of A'A/n + decay) <= most_rate(momentum). None: they do not."""
+        ...
+
 
 PROOFS: dict[str, DescentProof] = {
     "direct": descent_squared,

@@ -22,11 +22,11 @@ from anchorhead.errors import CertificateError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, contraction, eigenvalue_bound, require_safe_rate
+from anchorhead.proof.descent_given import given_words
 from anchorhead.proof.descent_sequence_form import read_step
 from anchorhead.proof.descent_sequence_step import At, Errors, Ground, LinkedStep, head_error, length_of
 from anchorhead.proof.descent_varying import most_rate
 from anchorhead.proof.grid_link import GridLink
-from anchorhead.proof.link_heads import LinkFacts
 from anchorhead.proof.link_reading import HeadLink, outward
 from anchorhead.targets.descent import Descent
 
@@ -65,6 +65,12 @@ def _straight(target: Descent) -> bool:
     0."""
     line = target.loss.link.affine() if target.loss.form != "g(s, y)" else None
     return line is not None and bool(line[0].get("x", arb(0)) >= 0)
+
+
+def curved_slope(step: LinkedStep, target: Descent) -> float | None:
+    """The link's largest slope, where bounds for a box take rate times curvature to be at most most_rate; None for a
+    straight link: a safe rate is enough."""
+    return None if _straight(target) else step.facts.slope
 
 
 def _of_the_residual(target: Descent) -> bool:
@@ -214,21 +220,6 @@ def bound_for_box(
         if np.isfinite(head.rounding) and moved <= room:
             everywhere = widest + moved <= min(-facts.low, facts.high)
             if everywhere or (reach == math.inf and facts.low + moved < facts.high - moved):
-                return errors.summed(_given(target, facts, straight, safe, None if everywhere else moved))
+                ends = None if everywhere else (facts.low, facts.high)
+                return errors.summed(given_words(target, curved_slope(step, target), safe, ends, moved))
     return NOTHING
-
-
-def _given(target: Descent, facts: LinkFacts, straight: bool, safe: float, moved: float | None) -> str:
-    """What must hold of a prompt beside the rate's being safe for exact descent."""
-    texts = []
-    if not straight:
-        decay = ", and the decay," if target.decay else ""
-        texts.append(
-            f"for which the rate times {facts.slope:.4g} times the largest eigenvalue of the mean of x x'{decay} is at "
-            f"most {safe:.4g}"
-        )
-    if moved is not None:
-        what = {"phi(s - y)": "s - y", "y phi(y s)": "y s"}.get(target.loss.form, "s")
-        ends = f"{facts.low + moved:.6g} and {facts.high - moved:.6g}"
-        texts.append(f"for which exact descent keeps {what} between {ends}")
-    return " and ".join(texts)

@@ -96,9 +96,16 @@ def prove_grid(
 
 
 def smooth_on_box(
-    expressions: Sequence[Expression], variables: Sequence[str], low: Sequence[float], high: Sequence[float]
+    expressions: Sequence[Expression],
+    variables: Sequence[str],
+    low: Sequence[float],
+    high: Sequence[float],
+    ways: str = "",
 ) -> list[Expression]:
-    """The expressions without switches that they are on the box; refuses those that have a kink in it."""
+    """The expressions without switches that they are on the box; refuses those that have a kink in it.
+
+    ways  what else a caller can do with a kink, for the refusal
+    """
     box = {name: arb(float(a)).union(arb(float(b))) for name, a, b in zip(variables, low, high, strict=True)}
     result = []
     for expression in expressions:
@@ -109,9 +116,9 @@ def smooth_on_box(
             result.append(resolve(expression, box) if expression.has_switches else expression)
         except AnchorheadError as error:
             raise AnchorheadError(
-                f"{expression} has a kink inside the box (abs, min, max, where): functions of several variables with "
-                "kinks cannot go to a grid; use a smooth function such as softplus, a box on one side of the kink, or "
-                "write it as a sum of functions of one linear combination each"
+                f"{expression} has a kink inside the box (abs, min, max, where): a kink in several variables cannot go "
+                f"to a solved grid. Ways out: {ways}a smooth function such as softplus; a box on one side of the kink; "
+                "a sum of functions of one linear combination each"
             ) from error
     return result
 

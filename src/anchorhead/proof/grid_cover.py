@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 from flint import arb, ctx
@@ -25,6 +25,8 @@ from anchorhead.targets.lipschitz import Lipschitz
 
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""
+MOST_CELLS = 5_000_000
+"""In a check: more than a construction may take, which looks for the fewest."""
 _CHUNK = 1 << 16
 _UP = 1 + 1e-9
 
@@ -87,6 +89,18 @@ def steepest(atom: GridAtom, low: Sequence[float], high: Sequence[float], few: i
     points = [np.linspace(a, b, few if atom.variables < 4 else 10) for a, b in zip(low, high, strict=True)]
     matrices = [_weights(atom, j, x) for j, x in enumerate(points)]
     return np.array([np.abs(_slope(atom, matrices, j)).max() for j in range(atom.variables)])
+
+
+def cell_counts(
+    lipschitz: Lipschitz, lengths: Float[np.ndarray, " d"], slopes: Float[np.ndarray, " d"], room: float
+) -> tuple[int, ...]:
+    """So many cells along each axis that f and a head of these slopes change by at most `room` from a centre."""
+    along = lipschitz.along
+    if lipschitz.euclidean:
+        rate = np.full(len(lengths), along[0] * np.sqrt(len(lengths)) + slopes.sum())
+    else:
+        rate = len(lengths) * (along + slopes)
+    return tuple(max(1, ceil(min(n, 1e15))) for n in lengths * rate / (2 * room))
 
 
 def check_neighbours(

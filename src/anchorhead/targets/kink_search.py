@@ -17,6 +17,7 @@ from flint import arb
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.zeros import simplest
 
+_EPS = float(np.finfo(np.float64).eps)
 _GRID = 4_097
 _CANDIDATES = 300
 _LEVELS = 24
@@ -25,20 +26,23 @@ _KINK, _JUMP = -0.4, 0.9
 
 
 def find_kinks(
-    values: Callable[[np.ndarray], np.ndarray], low: float, high: float, name: str = "the callable"
+    values: Callable[[np.ndarray], np.ndarray], low: float, high: float, name: str = "the callable", eps: float = _EPS
 ) -> tuple[float, ...]:
-    """Where `values`, from (N,) to (N, m), has kinks on [low, high]; raises where it jumps."""
+    """Where `values`, from (N,) to (N, m), has kinks on [low, high]; raises where it jumps.
+
+    eps  of the dtype in which values are computed
+    """
     x = np.linspace(low, high, _GRID)
     y = values(x)
     scale = np.maximum(np.ptp(y, axis=0), 1e-300)
-    noise = 32 * np.finfo(float).eps * np.abs(y).max(axis=0) / scale
+    noise = 32 * eps * np.abs(y).max(axis=0) / scale
     bends = np.abs(np.diff(y, 2, axis=0)) / scale
     bend = (bends * (bends > noise)).max(axis=1)
     peaks = np.flatnonzero((bend > 0) & (bend >= np.r_[0, bend[:-1]]) & (bend >= np.r_[bend[1:], 0]))
     peaks = np.sort(peaks[np.argsort(bend[peaks])[::-1][:_CANDIDATES]])
     found: list[float] = []
     brackets = np.stack([x[peaks], x[peaks + 2]], axis=1)
-    for bracket, power in zip(*_zoom(values, brackets, scale, float(noise.max())), strict=True):
+    for bracket, power in zip(*_zoom(values, brackets, scale, float(noise.max()), eps), strict=True):
         at = float(simplest(arb(bracket[0]), arb(bracket[1])).mid())
         if power > _JUMP:
             raise AnchorheadError(
@@ -52,7 +56,7 @@ def find_kinks(
 
 
 def _zoom(
-    values: Callable[[np.ndarray], np.ndarray], brackets: np.ndarray, scale: np.ndarray, noise: float
+    values: Callable[[np.ndarray], np.ndarray], brackets: np.ndarray, scale: np.ndarray, noise: float, eps: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The final brackets, and the power of h with which S went over the last levels above the noise."""
     count = len(brackets)
@@ -68,8 +72,8 @@ def _zoom(
         bend = np.abs(np.diff(y, 2, axis=1)).max(axis=2)
         best = bend.argmax(axis=1)
         top = bend[np.arange(rows.size), best]
-        # a step of fewer than about 64 spacings of float64 is not even, which bends a straight line
-        apart = width[:, 0] / 8 > 64 * np.spacing(np.abs(x).max(axis=1))
+        # a step of fewer than about 64 spacings of the dtype is not even, which bends a straight line
+        apart = width[:, 0] / 8 > 64 * eps / _EPS * np.spacing(np.abs(x).max(axis=1))
         good = (top > 8 * noise) & apart
         alive[rows[~good]] = False
         for row, index, size, step in zip(rows[good], best[good], top[good], width[good, 0] / 8, strict=True):

@@ -38,7 +38,10 @@ class CallableTarget:
         self.low, self.high = interval((low, high))
         self.lipschitz = None if lipschitz is None else float(lipschitz)
         self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
+        self.eps = float(np.finfo(np.float64).eps)
         self._call, self.outputs = self._choose()
+        if lipschitz is not None:
+            require_float64(self.f)
         self.values(self._points(257))
 
     def values(self, x: Any) -> Float[np.ndarray, "... m"]:
@@ -66,7 +69,7 @@ class CallableTarget:
     @cached_property
     def kinks(self) -> tuple[float, ...]:
         """Kinks that a search finds; raises where it finds a jump."""
-        return find_kinks(self.values, self.low, self.high, self.name)
+        return find_kinks(self.values, self.low, self.high, self.name, self.eps)
 
     def to_json(self) -> dict[str, Any]:
         samples = self.values(self._points(_SAMPLES))
@@ -105,7 +108,7 @@ class CallableTarget:
                 continue
             if y.shape[0] != x.size or again.shape != (3, y.shape[1]):
                 continue
-            if not np.allclose(y[3:0:-1], again, rtol=1e-9, atol=1e-300, equal_nan=True):
+            if not np.allclose(y[3:0:-1], again, rtol=max(1e-9, 64 * self.eps), atol=1e-300, equal_nan=True):
                 raise AnchorheadError(
                     f"{self.name} gives other values for the same points among others: "
                     "each f(x) may depend on its own x alone, and not on chance"
@@ -131,15 +134,43 @@ class CallableTarget:
         if torch is None:
             raise TypeError("takes no arrays")
         with torch.no_grad():
-            return _rows(self.f(torch.from_numpy(x)))
+            given = tensor_for(self.f, x)
+            self.eps = float(torch.finfo(given.dtype).eps)
+            return _rows(self.f(given))
 
     def _numbers(self, x: np.ndarray) -> np.ndarray:
         rows = [np.asarray(_plain(self.f(float(point))), dtype=np.float64).reshape(-1) for point in x]
         return np.stack(rows) if rows else np.zeros((0, self.outputs))
 
 
+def tensor_for(f: Callable[..., Any], x: np.ndarray) -> Any:
+    """x as a tensor; for a torch module, of the dtype and on the device of its parameters."""
+    torch = sys.modules["torch"]  # whoever has a function of tensors has imported it
+    tensor = torch.from_numpy(x.copy())
+    if isinstance(f, torch.nn.Module):
+        own = next((one for one in (*f.parameters(), *f.buffers()) if one.is_floating_point()), None)
+        tensor = tensor if own is None else tensor.to(own)
+    return tensor
+
+
+def require_float64(f: Callable[..., Any]) -> None:
+    """Refuses a torch module of a coarser dtype where a proof takes its values as right to 2 ulp of float64."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(f, torch.nn.Module):
+        return
+    dtype = tensor_for(f, np.zeros(1)).dtype
+    if dtype != torch.float64:
+        raise AnchorheadError(
+            f"lipschitz= with a module that computes in {dtype}: its values are rounded too coarsely for a proof; give "
+            "module.double(), or leave lipschitz= out, and the error is measured"
+        )
+
+
 def _plain(y: Any) -> Any:
-    return y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    if not hasattr(y, "detach"):
+        return y
+    y = y.detach().cpu()
+    return (y if y.is_complex() else y.double()).numpy()
 
 
 def _rows(y: Any) -> np.ndarray:

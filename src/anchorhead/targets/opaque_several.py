@@ -12,6 +12,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.targets.opaque import require_float64, tensor_for
 
 KIND = "opaque several"
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13
@@ -53,6 +54,7 @@ class CallableSeveral:
 
     def check_lipschitz(self, lipschitz: Lipschitz, seed: int = 0) -> None:
         """Refuses a constant that pairs of points contradict: random ones, and those along the steepest way up."""
+        require_float64(self.f)
         rng = np.random.default_rng(seed)
         low, high = np.array(self.low), np.array(self.high)
         x = rng.uniform(low, high, (_PAIRS, len(low)))
@@ -131,11 +133,15 @@ def _as_array(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     """f(x), for a function of arrays, or of tensors."""
     import torch
 
-    try:
-        y = f(x.copy())
-    except (TypeError, AttributeError):
-        y = f(torch.from_numpy(x.copy()))
-    y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
+    if isinstance(f, torch.nn.Module):
+        with torch.no_grad():
+            y = f(tensor_for(f, x))
+    else:
+        try:
+            y = f(x.copy())
+        except (TypeError, AttributeError):
+            y = f(torch.from_numpy(x.copy()))
+    y = y.detach().cpu().double().numpy() if isinstance(y, torch.Tensor) and not y.is_complex() else y
     if np.iscomplexobj(y):
         raise TypeError("it gives complex numbers, and real ones are needed: give their real part, or their size")
     return np.asarray(y, dtype=np.float64)

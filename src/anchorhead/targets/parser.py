@@ -45,8 +45,11 @@ _WORDS = frozenset({"lambda", "if", "else", "for", "in", "and", "or", "not", "is
 _RELATIONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
-def parse(text: str, variables: Iterable[str] = ("x",)) -> Expression:
-    """The expression that `text` writes in the given variables (`"x"`, or entries as `"x[0,1]"`)."""
+def parse(text: str, variables: Iterable[str] = ("x",), lacks: str = "") -> Expression:
+    """The expression that `text` writes in the given variables (`"x"`, or entries as `"x[0,1]"`).
+
+    lacks  what has no such name, for the refusal of one that is not known: "on= has no interval for"
+    """
     if not isinstance(text, str):
         raise AnchorheadError(f"an expression is a text such as 'sin(3*x)*exp(x)', not {type(text).__name__}")
     names = (variables,) if isinstance(variables, str) else tuple(variables)
@@ -54,12 +57,12 @@ def parse(text: str, variables: Iterable[str] = ("x",)) -> Expression:
         build.variable(name)
         if name in NAMED or name in ("min", "max", "where", "pi", "e") or name in _WORDS:
             raise AnchorheadError(f"a variable cannot be called {name}: that name is taken; use another")
-    return _Reader(text, names).read()
+    return _Reader(text, names, lacks).read()
 
 
 class _Reader:
-    def __init__(self, text: str, variables: tuple[str, ...]) -> None:
-        self.text = text
+    def __init__(self, text: str, variables: tuple[str, ...], lacks: str = "") -> None:
+        self.text, self.lacks = text, lacks
         self.variables = {_entry(name): name for name in variables}
 
     def error(self, message: str, column: int) -> AnchorheadError:
@@ -194,7 +197,7 @@ class _Reader:
             raise self.error(f"{name} is a function: write {NAMED[name].signature}", self.place(node))
         known = ", ".join(list(self.variables.values())[:12]) or "none"
         message = f"{name} is not known here: {_meant(name)}the variables are {known}, the constants pi and e"
-        raise self.error(message, self.place(node))
+        raise self.error(message + self.lacking(name), self.place(node))
 
     def subscript(self, node: ast.Subscript) -> Expression:
         index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -205,8 +208,12 @@ class _Reader:
         if entry not in self.variables:
             known = ", ".join(list(self.variables.values())[:12]) or "none"
             name = f"{entry[0]}[{','.join(entry[1:])}]"[:60]
-            raise self.error(f"{name} is not known here: the variables are {known}", self.place(node))
+            message = f"{name} is not known here: the variables are {known}{self.lacking(name)}"
+            raise self.error(message, self.place(node))
         return build.variable(self.variables[entry])
+
+    def lacking(self, name: str) -> str:
+        return f"; {self.lacks} {name}" if self.lacks else ""
 
     def call(self, name: str, node: ast.Call, depth: int) -> Expression:
         if name == "where":

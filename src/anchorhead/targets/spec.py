@@ -36,11 +36,11 @@ def target_of(
     )
 
 
-def expression_of(spec: str | Expression) -> Expression:
-    """gelu(x) for "gelu"; else the parsed text, or the expression itself."""
+def expression_of(spec: str | Expression, lacks: str = "") -> Expression:
+    """gelu(x) for "gelu"; else the parsed text, or the expression itself. lacks: see parse."""
     if isinstance(spec, Expression):
         return spec
     named = NAMED.get(spec.strip())
     if named and all(default is not None for _, default in named.parameters):
         return parse(f"{named.name}(x)")
-    return parse(spec)
+    return parse(spec, lacks=lacks)
