@@ -14,6 +14,7 @@ from anchorhead.cli.citation import bibtex
 from anchorhead.cli.convert import convert
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
+from anchorhead.cli.learn import learn
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
 from anchorhead.errors import AnchorheadError
@@ -51,6 +52,7 @@ app.command()(approximate)
 app.command()(convert)
 app.command()(head)
 app.command()(hunt)
+app.command()(learn)
 app.command()(plan)
 
 

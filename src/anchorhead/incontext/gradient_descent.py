@@ -125,11 +125,15 @@ def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     """With momentum and a threshold nothing is proven, and measuring every sharpness would take long: it is then chosen
     for the same descent without its threshold, whose layer has no sharpness."""
     guide = replace(target, threshold=0.0) if target.momentum else target
-    made = [_certified(squared_network(guide, h, dtype), guide, x, y) for h in SHARPNESSES]
-    best = _best(made)
-    if best is None or guide.threshold == target.threshold:
-        return best
-    return _certified(squared_network(target, SHARPNESSES[made.index(best)], dtype), target, x, y)
+
+    def bound(sharpness: float) -> float:
+        found = _certified(squared_network(guide, sharpness, dtype), guide, x, y).certificate
+        return np.inf if found is None else found.bound
+
+    sharpness = _lowest(bound)
+    if not np.isfinite(bound(sharpness)):
+        sharpness = min(SHARPNESSES, key=bound)
+    return _best([_certified(squared_network(target, sharpness, dtype), target, x, y)])
 
 
 def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:

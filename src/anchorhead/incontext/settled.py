@@ -12,7 +12,7 @@ that serves this a best is (1 - sqrt(a))^2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -152,31 +152,43 @@ def settle(
     watch      says of w whether to go on
     patient    go on even if another momentum would be faster
     """
+    descent = learner.descent
+    pace = Pace(descent.momentum, tolerance, NOISE[learner.dtype] * max(1.0, descent.rate))
+    steps, weights, outcome, faster = 0, np.zeros(descent.weights), "steps", None
+    for number, w, v in states(learner, prompt):
+        if number != 1 and number % EVERY and number < descent.steps:
+            continue
+        steps, weights = number, w
+        pace.add(w, v)
+        if progress is not None:
+            progress(steps, pace.distance)
+        faster = None if patient else pace.faster()
+        outcome = _outcome(pace, faster, watch is None or watch(weights))
+        if outcome != "steps":
+            break
+    momentum = pace.momentum if faster is None else faster
+    return Settled(weights, steps, outcome, pace.distance, momentum, _of_steps(learner, steps))
+
+
+def states(learner: Learner, prompt: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The number of a step, w after it and the step v itself, for all steps of a learner with momentum on one prompt.
+
+    Nothing but the last state is kept.
+    """
     names, count = learner.streams[0].features, learner.descent.weights
     w, v = (next((n for n, name in enumerate(names) if name == f"{letter}0"), None) for letter in "wv")
     if w is None or v is None:
         raise AnchorheadError("a learner without momentum does not know how far its last step moved")
     runner = learner._runner(torch.device("cpu"))
+    repeat = next(step for step in runner.steps if isinstance(step, RepeatModule))
     tensor = torch.from_numpy(np.array(prompt, dtype=learner.dtype))
-    descent = learner.descent
-    pace = Pace(descent.momentum, tolerance, NOISE[learner.dtype] * max(1.0, descent.rate))
-    steps, weights, outcome, faster = 0, np.zeros(count), "steps", None
     with torch.no_grad():
         tokens = runner.embed(tensor.unsqueeze(0))
-        repeat = next(step for step in runner.steps if isinstance(step, RepeatModule))
-        while steps < repeat.times and outcome == "steps":
-            for _ in range(min(EVERY if steps else 1, repeat.times - steps)):
-                tokens = repeat.once(tokens)
-                steps += 1
-            state = tokens["state"].reshape(-1, len(names))[0].numpy().astype(np.float64)
-            weights = state[w : w + count].copy()
-            pace.add(weights, state[v : v + count])
-            if progress is not None:
-                progress(steps, pace.distance)
-            faster = None if patient else pace.faster()
-            outcome = _outcome(pace, faster, watch is None or watch(weights))
-    momentum = pace.momentum if faster is None else faster
-    return Settled(weights, steps, outcome, pace.distance, momentum, _of_steps(learner, steps))
+    for number in range(1, repeat.times + 1):
+        with torch.no_grad():
+            tokens = repeat.once(tokens)
+        state = tokens["state"].reshape(-1, len(names))[0].numpy().astype(np.float64)
+        yield number, state[w : w + count].copy(), state[v : v + count]
 
 
 def _outcome(pace: Pace, faster: float | None, goes_on: bool) -> Outcome:

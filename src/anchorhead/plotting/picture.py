@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from anchorhead.constructions.head import Head
 from anchorhead.constructions.plan import Plan
 from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.estimators_path import CoefficientPath
 from anchorhead.incontext.trace import Trace
 from anchorhead.network import Network
 from anchorhead.network.files import check_folder, write_atomically
+from anchorhead.plotting.coefficients import draw_coefficients
 from anchorhead.plotting.converted import draw_converted
 from anchorhead.plotting.frontier import Frontier, draw_frontier
 from anchorhead.plotting.head import draw_head
@@ -79,6 +81,8 @@ def _drawn(thing: Any, function: Callable[..., Any] | None) -> Figure:
             return draw_plan(thing)
         case Trace():
             return draw_trace(thing)
+        case CoefficientPath():
+            return draw_coefficients(thing)
     raise AnchorheadError(
         f"{type(thing).__name__} cannot be plotted: a Head, a Network, a Plan, a frontier, a sweep, heat maps or a "
         "learner's trace can"

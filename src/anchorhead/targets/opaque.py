@@ -143,7 +143,7 @@ class CallableTarget:
         return np.stack(rows) if rows else np.zeros((0, self.outputs))
 
 
-def tensor_for(f: Callable[..., Any], x: np.ndarray) -> Any:
+def tensor_for(f: Any, x: np.ndarray) -> Any:
     """x as a tensor; for a torch module, of the dtype and on the device of its parameters."""
     torch = sys.modules["torch"]  # whoever has a function of tensors has imported it
     tensor = torch.from_numpy(x.copy())

@@ -1,0 +1,55 @@
+"""scikit-learn's own estimator beside ours: the same parameters, solved as tightly as it can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import linear_model
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.incontext import estimators
+
+TIGHT, MANY = 1e-12, 100_000
+SAME_OBJECTIVE = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PoissonRegressor")
+"""Models with scikit-learn's coefficients; its Huber looks for a scale too, and its quantile loss is not smooth."""
+
+
+def reference(model: Any) -> Any:
+    """An estimator of scikit-learn, not fitted, for one of ours."""
+    intercept = model.fit_intercept
+    match model:
+        case estimators.LinearRegression():
+            return linear_model.LinearRegression(fit_intercept=intercept)
+        case estimators.Ridge():
+            return linear_model.Ridge(model.alpha, fit_intercept=intercept, solver="svd")
+        case estimators.Lasso():
+            return linear_model.Lasso(model.alpha, fit_intercept=intercept, tol=TIGHT, max_iter=MANY)
+        case estimators.ElasticNet():
+            return linear_model.ElasticNet(
+                model.alpha, l1_ratio=model.l1_ratio, fit_intercept=intercept, tol=TIGHT, max_iter=MANY
+            )
+        case estimators.LogisticRegression():
+            return linear_model.LogisticRegression(
+                C=model.C, fit_intercept=intercept, tol=TIGHT, max_iter=MANY, solver="newton-cholesky"
+            )
+        case estimators.PoissonRegressor():
+            return linear_model.PoissonRegressor(
+                alpha=model.alpha, fit_intercept=intercept, tol=TIGHT, max_iter=MANY, solver="newton-cholesky"
+            )
+        case estimators.HuberRegressor():
+            return linear_model.HuberRegressor(
+                epsilon=model.epsilon, alpha=model.alpha, fit_intercept=intercept, tol=1e-9, max_iter=MANY
+            )
+        case estimators.QuantileRegressor():
+            return linear_model.QuantileRegressor(
+                quantile=model.quantile, alpha=model.alpha, fit_intercept=intercept, solver="highs"
+            )
+    raise AnchorheadError(f"{type(model).__name__} is no model of anchorhead.incontext")
+
+
+def deviation(model: Any, other: Any) -> float:
+    """The largest difference of any two coefficients of fitted models, relative to the largest coefficient."""
+    ours, theirs = np.ravel(model.coef_), np.ravel(other.coef_)
+    largest = float(np.abs(theirs).max(initial=0.0))
+    return float(np.abs(ours - theirs).max(initial=0.0)) / (largest or 1.0)
