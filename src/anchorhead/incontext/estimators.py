@@ -60,6 +60,8 @@ class _InContext(BaseEstimator):
     max_iter: int
     dtype: Any
     verbose: bool
+    coef_: Any
+    intercept_: Any
 
     def _task(self, y: Array) -> Task:
         raise NotImplementedError
