@@ -10,9 +10,15 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convert, frontier, in_context, truncated_linear
+from benchmarks import convert, frontier, in_context, learn, truncated_linear
 
-BENCHMARKS = {"truncated_linear": truncated_linear, "convert": convert, "in_context": in_context, "frontier": frontier}
+BENCHMARKS = {
+    "truncated_linear": truncated_linear,
+    "convert": convert,
+    "in_context": in_context,
+    "learn": learn,
+    "frontier": frontier,
+}
 
 
 def main() -> None:
