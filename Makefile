@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test lint format bench notebooks table constraints clean
+.PHONY: run test slow lint format bench notebooks table constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -16,6 +16,9 @@ run: $(READY)  ## a function as attention, with its proof and its picture; then 
 
 test: $(READY)  ## the whole suite
 	$(BIN)/python -m pytest -n 2
+
+slow: $(READY)  ## the tests that take minutes
+	$(BIN)/python -m pytest -n 2 -m slow
 
 lint: $(READY)  ## style, types and the order of the rooms
 	$(BIN)/ruff format --check .

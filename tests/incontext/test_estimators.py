@@ -59,9 +59,15 @@ def _models(y: np.ndarray) -> dict[str, tuple[Any, str]]:
     }
 
 
-@pytest.mark.parametrize("name", ["diabetes", "cancer", "table"])
-@pytest.mark.parametrize("kind", ["linear", "ridge", "lasso", "elastic net", "logistic", "poisson"])
-def test_coefficients_and_predictions_are_those_of_scikit_learn(name: str, kind: str) -> None:
+CASES = [
+    pytest.param(kind, name, marks=[pytest.mark.slow] if kind in ("logistic", "poisson") and name != "diabetes" else [])
+    for kind in ("linear", "ridge", "lasso", "elastic net", "logistic", "poisson")
+    for name in ("diabetes", "cancer", "table")
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_coefficients_and_predictions_are_those_of_scikit_learn(kind: str, name: str) -> None:
     model, label = _models(_data(name)[1])[kind]
     X, y = _data(name, label)
     model.fit(X, y)
@@ -122,7 +128,13 @@ def test_the_quantiles_objective_is_as_low_as_any_solver_finds() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", incontext.ESTIMATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("Ridge", "LogisticRegression") else [pytest.mark.slow])
+        for name in incontext.ESTIMATORS
+    ],
+)
 def test_scikit_learns_checks_pass(name: str) -> None:
     """With few steps where a step is three layers: the checks are of manners, not of digits."""
     one_layer = name in ("LinearRegression", "Ridge", "Lasso", "ElasticNet")

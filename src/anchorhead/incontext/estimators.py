@@ -219,7 +219,10 @@ class ElasticNet(_Regressor):
 
 
 class Lasso(_Regressor):
-    """|y - X w - b|^2 / (2 n) + alpha |w|_1."""
+    """|y - X w - b|^2 / (2 n) + alpha |w|_1.
+
+    A coefficient that is 0 at the minimum comes out as 1e-12 or so: the threshold is a head, and rounds as heads do.
+    """
 
     def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
         self.alpha, self.fit_intercept, self.tol, self.max_iter = alpha, fit_intercept, tol, max_iter
