@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test slow lint format bench notebooks table constraints clean
+.PHONY: run test slow lint format bench notebooks docs table constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -35,7 +35,11 @@ bench: $(READY)  ## speed and memory as ratios against named alternatives
 
 notebooks: $(READY)  ## run the scripts in notebooks/, as notebooks with pages in out/notebooks
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,notebooks]'
-	$(BIN)/python tools/build_notebooks.py
+	$(BIN)/python -m tools.build_notebooks
+
+docs: $(READY)  ## the site in out/docs/html: theorems, guide, API, notebooks; every example is run, warnings are errors
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,docs]'
+	$(BIN)/python -m tools.build_docs
 
 table: $(READY)  ## solve what is missing in the table of named heads, then prove all of it again
 	$(BIN)/python tools/make_head_table.py
@@ -43,7 +47,7 @@ table: $(READY)  ## solve what is missing in the table of named heads, then prov
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
-		--extra dev --extra notebooks pyproject.toml -o constraints.txt
+		--extra dev --extra notebooks --extra docs pyproject.toml -o constraints.txt
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -102,6 +102,7 @@ def _of_one_token(atom: GridAtom) -> Network:
         bias=atom.bias if atom.bias.any() else None,
         grid=atom.sides,
         features=_output_names(m),
+        labels=("the function, over a grid",),
     )
     embed = Embed(np.eye(width, d, dtype=dtype), token, registers=registers, tokens=1, features=tuple(names))
     return Network([embed, attention], token_axis=False)
@@ -159,6 +160,7 @@ def seated_grid(atom: GridAtom, seat: Seat) -> Network:
         mask="causal" if seat.causal else None,
         skip=Linear(skip, features=gathered),
         features=gathered,
+        labels=tuple(f"gathers token {j}" for j in sources),
     )
 
     pick = np.eye(d + width, dtype=dtype)
@@ -177,5 +179,6 @@ def seated_grid(atom: GridAtom, seat: Seat) -> Network:
         skip=Linear(added, features=_output_names(m)),
         grid=(*atom.sides, points),
         features=_output_names(m),
+        labels=("the function, over a grid",),
     )
     return Network([embed, gather, attention])

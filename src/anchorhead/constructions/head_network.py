@@ -41,11 +41,13 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
     weight = np.zeros((width, 1), atom.dtype)
     weight[0, 0] = 1
     features = tuple(f"output {m}" for m in range(outputs)) if outputs > 1 else ("output",)
+    count = len(atom.parts)
+    labels = tuple(f"{target.name}, part {h} of {count}" if count > 1 else target.name for h in range(count))
     opaque = isinstance(target, CallableTarget)
     return Network(
         [
             Embed(weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)),
-            Attention(query, key, value, output, bias=np.array(atom.bias), features=features),
+            Attention(query, key, value, output, bias=np.array(atom.bias), features=features, labels=labels),
         ],
         target=TargetRecord(OPAQUE if opaque else KIND, target.to_json()),
     )

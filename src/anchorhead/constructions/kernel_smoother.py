@@ -109,6 +109,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         np.eye(m, dtype=kind)[None],
         bias=middle if middle.any() else None,
         features=tuple(f"output {i}" for i in range(m)) if m > 1 else ("output",),
+        labels=("averages the responses near the input",),
     )
     return Network([embed, attention], target=target.record(), token_axis=False)
 

@@ -16,6 +16,8 @@ range far from 0 is no harder than one around 0.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from anchorhead.network import Attention, Embed, Network
@@ -70,10 +72,14 @@ def network(
     )
     bias = None if several else np.array([scale.middle], dtype)
     features = tuple(f"output {g}" for g in range(target.outputs)) if several else ("output",)
+    cuts = np.linspace(target.low, target.high, heads + 1)
+    labels = tuple(f"owns [{low:g}, {high:g}]" for low, high in pairwise(cuts))
     return Network(
         [
             Embed(weight.astype(dtype), table.astype(dtype), tokens=tokens, features=names),
-            Attention(*(a.astype(dtype) for a in (query, key, value, output)), bias=bias, features=features),
+            Attention(
+                *(a.astype(dtype) for a in (query, key, value, output)), bias=bias, features=features, labels=labels
+            ),
         ]
     )
 

@@ -107,7 +107,7 @@ class Sequence(LaidOut):
         output = np.eye(self.inputs)[None]
         names = tuple(f"x {f}" for f in range(self.inputs))
         query, key, value, output = (self._cast(array) for array in (FAR * own, own, value, output))
-        return embed, Attention(query, key, value, output, features=names)
+        return embed, Attention(query, key, value, output, features=names, labels=("copies the token itself",))
 
     def _pre_activations(self, neurons: Neurons) -> tuple[Embed, Attention]:
         """Head j copies token j into every token, times the neurons' weights on it: together, all pre-activations."""
@@ -120,7 +120,9 @@ class Sequence(LaidOut):
         output = neurons.weight.reshape(neurons.count, self.tokens, self.inputs).transpose(1, 0, 2)
         names = tuple(f"query of neuron {r}" for r in range(neurons.count))
         query, key, value, output = (self._cast(array) for array in (query, key, value, output))
-        return embed, Attention(query, key, value, output, bias=self._cast(neurons.bias), features=names)
+        labels = tuple(f"token {j}'s share of every neuron's query" for j in range(self.tokens))
+        bias = self._cast(neurons.bias)
+        return embed, Attention(query, key, value, output, bias=bias, features=names, labels=labels)
 
     def _rows(self, neurons: Neurons) -> int:
         """How many tokens carry an anchor, one shape after the other."""
@@ -165,7 +167,9 @@ class Sequence(LaidOut):
         value = np.stack([pick[[4 + 3 * p]] for p in range(parts)])
         make = Linear(self._cast(weight), self._cast(bias), features=tuple(names))
         query, key, value, output = (self._cast(array) for array in (query, key, value, np.ones((parts, 1, 1))))
-        return make, Attention(query, key, value, output, features=("neuron",))
+        kind = " and ".join(dict.fromkeys(str(neurons.shapes[k].activation) for k in kinds))
+        labels = tuple(f"{kind} of every neuron" + (f", part {p}" if parts > 1 else "") for p in range(parts))
+        return make, Attention(query, key, value, output, features=("neuron",), labels=labels)
 
     def _readout(self) -> Linear:
         """The last neurons mixed into every token's outputs."""

@@ -44,7 +44,7 @@ def side_by_side(parts: Sequence[Part], inputs: int) -> tuple[Network, list[list
             rest = sum(map(len, names)) - start - len(names[number])
             names[number] = [f"{part.name}: {name}" for name in layer.features or ()]
             every = tuple(name for own in names for name in own)
-            layers.append(_among(layer, start, rest, every))
+            layers.append(_among(layer, start, rest, part.name, every))
             widths.append([len(own) for own in names])
     total = np.concatenate([part.sums for part in parts], axis=1).astype(first.dtype)
     outputs = tuple(f"output {o}" for o in range(len(total))) if len(total) > 1 else ("output",)
@@ -70,7 +70,7 @@ def _embed(embeds: Sequence[Embed], parts: Sequence[Part], names: list[list[str]
     return Embed(weight, given, registers=registers if count else None, tokens=tokens, features=every)
 
 
-def _among(layer: Attention | Linear, start: int, rest: int, names: tuple[str, ...]) -> Attention | Linear:
+def _among(layer: Attention | Linear, start: int, rest: int, part: str, names: tuple[str, ...]) -> Attention | Linear:
     """The layer with `start` features before its own, and `rest` after, that pass by."""
     if isinstance(layer, Linear):
         bias = None if layer.bias is None else np.pad(layer.bias, (start, rest))
@@ -86,6 +86,7 @@ def _among(layer: Attention | Linear, start: int, rest: int, names: tuple[str, .
         bias=None if layer.bias is None else np.pad(layer.bias, (start, rest)),
         skip=Linear(_beside(own, start, rest), features=names),
         features=names,
+        labels=tuple(f"{part}: {label}" for label in layer.labels or ()),
     )
 
 

@@ -60,6 +60,7 @@ def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpn
     output = np.eye(target.outputs)[None] * (1.0 if several else scale.spacing)
     bias = None if several else np.array([scale.middle], dtype)
     features = tuple(f"output {g}" for g in range(target.outputs)) if several else ("output",)
+    labels = (f"clips to [{target.low:g}, {target.high:g}]",)
     return Network(
         [
             Embed(
@@ -69,6 +70,8 @@ def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpn
                 tokens=tokens,
                 features=tuple(names),
             ),
-            Attention(*(a.astype(dtype) for a in (query, key, value, output)), bias=bias, features=features),
+            Attention(
+                *(a.astype(dtype) for a in (query, key, value, output)), bias=bias, features=features, labels=labels
+            ),
         ]
     )

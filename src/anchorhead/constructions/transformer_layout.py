@@ -214,7 +214,12 @@ class Transformer(LaidOut):
         output = np.zeros((self.tokens, len(after), self.inputs))
         for j in range(self.tokens):
             output[j, j * self.inputs : (j + 1) * self.inputs] = np.eye(self.inputs)
-        return self._attention(*self._gather_keys(names), output, names, after, constants, causal=self.causal), after
+        labels = self._gathering()
+        keys = self._gather_keys(names)
+        return self._attention(*keys, output, names, after, constants, labels, causal=self.causal), after
+
+    def _gathering(self) -> tuple[str, ...]:
+        return tuple(f"gathers token {j}" for j in range(self.tokens))
 
     def _attention(
         self,
@@ -225,6 +230,7 @@ class Transformer(LaidOut):
         names: Features,
         after: Features,
         kept: list[str],
+        labels: tuple[str, ...],
         causal: bool,
     ) -> Attention:
         skip = None
@@ -237,6 +243,7 @@ class Transformer(LaidOut):
             mask="causal" if causal and self.tokens > 1 else None,
             skip=skip,
             features=tuple(after.names),
+            labels=labels,
         )
 
     def _compute(self, neurons: Neurons, names: Features, last: bool) -> tuple[Attention, Features]:
@@ -273,7 +280,7 @@ class Transformer(LaidOut):
         heads = count * parts
         attention = self._attention(
             query.reshape(heads, size, -1), key, value, output.reshape(heads, len(after), -1), names, after, kept,
-            causal=self.causal,
+            _neuron_labels(neurons), causal=self.causal,
         )  # fmt: skip
         return attention, after
 
@@ -341,6 +348,7 @@ class Transformer(LaidOut):
             if self.tokens > 1
             else None,
             features=tuple(after.names),
+            labels=self._gathering(),
         )
 
     def _logits(self, neurons: Neurons, groups: list[tuple[int, int]], size: int) -> Linear:
@@ -363,3 +371,12 @@ class Transformer(LaidOut):
             weight[-1, np.arange(self.tokens), 1 + np.arange(self.tokens)] = 1
             names += [f"at position {i}" for i in range(size)]
         return Linear(self._cast(weight), self._cast(bias.reshape(-1)), features=tuple(names))
+
+
+def _neuron_labels(neurons: Neurons) -> tuple[str, ...]:
+    """What the head of each neuron and part computes."""
+    return tuple(
+        f"neuron {r}: {neurons.shapes[neurons.assigned[r]].activation}" + (f", part {p}" if neurons.parts > 1 else "")
+        for r in range(neurons.count)
+        for p in range(neurons.parts)
+    )

@@ -36,6 +36,7 @@ class Attention:
             is seen. The key size splits into one block an axis; block j of a register's key depends on its index
             along axis j alone (it is read at the register whose other indices are 0), so logits are sums over
             axes. A grid of one axis sees the first so many registers
+    labels  what each head does, in words
     """
 
     query: Float[np.ndarray, "heads size features"]
@@ -47,6 +48,7 @@ class Attention:
     skip: Linear | None = None
     grid: tuple[int, ...] | None = None
     features: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -65,6 +67,7 @@ class Attention:
         if self.grid is not None:
             set_(self, "grid", self._checked_grid())
         set_(self, "features", names(self.features, self.outputs))
+        set_(self, "labels", names(self.labels, self.heads, "head"))
 
     def _check_sizes(self) -> None:
         shapes = {name: getattr(self, name).shape for name in ("query", "key", "value", "output")}

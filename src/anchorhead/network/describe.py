@@ -18,6 +18,7 @@ from anchorhead.network.stream import Stream
 
 COLUMNS = 100
 MOST_FEATURES = 40
+MOST_HEADS = 24
 
 
 def describe(network: Network) -> str:
@@ -73,7 +74,8 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
             where = "across tokens" if layer.across else "on each token"
             return [f"{number}. Linear {where}: {layer.inputs} -> {layer.outputs} features", *features]
         case Attention():
-            return [f"{number}. Attention: {_attention(layer, leaves.tokens)}", *features]
+            heads = _heads(layer.labels or ())
+            return [f"{number}. Attention: {_attention(layer, leaves.tokens)}", *heads, *features]
         case Softmax():
             groups = _counted(len(layer.groups), "group")
             return [f"{number}. Softmax within a token: {groups} of {_sizes(layer.groups)} features"]
@@ -97,9 +99,18 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _features(features: tuple[str, ...]) -> list[str]:
-    lines = [f"     {i:>3}  {name}" for i, name in enumerate(features[:MOST_FEATURES])]
-    more = len(features) - MOST_FEATURES
-    return lines if more <= 0 else [*lines, f"          and {more:,} more"]
+    return _listed([f"     {i:>3}  {name}" for i, name in enumerate(features)], MOST_FEATURES)
+
+
+def _heads(labels: tuple[str, ...]) -> list[str]:
+    """What each head does, if anything is said of it."""
+    said = any(label != f"head {i}" for i, label in enumerate(labels))
+    return _listed([f"     head {i}: {label}" for i, label in enumerate(labels)], MOST_HEADS) if said else []
+
+
+def _listed(lines: list[str], most: int) -> list[str]:
+    more = len(lines) - most
+    return lines if more <= 0 else [*lines[:most], f"          and {more:,} more"]
 
 
 def _sizes(groups: tuple[int, ...]) -> str:

@@ -85,14 +85,14 @@ def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray,
     return copy
 
 
-def names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    """Feature names as given, or numbered ones."""
+def names(given: Sequence[str] | None, count: int, kind: str = "feature") -> tuple[str, ...]:
+    """Names of features, or of another kind of thing, as given, or numbered ones."""
     if given is None:
-        return tuple(f"feature {i}" for i in range(count))
+        return tuple(f"{kind} {i}" for i in range(count))
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise AnchorheadError(f"feature names {given!r}: give a text for each of the {count} features")
+        raise AnchorheadError(f"{kind} names {given!r}: give a text for each of the {count} {kind}s")
     if len(given) != count or not all(isinstance(name, str) for name in given):
-        raise AnchorheadError(f"{len(given)} feature names for {count} features: give a text for each feature")
+        raise AnchorheadError(f"{len(given)} {kind} names for {count} {kind}s: give a text for each {kind}")
     return tuple(given)
 
 

@@ -1,0 +1,41 @@
+"""Scripts in jupytext's percent format: run as notebooks, and written as pages in Markdown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbclient import NotebookClient
+
+os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+
+
+def run(script: Path, folder: Path) -> Any:
+    """The script as a notebook with its outputs; the files that it writes go to the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    notebook = jupytext.read(script)
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebook
+
+
+def markdown(notebook: Any) -> str:
+    """Text as it is, code and what it printed in fences."""
+    blocks = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            blocks.append(cell.source)
+            continue
+        blocks.append(f"```python\n{cell.source}\n```")
+        printed = "".join(_text(output) for output in cell.outputs)
+        if printed.strip():
+            blocks.append(f"```text\n{printed.rstrip()}\n```")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _text(output: Any) -> str:
+    if output.output_type == "stream":
+        return output.text if output.name == "stdout" else ""
+    return output.get("data", {}).get("text/plain", "")
