@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# without bytecode every process compiles all that it imports anew, which takes longer than most tests
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test slow lint format bench notebooks docs table constraints clean
 

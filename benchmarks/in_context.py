@@ -5,15 +5,13 @@ The network reads each example twice, once with either sign, and its two heads s
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 
 import numpy as np
 import torch
 
 from anchorhead import incontext
-from benchmarks.measure import best_time, in_own_process, peak_megabytes
+from benchmarks.measure import best_time, command, in_own_process, peak_megabytes
 
 EXAMPLES, FEATURES, STEPS, RATE = 10_000, 50, 100, 0.3
 WAYS = ("numpy", "attention, float64", "attention, float32")
@@ -59,4 +57,4 @@ def run(way: str) -> dict:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(sys.argv[1])) + "\n")
+    command(__doc__ or "", run, main)

@@ -7,8 +7,6 @@ squared losses, one more with a threshold, three for other links; of the time, "
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 import warnings
 from typing import Any
@@ -18,7 +16,7 @@ import torch
 
 from anchorhead import incontext
 from anchorhead.incontext.tables import made_table
-from benchmarks.measure import best_time, in_own_process, peak_megabytes
+from benchmarks.measure import best_time, command, in_own_process, peak_megabytes
 
 MODELS = ("linear", "ridge", "lasso", "elastic net", "logistic", "poisson", "huber", "quantile")
 SETS = ("diabetes", "cancer", "table")
@@ -88,4 +86,4 @@ def data(name: str, label: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(sys.argv[1])) + "\n")
+    command(__doc__ or "", run, main)

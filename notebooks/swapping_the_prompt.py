@@ -3,15 +3,29 @@
 #
 # One network, its weights fixed once and for all. It is told by its prompt which examples to learn from, and by
 # features of the prompt which model to fit: nothing in the network changes.
+#
+# A step of gradient descent is a few attention layers; the layers below are 400 such steps, which share their weights.
 
 # %%
+import hashlib
+
 import numpy as np
 
 from anchorhead import incontext
 
 STEPS, COLUMNS = 400, 3
 net = incontext.many_learners(("squared", "logistic", "huber"), steps=STEPS, features=COLUMNS, intercept=True)
-print(f"{STEPS} steps, {net.parameters:,} numbers, the same for all that follows")
+
+
+def fingerprint(net):
+    digest = hashlib.sha256()
+    for weights in net.module().state_dict().values():
+        digest.update(weights.numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+before = fingerprint(net)
+print(f"{STEPS} steps, {net.parameters:,} numbers, fingerprint {before}")
 
 # %% [markdown]
 # ## Three data sets
@@ -37,10 +51,22 @@ tables = {
 tables["with outliers"][1][::15] += 6.0
 
 # %% [markdown]
+# ## A prompt
+#
+# Each example is a token: its columns and a 1 for the intercept, the same times the rate, the label, and flags that say
+# which model to fit. A token for each penalised weight and one for where to start follow, then the negatives of all.
+
+# %%
+X, y = tables["short"]
+prompt = net.prompt(X, y, loss="squared", rate=0.3, penalty=0.01)
+print("tokens x features", prompt.shape)
+print("the first token", np.round(prompt[0], 3))
+
+# %% [markdown]
 # ## Three models
 #
 # Least squares with a penalty, logistic regression on whether the label is above 0, and Huber's loss, which outliers
-# cannot pull. What the prompt says is compared with gradient descent itself, carried out in float64.
+# cannot pull. What comes out of the network is compared with gradient descent itself, carried out in float64.
 
 # %%
 models = {"squared": {"rate": 0.3, "penalty": 0.01}, "logistic": {"rate": 1.0, "penalty": 0.01}, "huber": {"rate": 0.3}}
@@ -52,6 +78,11 @@ for name, (X, y) in tables.items():
         w = net(prompt)
         off = np.abs(w - net.exact(prompt)).max()
         print(f"{name:<15}{loss:<10}" + "".join(f"{entry:>9.4f}" for entry in w[:-1]) + f"{w[-1]:>11.4f}   {off:.1e}")
+print(f"fingerprint {fingerprint(net)}: {'unchanged' if fingerprint(net) == before else 'changed'}")
+
+# %% [markdown]
+# Look at the rows of the table with outliers: its truth is in the proportion 2 : 0 : -1. Least squares moves its
+# intercept and its weights towards the outliers, Huber's loss hardly does.
 
 # %% [markdown]
 # ## Is it right?

@@ -189,7 +189,7 @@ def tampered(network, rng):
 def test_weights_whose_error_exceeds_the_bound_are_refused(name, built):
     network, wanted = built(name), CASES[name][0]
     rng = np.random.default_rng(2)
-    x = rng.uniform(wanted.low, wanted.high, (3000, 2))
+    x = rng.uniform(wanted.low, wanted.high, (1000, 2))
     refused = beyond = 0
     for _ in range(40):
         other = tampered(network, rng)

@@ -27,7 +27,7 @@ SMALL = [
     ("relu", 1e-4, "float32", 3),
     ("relu", 1e-5, "float32", 4),
     ("hardtanh", 1e-4, "float32", 4),
-    ("gelu", 2e-5, "float32", 9),
+    pytest.param("gelu", 2e-5, "float32", 9, marks=pytest.mark.slow),
 ]
 
 

@@ -59,6 +59,45 @@ def test_a_straight_link_asks_no_more_than_a_safe_rate() -> None:
         net(net.prompt(X, y), outside="raise")
 
 
+def test_a_prompt_that_comes_nearer_to_the_ends_of_the_range_than_stated_is_warned_of() -> None:
+    """The head serves up to 3; errors in float32 may take scores that exact descent keeps below it beyond it."""
+    net = incontext.gradient_descent("poisson", steps=20, rate=0.02, features=3, dtype="float32")
+    certificate = net.certificate
+    assert certificate is not None
+    assert certificate.kind == "proven"
+    stated = re.search(r"keeps s between \S+ and (\S+)$", certificate.target)
+    assert stated is not None
+    end = float(stated[1])
+
+    def prompt(x: float) -> np.ndarray:
+        return net.prompt([[x, 0.0, 0.0]], [15.0])
+
+    def reaches(x: float) -> float:
+        """The last score, which is the largest."""
+        return float(net.exact(prompt(x))[0] * x)
+
+    low, high = 0.0, 1.5
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reaches(middle) < end else (low, middle)
+    beyond = prompt(low * (1 + 1e-3))
+    assert end < reaches(low * (1 + 1e-3)) < 3
+    net(prompt(low * (1 - 1e-3)), outside="raise")
+    with pytest.raises(AnchorheadError, match=r"serves from -6 to 3, and the certificate is for what keeps between"):
+        net(beyond, outside="raise")
+    with pytest.warns(OutsideWarning, match="the link's argument reaches from"):
+        net(beyond)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0, 2.0, 1 / 3, 1e-7, 0.30000000000000004, 123456.789])
+def test_words_give_numbers_in_full(rate: float) -> None:
+    words = str(Descent(named_loss("huber", delta=rate), 3, rate, 2, momentum=0.1 + 0.2, layout="transformer"))
+    found = re.fullmatch(r"3 steps .* \(delta=(\S+)\), rate (\S+), with momentum (\S+)", words)
+    assert found is not None
+    assert [float(one) for one in found.groups()] == [rate, rate, 0.1 + 0.2]
+    assert not any(one.endswith(".0") for one in found.groups())
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_stated_numbers_are_on_the_safe_side(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -154,8 +154,9 @@ def test_junk_in_any_place_of_the_description(tmp_path):
     path = tmp_path / "f"
     full("repeat").save(path)
     header, tensors = header_of(path)
-    for place in places(header):
-        for junk in JUNK:
+    for number, place in enumerate(places(header)):
+        # every other kind of junk here, the rest at the next place
+        for junk in JUNK[number % 2 :: 2]:
             copy = json.loads(json.dumps(header))
             if place:
                 inner = copy

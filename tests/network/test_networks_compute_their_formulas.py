@@ -26,7 +26,7 @@ def close(found, exact, accuracy):
     return found.shape == exact.shape and np.abs(found - exact).max(initial=0) <= accuracy * scale
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(networks(), seeds)
 def test_random_networks_in_float64(drawn, seed):
     network, tokens = drawn

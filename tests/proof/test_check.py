@@ -29,8 +29,14 @@ def functions(seed=0, tokens=8, inputs=3):
     return rng.normal(size=(tokens, inputs)), rng.normal(size=tokens)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (5.0, 7.0)])
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        pytest.param(name, low, high, marks=[pytest.mark.slow] if (number + far) % 2 else [])
+        for number, name in enumerate(CASES)
+        for far, (low, high) in enumerate([(-1.0, 1.0), (5.0, 7.0)])
+    ],
+)
 def test_accepts_what_is_built(name, low, high):
     network = ah.truncated_linear(*functions(), low, high, **CASES[name])
     assert ah.check(network) is network.certificate
@@ -68,8 +74,8 @@ def test_refuses_weights_whose_error_exceeds_the_bound(name):
     rng = np.random.default_rng(5)
     network = ah.truncated_linear(*functions(), -1, 1, on=(-2, 2), **CASES[name])
     target = TruncatedLinear.from_record(network.target)
-    x = rng.uniform(-2, 2, (4000, *target.w.shape))
-    s = target.pre_activations(x)
+    x = rng.uniform(-2, 2, (1000, *target.w.shape))
+    s, exact = target.pre_activations(x), target.values(x)
     claimed = np.ones_like(s, bool)
     for low, high in network.certificate.excluded:
         claimed &= (s <= low) | (s >= high)
@@ -78,7 +84,7 @@ def test_refuses_weights_whose_error_exceeds_the_bound(name):
         other = tampered(network, rng)
         if other is None:
             continue
-        error = (np.abs(other(x) - target.values(x)).max(axis=-1) * claimed).max()
+        error = (np.abs(other(x) - exact).max(axis=-1) * claimed).max()
         if error > network.certificate.bound:
             refused += 1
             with pytest.raises(ah.CertificateError):

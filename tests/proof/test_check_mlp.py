@@ -122,8 +122,14 @@ def test_other_ways_to_build_are_accepted(options):
 WAYS = [(form, layout) for form in FORMS for layout in LAYOUTS]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("tokens", [None, 3])
+@pytest.mark.parametrize(
+    ("tokens", "dtype"),
+    [
+        pytest.param(tokens, dtype, marks=[pytest.mark.slow] if (tokens is None) == (dtype == "float32") else [])
+        for tokens in (None, 3)
+        for dtype in DTYPES
+    ],
+)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_single_weights_that_were_changed_are_refused_where_the_bound_breaks(remembered, way, tokens, dtype):
     form, layout = way

@@ -48,7 +48,7 @@ def test_a_sharpness_of_ones_own_keeps_its_bound(options, dtype, c):
     assert hunted(network).error <= network.certificate.bound
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     low=st.floats(-100, 100),
     width=st.floats(0.01, 50),

@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.network_report import say
-from anchorhead.cli.options import Dtype, DtypeOption, Output, Picture, check_files
+from anchorhead.cli.learn_models import MODELS, print_models
+from anchorhead.cli.network_report import say, warnings_in_words
+from anchorhead.cli.options import Dtype, DtypeOption, Output, check_files
 from anchorhead.cli.waiting import waiting
+from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
-    from anchorhead.cli.learn_table import Table
+    from anchorhead.cli.learn_table import Table, Target
 
-MOST_PRINTED = 40
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model's class, and the options that it takes."""
-
-    estimator: str
-    options: tuple[str, ...]
-    objective: str
-
-
-MODELS = {
-    "linear": Model("LinearRegression", (), "|y - Xw - b|^2"),
-    "ridge": Model("Ridge", ("alpha",), "|y - Xw - b|^2 + alpha |w|^2"),
-    "lasso": Model("Lasso", ("alpha",), "|y - Xw - b|^2 / 2n + alpha |w|_1"),
-    "elastic-net": Model(
-        "ElasticNet", ("alpha", "l1_ratio"), "as lasso, with l1-ratio of alpha, and the rest for |w|^2 / 2"
-    ),
-    "logistic": Model("LogisticRegression", ("C",), "C sum log(1 + exp(-y(Xw + b))) + |w|^2 / 2, two classes"),
-    "poisson": Model("PoissonRegressor", ("alpha",), "mean of exp(s) - ys, s = Xw + b, + alpha |w|^2 / 2"),
-    "huber": Model("HuberRegressor", ("epsilon", "alpha"), "Huber's loss of the residuals + alpha |w|^2"),
-    "quantile": Model("QuantileRegressor", ("quantile", "alpha"), "a smoothed quantile loss + alpha |w|_1"),
-}
+TARGETS: dict[str, Target] = {"logistic": "class", "poisson": "count"}
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE.csv", help="A table with a line of column names.")]
 
@@ -51,43 +30,59 @@ def learn(
     model: Annotated[str, typer.Option(metavar="NAME", help="One of those that --list lists.")] = "ridge",
     alpha: Annotated[float | None, typer.Option(help="The strength of the penalty.")] = None,
     c: Annotated[float | None, typer.Option("--C", help="Of logistic: 1 over the strength of the penalty.")] = None,
-    l1_ratio: Annotated[float | None, typer.Option(help="Of elastic-net: the share of |w|_1.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Of huber: where it turns linear.")] = None,
+    l1_ratio: Annotated[float | None, typer.Option(help="Of elastic-net: the share of |w|_1, from 0 to 1.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Of huber: at how many scales it turns linear.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Of huber: the scale of residuals; else found once.")] = None,
     quantile: Annotated[float | None, typer.Option(help="Of quantile: between 0 and 1.")] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(help="Of quantile: its smoothing, in standard deviations of the target.")
+    ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
     ] = None,
-    tol: Annotated[float, typer.Option(help="How far from where they settle coefficients may be.")] = 1e-7,
+    tol: Annotated[
+        float, typer.Option(help="Stop about so far from where coefficients settle, relative to the largest.")
+    ] = 1e-7,
+    max_iter: Annotated[int, typer.Option(help="The most steps.")] = 200_000,
     dtype: Annotated[Dtype, DtypeOption] = Dtype.float64,
-    plot: Picture = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the path of the coefficients: .png, .svg or .pdf."),
+    ] = None,
     output: Output = None,
-    named: Annotated[bool, typer.Option("--list", help="List the models.")] = False,
+    named: Annotated[bool, typer.Option("--list", help="List the models, with their options.")] = False,
 ) -> None:
     """Fit a model to a table in context: the rows are a prompt, attention layers find the coefficients.
 
-    They are printed beside scikit-learn's own.
+    They are printed beside scikit-learn's own, with the differences.
 
     Example: [bold]anchorhead learn houses.csv --target price --model ridge --alpha 1.0 --plot path.png[/bold]
 
     Example: [bold]anchorhead learn patients.csv --target outcome --model logistic --drop name[/bold]
     """
     if named:
-        _print_models()
+        print_models()
         return
     if file is None or target is None:
         raise typer.BadParameter("give a FILE.csv and --target COLUMN; --list lists the models")
     if model not in MODELS:
         raise typer.BadParameter(f"--model {model}: one of {', '.join(MODELS)}")
-    given = {"alpha": alpha, "C": c, "l1_ratio": l1_ratio, "epsilon": epsilon, "quantile": quantile}
-    options = {name: value for name, value in given.items() if value is not None}
-    wrong = [name for name in options if name not in MODELS[model].options]
-    if wrong:
-        takes = ", ".join(f"--{name.replace('_', '-')}" for name in MODELS[model].options) or "no such option"
-        raise typer.BadParameter(
-            f"--{wrong[0].replace('_', '-')} does not belong to --model {model}, which takes {takes}"
-        )
+    given = {"alpha": alpha, "C": c, "l1_ratio": l1_ratio, "epsilon": epsilon, "scale": scale} | {
+        "quantile": quantile,
+        "smoothing": smoothing,
+    }
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    MODELS[model].check(model, options)
+    _check_outputs(file, plot, output)
+    options |= {"tol": tol, "max_iter": max_iter, "dtype": dtype.value}
+    _learn(file, target, model, options, drop or [], plot, output)
+
+
+def _check_outputs(file: Path, plot: Path | None, output: Path | None) -> None:
     check_files(plot, output)
-    _learn(file, target, model, options | {"tol": tol, "dtype": dtype.value}, drop or [], plot, output)
+    for path, others in ((plot, (file,)), (output, (file, plot))):
+        if path is not None and any(other is not None and path.resolve() == other.resolve() for other in others):
+            raise typer.BadParameter(f"{path} is named twice: what is written needs a file of its own")
 
 
 def _learn(
@@ -99,29 +94,56 @@ def _learn(
     plot: Path | None,
     output: Path | None,
 ) -> None:
+    import numpy as np
+
     from anchorhead import incontext
+    from anchorhead.cli.learn_report import print_fit
     from anchorhead.cli.learn_table import read_table
 
-    estimator = getattr(incontext, MODELS[model].estimator)(verbose=False, **options)
+    estimator = getattr(incontext, MODELS[model].estimator)(**options)
     from anchorhead.incontext.estimators_reference import reference
 
-    table = read_table(file, target, drop, classes=model == "logistic")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        began = time.perf_counter()
-        with waiting(f"fitting {len(table.y):,} rows of {len(table.names)} columns in context"):
-            estimator.fit(table.X, table.y)
-        seconds = time.perf_counter() - began
-    say(_named(str(one.message), table.names) for one in caught)
-    began = time.perf_counter()
-    other = reference(estimator).fit(table.X, table.y)
-    _report(table, estimator, other, seconds, time.perf_counter() - began)
+    table = read_table(file, target, drop, TARGETS.get(model, "number"))
+    if np.ptp(table.y) == 0:
+        say([f"{target} is the same in every row: there is nothing to learn"])
+    seconds, refused = _fit(estimator, table)
+    if refused is not None:
+        raise refused
+    other = reference(estimator)
+    with waiting("fitting with scikit-learn's own solver"):
+        others_seconds, refused = _fit(other, table, "scikit-learn: ")
+    print_fit(table, estimator, other if refused is None else None, seconds, others_seconds)
+    if refused is not None:
+        say([f"scikit-learn's own solver failed: {refused}"])
+    # the picture first: if it fails, nothing was written
+    if plot is not None:
+        _draw(table, estimator, other if refused is None else None, plot)
+        typer.echo(f"Plot: {plot}")
     if output is not None:
         estimator.network_.save(output)
         typer.echo(f"Network: {output}")
-    if plot is not None:
-        _draw(table, estimator, other, plot)
-        typer.echo(f"Plot: {plot}")
+
+
+def _fit(model: Any, table: Table, whose: str = "") -> tuple[float, AnchorheadError | None]:
+    """The seconds that it took, and what was refused. Warnings become lines on stderr."""
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        refused = _tried(lambda: model.fit(table.X, table.y))
+    seconds = time.perf_counter() - began
+    say(whose + _named(str(one.message), table.names) for one in caught if issubclass(one.category, UserWarning))
+    return seconds, refused
+
+
+def _tried(fit: Callable[[], Any]) -> AnchorheadError | None:
+    """What scikit-learn refuses comes as a ValueError, as ours does."""
+    try:
+        fit()
+    except AnchorheadError as error:
+        return error
+    except ValueError as error:
+        return AnchorheadError(str(error))
+    return None
 
 
 def _named(text: str, names: tuple[str, ...]) -> str:
@@ -132,55 +154,13 @@ def _named(text: str, names: tuple[str, ...]) -> str:
     return start + sign + ", ".join(names[int(j)] if j.isdigit() else j for j in numbers.split(", "))
 
 
-def _report(table: Table, estimator: Any, other: Any, seconds: float, others_seconds: float) -> None:
-    import numpy as np
-
-    from anchorhead.incontext.estimators_reference import SAME_OBJECTIVE, deviation
-
-    ours, theirs = np.ravel(estimator.coef_), np.ravel(other.coef_)
-    rows = [*zip(table.names, ours, theirs, strict=True)]
-    width = min(40, max(len("intercept"), *(len(name) for name in table.names)))
-    typer.echo(f"{'':<{width}}  {'in context':>16}  {'scikit-learn':>16}")
-    for name, mine, its in rows[:MOST_PRINTED]:
-        typer.echo(f"{name[:width]:<{width}}  {mine:>16.8g}  {its:>16.8g}")
-    if len(rows) > MOST_PRINTED:
-        typer.echo(f"and {len(rows) - MOST_PRINTED} more columns")
-    first = [float(np.ravel(one.intercept_)[0]) for one in (estimator, other)]
-    typer.echo(f"{'intercept':<{width}}  {first[0]:>16.8g}  {first[1]:>16.8g}")
-    apart = deviation(estimator, other)
-    if type(estimator).__name__ in SAME_OBJECTIVE:
-        typer.secho(
-            f"largest difference: {apart:.1e} of the largest coefficient", fg="green" if apart < 1e-4 else "red"
-        )
-    else:
-        typer.echo(f"largest difference: {apart:.1e}; scikit-learn's objective is another, see anchorhead learn --list")
-    typer.echo(
-        f"{estimator.n_layers_:,} attention layers ({estimator.n_iter_:,} steps) on a prompt of {len(table.y):,} "
-        f"examples; {seconds:.2f} s, scikit-learn {others_seconds:.2f} s"
-    )
-
-
-def _draw(table: Table, estimator: Any, other: Any, path: Path) -> None:
+def _draw(table: Table, estimator: Any, other: Any | None, path: Path) -> None:
     from anchorhead.incontext.estimators_path import coefficient_path
     from anchorhead.incontext.estimators_reference import SAME_OBJECTIVE
     from anchorhead.plotting import plot as draw
 
-    same = type(estimator).__name__ in SAME_OBJECTIVE
-    settled, what = (other.coef_, "scikit-learn's") if same else (estimator.coef_, "the last step's")
-    draw(coefficient_path(estimator, table.X, table.y, table.names, settled, what), path)
-
-
-def _print_models() -> None:
-    from rich.console import Console
-    from rich.table import Table as Lines
-
-    lines = Lines(title="What is made least; b is the intercept, n the number of rows", title_justify="left")
-    for column in ("model", "options", "objective"):
-        lines.add_column(column)
-    for name, model in MODELS.items():
-        lines.add_row(name, " ".join(f"--{one.replace('_', '-')}" for one in model.options), model.objective)
-    Console(width=100).print(lines)
-    typer.echo(
-        "huber: scikit-learn looks for the scale of residuals as well; here it is 1.4826 times\nthe median distance of "
-        "the target from its median.\nquantile: smoothed over 0.05 standard deviations of the target."
-    )
+    settled, what = estimator.coef_, "the last step's"
+    if other is not None and type(estimator).__name__ in SAME_OBJECTIVE:
+        settled, what = other.coef_, "scikit-learn's"
+    with warnings_in_words():
+        draw(coefficient_path(estimator, table.X, table.y, table.names, settled, what), path)

@@ -1,114 +1,201 @@
-"""A table from a CSV file: numbers in every column, or a message that names the row and the column."""
+"""A table from a CSV file: numbers in every column, or a message that names the line and the column."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
     import numpy as np
 
+Target = Literal["number", "count", "class"]
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 MOST_SHOWN = 12
+MOST_COLUMNS = 2_000
+"""The layers of a learner hold matrices of columns x columns."""
+OTHER_SIGNS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """X (rows, columns) with the names of its columns, and the target's column y."""
+    """X (rows, columns) with the names of its columns, and the target's column y (rows,).
+
+    classes   if the target says which of two classes a row belongs to: the two, for y = 0 and for y = 1
+    """
 
     names: tuple[str, ...]
     X: np.ndarray
     y: np.ndarray
+    classes: tuple[str, ...] = ()
 
 
-def read_table(path: Path, target: str, drop: Iterable[str] = (), classes: bool = False) -> Table:
+@dataclass(frozen=True)
+class Row:
+    """A row's fields, and where it is."""
+
+    path: Path
+    line: int
+    names: list[str]
+    fields: list[str]
+
+    def word(self, j: int) -> str:
+        given = self.fields[j].strip()
+        if given.lower() in MISSING:
+            raise AnchorheadError(
+                f"{self._place(j)}: the value is missing ({given!r}). Fill it in, or take the row or the column out"
+            )
+        return given
+
+    def number(self, j: int, otherwise: str, least: float = -math.inf) -> float:
+        """The number in column j; `otherwise` is what to do if it is none."""
+        given = self.word(j)
+        number = _number(given)
+        if number is None:
+            comma = " Numbers are written without commas." if _number(given.replace(",", "")) is not None else ""
+            raise AnchorheadError(f"{self._place(j)}: {given[:40]!r} is not a finite number.{comma} {otherwise}")
+        if number < least:
+            raise AnchorheadError(f"{self._place(j)}: {given[:40]} is below {least:g}. {otherwise}")
+        return number
+
+    def _place(self, j: int) -> str:
+        return f"{self.path}, line {self.line}, column {self.names[j]}"
+
+
+def read_table(path: Path, target: str, drop: Iterable[str] = (), kind: Target = "number") -> Table:
     """Reads a CSV file with a line of names.
 
-    drop      columns to leave out
-    classes   whether the target may hold words
+    drop   columns to leave out
+    kind   what the target holds: numbers, counts from 0 on, or two classes, which may be words
     """
-    import numpy as np
-
-    leave = set(drop)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            header, rows = _lines(path, csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise AnchorheadError(f"{path} cannot be read as a CSV file: {error}") from error
-    _check_names(path, header, target, leave)
-    place = header.index(target)
-    chosen = [j for j, name in enumerate(header) if j != place and name not in leave]
-    if not chosen:
-        raise AnchorheadError(f"{path} has no column beside {target}: at least one is needed to learn from")
-    X = np.empty((len(rows), len(chosen)))
-    y: list[Any] = []
-    for number, (line, row) in enumerate(rows):
-        for column, j in enumerate(chosen):
-            X[number, column] = _number(row[j], path, line, header[j], droppable=True)
-        y.append(_word(row[place], path, line, target) if classes else _number(row[place], path, line, target))
-    return Table(tuple(header[j] for j in chosen), X, np.array(y))
+            return _table(path, csv.reader(file), target, set(drop), kind)
+    except FileNotFoundError as error:
+        raise AnchorheadError(f"there is no file {path}") from error
+    except IsADirectoryError as error:
+        raise AnchorheadError(f"{path} is a folder: give a CSV file") from error
+    except UnicodeDecodeError as error:
+        raise AnchorheadError(
+            f"{path} cannot be read as text: byte {error.start} is not UTF-8. Save the table as a CSV file in UTF-8"
+        ) from error
+    except (OSError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise AnchorheadError(f"{path} cannot be read as a CSV file: {reason}. Is a quote left open?") from error
 
 
-def _lines(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The names, and for each row the line where it ends."""
-    header: list[str] = []
-    rows: list[tuple[int, list[str]]] = []
+def _table(path: Path, reader: Any, target: str, leave: set[str], kind: Target) -> Table:
+    import numpy as np
+
+    names = _names(path, reader)
+    chosen = _chosen(path, names, target, leave)
+    place = names.index(target)
+    X, y = array("d"), array("d")
+    words: list[str] = []
+    for row in _rows(path, reader, names):
+        X.extend(row.number(j, f"Leave the column out with --drop {names[j]!r}") for j in chosen)
+        if kind == "class":
+            words.append(row.word(place))
+        elif kind == "count":
+            y.append(row.number(place, "--model poisson takes counts from 0 on", least=0.0))
+        else:
+            y.append(row.number(place, "Two classes need --model logistic"))
+    rows = max(len(y), len(words))
+    if rows < 2:
+        count = "one row" if rows else "no rows"
+        raise AnchorheadError(f"{path} has names ({_shown(names)}) but {count}: at least 2 are needed")
+    numbers, classes = _classes(path, target, words) if kind == "class" else (np.array(y), ())
+    return Table(tuple(names[j] for j in chosen), np.array(X).reshape(rows, len(chosen)), numbers, classes)
+
+
+def _names(path: Path, reader: Any) -> list[str]:
+    """The first line that is not empty."""
     for row in reader:
         if not any(field.strip() for field in row):
             continue
-        if not header:
-            header = [name.strip() for name in row]
-            continue
-        if len(row) != len(header):
+        other = next((word for sign, word in OTHER_SIGNS.items() if len(row) == 1 and sign in row[0]), None)
+        if other is not None:
             raise AnchorheadError(
-                f"{path}, line {reader.line_num}: {len(row)} fields, but {len(header)} names in the first line. Text "
-                "with commas must stand in quotes"
+                f"{path} has one column, {_shown(row)}: it seems that {other} separate its columns. Needed are commas, "
+                "and points in numbers"
             )
-        rows.append((reader.line_num, row))
-    if not header:
-        raise AnchorheadError(f"{path} is empty: a line of column names and rows of numbers are needed")
-    if not rows:
-        raise AnchorheadError(f"{path} has names ({_shown(header)}) but no rows")
-    return header, rows
+        return [_printable(name) for name in row]
+    raise AnchorheadError(f"{path} is empty: a line of column names and rows of numbers are needed")
 
 
-def _check_names(path: Path, header: list[str], target: str, leave: set[str]) -> None:
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise AnchorheadError(f"{path} has two columns of the name {twice[0]!r}: names must differ")
+def _chosen(path: Path, names: list[str], target: str, leave: set[str]) -> list[int]:
+    """The places of the columns to learn from."""
     for name, option in ((target, "--target"), *((name, "--drop") for name in sorted(leave))):
-        if name not in header:
-            raise AnchorheadError(f"{option} {name}: {path} has no such column. It has {_shown(header)}")
+        if name not in names:
+            raise AnchorheadError(f"{option} {name}: {path} has no such column. It has {_shown(names)}")
     if target in leave:
         raise AnchorheadError(f"--drop {target}: the target cannot be left out")
+    kept = Counter(name for name in names if name not in leave)
+    twice = next((name for name, times in kept.items() if times > 1 and name), None)
+    if twice is not None:
+        raise AnchorheadError(f"{path} has {kept[twice]} columns of the name {twice!r}: names must differ")
+    if kept[""]:
+        raise AnchorheadError(
+            f"{path}: column {names.index('') + 1} has no name in the first line. Name it, or leave it out with "
+            "--drop ''"
+        )
+    chosen = [j for j, name in enumerate(names) if name != target and name not in leave]
+    if not chosen:
+        raise AnchorheadError(f"{path} has no column beside {target}: at least one is needed to learn from")
+    if len(chosen) > MOST_COLUMNS:
+        raise AnchorheadError(f"{path} has {len(chosen):,} columns to learn from: at most {MOST_COLUMNS:,} are taken")
+    return chosen
+
+
+def _rows(path: Path, reader: Any, names: list[str]) -> Iterator[Row]:
+    """All rows but empty ones, each with the line where it ends."""
+    for fields in reader:
+        if not any(field.strip() for field in fields):
+            continue
+        if len(fields) != len(names):
+            raise AnchorheadError(
+                f"{path}, line {reader.line_num}: {len(fields)} field{'s' * (len(fields) != 1)}, but {len(names)} "
+                f"name{'s' * (len(names) != 1)} in the first line. Text with commas must stand in quotes"
+            )
+        yield Row(path, reader.line_num, names, fields)
+
+
+def _classes(path: Path, target: str, words: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Which of two classes each row belongs to, 0 or 1, and the two; 1 and 1.0 are the same class."""
+    import numpy as np
+
+    numbers = {word: _number(word) for word in dict.fromkeys(words)}
+    values: dict[str, Any] = {word: word for word in numbers} if None in numbers.values() else numbers
+    classes = sorted(set(values.values()))
+    shown = [one if isinstance(one, str) else f"{one:g}" for one in classes]
+    if len(classes) != 2:
+        found = f"one class, {shown[0]}" if len(classes) == 1 else f"{len(classes):,} classes, {_shown(shown)}"
+        raise AnchorheadError(f"{path}, column {target} has {found}: --model logistic takes two")
+    return np.array([float(values[word] == classes[1]) for word in words]), tuple(shown)
+
+
+def _printable(name: str) -> str:
+    """A name in one line; what a terminal would obey rather than print is replaced."""
+    joined = " ".join(name.split())
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in joined)
 
 
 def _shown(names: list[str]) -> str:
-    return ", ".join(names[:MOST_SHOWN]) + (f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else "")
+    short = [name if len(name) <= 40 else f"{name[:39]}…" for name in names[:MOST_SHOWN]]
+    return ", ".join(short) + (f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else "")
 
 
-def _number(text: str, path: Path, line: int, name: str, droppable: bool = False) -> float:
-    given = _word(text, path, line, name)
+def _number(text: str) -> float | None:
+    """The finite number that a text is; 1_000 is none, though Python takes it."""
     try:
-        number = float(given)
+        number = float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        what = f" Leave the column out with --drop {name!r}" if droppable else ""
-        raise AnchorheadError(f"{path}, line {line}, column {name}: {given[:40]!r} is not a finite number.{what}")
-    return number
-
-
-def _word(text: str, path: Path, line: int, name: str) -> str:
-    given = text.strip()
-    if given.lower() in MISSING:
-        raise AnchorheadError(
-            f"{path}, line {line}, column {name}: the value is missing ({text!r}). Fill it in, or take the row out"
-        )
-    return given
+        return None
+    return number if math.isfinite(number) and "_" not in text else None

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from anchorhead.constructions.head_labels import neuron_labels
 from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
@@ -280,7 +281,7 @@ class Transformer(LaidOut):
         heads = count * parts
         attention = self._attention(
             query.reshape(heads, size, -1), key, value, output.reshape(heads, len(after), -1), names, after, kept,
-            _neuron_labels(neurons), causal=self.causal,
+            neuron_labels(neurons, names.names), causal=self.causal,
         )  # fmt: skip
         return attention, after
 
@@ -371,12 +372,3 @@ class Transformer(LaidOut):
             weight[-1, np.arange(self.tokens), 1 + np.arange(self.tokens)] = 1
             names += [f"at position {i}" for i in range(size)]
         return Linear(self._cast(weight), self._cast(bias.reshape(-1)), features=tuple(names))
-
-
-def _neuron_labels(neurons: Neurons) -> tuple[str, ...]:
-    """What the head of each neuron and part computes."""
-    return tuple(
-        f"neuron {r}: {neurons.shapes[neurons.assigned[r]].activation}" + (f", part {p}" if neurons.parts > 1 else "")
-        for r in range(neurons.count)
-        for p in range(neurons.parts)
-    )

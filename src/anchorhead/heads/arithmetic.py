@@ -37,7 +37,7 @@ class Arithmetic:
 
         It is below 1 wherever it is given, since bounds divide by 1 - gamma_n.
         """
-        most = float(np.max(n, initial=0.0))
+        most = float(n if isinstance(n, int | float) else np.max(n, initial=0.0))
         if not 2 * most * self.unit < 1:
             raise AnchorheadError(
                 f"sums of {most:.3g} terms have no rounding bound in {self.dtype}, which takes fewer than "

@@ -160,13 +160,16 @@ class _AxisTable:
                 kept = sizes > cut * sizes[:, :1]
                 part = np.where(kept[:, :, None], onto, 0)
                 errors = np.abs(left @ part - table).max(axis=(1, 2))
-                values = right.transpose(0, 2, 1) @ (part / np.where(kept, sizes, 1)[:, :, None])
-                gains = np.maximum((weights @ np.abs(values)).max(axis=(1, 2)) / scale, 1e-3)
                 best = min(best, float(errors.min()))
+                near = np.flatnonzero(errors <= _SHARES[-1] * within)
+                if not near.size:
+                    continue
+                scaled = part[near] / np.where(kept, sizes, 1)[near, :, None]
+                sizes_of_values = np.abs(right[near].transpose(0, 2, 1) @ scaled)
+                gains = np.maximum((weights[near] @ sizes_of_values).max(axis=(1, 2)) / scale, 1e-3)
                 self.options += [
-                    _Keys(p, *shape, cut, float(error), float(gain))
-                    for shape, error, gain in zip(_FAMILY, errors, gains, strict=True)
-                    if error <= _SHARES[-1] * within
+                    _Keys(p, *_FAMILY[k], cut, float(errors[k]), float(gain))
+                    for k, gain in zip(near, gains, strict=True)
                 ]
             self.curve.append((p, best))
             tame = any(o.p == p and o.error <= 0.1 * within and o.gain <= 2 for o in self.options)

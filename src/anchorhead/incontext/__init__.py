@@ -3,6 +3,7 @@
 Models of scikit-learn that fit so are loaded when they are first named, since scikit-learn is an extra.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from anchorhead.errors import AnchorheadError
@@ -14,16 +15,13 @@ from anchorhead.incontext.trace import Trace, trace
 from anchorhead.targets.losses import LOSSES, Loss, link, named_loss
 
 if TYPE_CHECKING:
-    from anchorhead.incontext.estimators import (
-        ElasticNet,
+    from anchorhead.incontext.estimators_links import (
         HuberRegressor,
-        Lasso,
-        LinearRegression,
         LogisticRegression,
         PoissonRegressor,
         QuantileRegressor,
-        Ridge,
     )
+    from anchorhead.incontext.estimators_squared import ElasticNet, Lasso, LinearRegression, Ridge
 
 __all__ = [
     "LOSSES",
@@ -48,27 +46,28 @@ __all__ = [
     "trace",
 ]
 
-ESTIMATORS = (
-    "LinearRegression",
-    "Ridge",
-    "Lasso",
-    "ElasticNet",
-    "LogisticRegression",
-    "PoissonRegressor",
-    "HuberRegressor",
-    "QuantileRegressor",
-)
+ESTIMATORS = {
+    "LinearRegression": "estimators_squared",
+    "Ridge": "estimators_squared",
+    "Lasso": "estimators_squared",
+    "ElasticNet": "estimators_squared",
+    "LogisticRegression": "estimators_links",
+    "PoissonRegressor": "estimators_links",
+    "HuberRegressor": "estimators_links",
+    "QuantileRegressor": "estimators_links",
+}
+"""Models of scikit-learn, and the modules that hold them."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from anchorhead.incontext import estimators
+        module = import_module(f"{__name__}.{ESTIMATORS[name]}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "sklearn":
             raise
         raise AnchorheadError(
             f'incontext.{name} needs scikit-learn, which is not installed: pip install "anchorhead[sklearn]"'
         ) from error
-    return getattr(estimators, name)
+    return getattr(module, name)

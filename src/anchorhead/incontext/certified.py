@@ -26,16 +26,22 @@ def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: flo
     Proven, or measured where no proof is known. None if nothing can be said: residuals may be so large there that heads
     leave the range in which they serve.
     """
-    proof = proof_of(target)
-    columns = np.concatenate([x, [1.0]]) if target.intercept else x
     try:
-        found = proof.bound_for_box(proof.read(network, target), target, columns, y, require_model(network.dtype))
+        found = _bound_for_box(network, target, x, y)
     except NotKnown as why:
         return measured_certificate(network, target, x, y, steepest_link(target, y), str(why))
     if not np.isfinite(found.total):
         return None
     ends = np.concatenate([x, [1.0, y]])
-    return _certificate(network, found, Box.of((-ends, ends)), proof.METHOD, words_for_box(target, found.given))
+    return _certificate(
+        network, found, Box.of((-ends, ends)), proof_of(target).METHOD, words_for_box(target, found.given)
+    )
+
+
+def _bound_for_box(network: Network, target: Descent, x: np.ndarray, y: float) -> DescentBound:
+    proof = proof_of(target)
+    columns = np.concatenate([x, [1.0]]) if target.intercept else x
+    return proof.bound_for_box(proof.read(network, target), target, columns, y, require_model(network.dtype))
 
 
 def certificate_for_prompt(network: Network, target: Descent, one: Examples, given: np.ndarray) -> Certificate:
@@ -124,14 +130,33 @@ def serves(network: Network, target: Descent, low: float, high: float) -> bool:
 def stated_slope(network: Network, target: Descent) -> float | None:
     """The slope of the condition that a proven certificate for a box states beside a safe rate; none where it states
     none."""
-    certificate = network.certificate
-    if certificate is None or certificate.kind != "proven" or certificate.on.low.ndim > 1:
+    if _proven_box(network) is None:
         return None
     try:
         proof = proof_of(target)
         return proof.curved_slope(proof.read(network, target), target)
     except CertificateError:
         return None
+
+
+def stated_ends(network: Network, target: Descent) -> tuple[float, float] | None:
+    """Between which numbers a proven certificate for a box asks exact descent to keep the link's argument; none where
+    it asks nothing of the kind. They are not stored, so the bound is found once more."""
+    box = _proven_box(network)
+    if box is None or serves(network, target, -np.inf, np.inf):
+        return None
+    try:
+        return _bound_for_box(network, target, box.high[: target.features], float(box.high[-1])).ends
+    except CertificateError:
+        return None
+
+
+def _proven_box(network: Network) -> Box | None:
+    """The box of prompts for which a bound is proven, if there is one."""
+    certificate = network.certificate
+    if certificate is None or certificate.kind != "proven" or certificate.on.low.ndim > 1:
+        return None
+    return certificate.on
 
 
 def stated_curvature(target: Descent, slope: float, one: Examples) -> float:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn import linear_model
 
+from anchorhead import incontext
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext import estimators
 
 TIGHT, MANY = 1e-12, 100_000
 SAME_OBJECTIVE = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PoissonRegressor")
@@ -19,29 +19,29 @@ def reference(model: Any) -> Any:
     """An estimator of scikit-learn, not fitted, for one of ours."""
     intercept = model.fit_intercept
     match model:
-        case estimators.LinearRegression():
+        case incontext.LinearRegression():
             return linear_model.LinearRegression(fit_intercept=intercept)
-        case estimators.Ridge():
+        case incontext.Ridge():
             return linear_model.Ridge(model.alpha, fit_intercept=intercept, solver="svd")
-        case estimators.Lasso():
+        case incontext.Lasso():
             return linear_model.Lasso(model.alpha, fit_intercept=intercept, tol=TIGHT, max_iter=MANY)
-        case estimators.ElasticNet():
+        case incontext.ElasticNet():
             return linear_model.ElasticNet(
                 model.alpha, l1_ratio=model.l1_ratio, fit_intercept=intercept, tol=TIGHT, max_iter=MANY
             )
-        case estimators.LogisticRegression():
+        case incontext.LogisticRegression():
             return linear_model.LogisticRegression(
                 C=model.C, fit_intercept=intercept, tol=TIGHT, max_iter=MANY, solver="newton-cholesky"
             )
-        case estimators.PoissonRegressor():
+        case incontext.PoissonRegressor():
             return linear_model.PoissonRegressor(
                 alpha=model.alpha, fit_intercept=intercept, tol=TIGHT, max_iter=MANY, solver="newton-cholesky"
             )
-        case estimators.HuberRegressor():
+        case incontext.HuberRegressor():
             return linear_model.HuberRegressor(
                 epsilon=model.epsilon, alpha=model.alpha, fit_intercept=intercept, tol=1e-9, max_iter=MANY
             )
-        case estimators.QuantileRegressor():
+        case incontext.QuantileRegressor():
             return linear_model.QuantileRegressor(
                 quantile=model.quantile, alpha=model.alpha, fit_intercept=intercept, solver="highs"
             )

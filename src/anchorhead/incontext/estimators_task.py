@@ -136,7 +136,10 @@ def coefficients_of(
 
 
 def learner_for(target: Descent, y: Float[np.ndarray, " n"], dtype: str, scores: tuple[float, float] | None) -> Learner:
-    """The network of a descent, its sharpness as the scaled labels y ask for."""
+    """The network of a descent, its sharpness as the scaled labels y ask for.
+
+    For curved links with outside="ignore": that a rate is safe takes an exact descent to know.
+    """
     largest = max(1.0, float(np.abs(y).max()))
     if target.layout == "direct":
         return Learner.of(squared_network(target, balanced_sharpness(largest, dtype), dtype))

@@ -19,6 +19,7 @@ from anchorhead.incontext.certified import (
     course,
     serves,
     stated_curvature,
+    stated_ends,
     stated_slope,
 )
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
@@ -32,12 +33,6 @@ from anchorhead.targets.descent import Descent
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Learner(Network):
     """net(prompt) are the weights w after all steps, (features,); net(prompt, path=True) all of w_0, ..., w_steps."""
-
-    @classmethod
-    def of(cls, network: Network) -> Learner:
-        return cls(
-            network.layers, network.output, network.target, network.certificate, network.outside, network.token_axis
-        )
 
     @property
     def descent(self) -> Descent:
@@ -163,16 +158,21 @@ class Learner(Network):
         )
 
     def _mind_the_scores(self, taken: Course, way: Outside) -> None:
-        """Where exact descent takes the link's argument beyond the range that is served."""
+        """Where exact descent takes the link's argument beyond the range that is served, or so near to its ends that
+        errors might."""
         descent = self.descent
         if descent.scores is None or self.certificate is None:
             return
-        (low, high), (least, most) = descent.scores, taken.arguments
-        if (low <= least and most <= high) or serves(self, descent, least, most):
+        if "stated ends" not in self._cache:
+            self._cache["stated ends"] = stated_ends(self, descent)
+        (low, high), (least, most), ends = descent.scores, taken.arguments, self._cache["stated ends"]
+        served = (low <= least and most <= high) or serves(self, descent, least, most)
+        if served and (ends is None or (ends[0] <= least and most <= ends[1])):
             return
+        stated = f", and the certificate is for what keeps between {ends[0]:.9g} and {ends[1]:.9g}" if ends else ""
         self._outside(
-            f"the link's argument reaches from {least:.4g} to {most:.4g}; its head serves from {low:g} to {high:g}. "
-            f"Build with scores=({np.floor(least) - 1:g}, {np.ceil(most) + 1:g})",
+            f"the link's argument reaches from {least:.9g} to {most:.9g}; its head serves from {low:g} to {high:g}"
+            f"{stated}. Build with scores=({np.floor(least) - 1:g}, {np.ceil(most) + 1:g})",
             way,
         )
 

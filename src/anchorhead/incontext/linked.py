@@ -22,9 +22,9 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.link_heads import link_head
-from anchorhead.incontext.squared import kept, weight_names
+from anchorhead.incontext.squared import entry_names, kept, weight_names
 from anchorhead.incontext.threshold import with_threshold
-from anchorhead.network import Linear, Network, Repeat
+from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.proof.descent_linked_form import ROOM, least_far
 from anchorhead.proof.descent_linked_layers import (
     Scoring,
@@ -39,6 +39,8 @@ from anchorhead.targets.descent import Descent
 
 ANY_SCORES = (-8.0, 8.0)
 """For links whose head serves on the whole line."""
+SHARES = ((1.0, 4 / 3), (2.0, -1 / 3))
+"""Sharpnesses h and 2h with these weights leave no term of order h^2."""
 
 
 def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpness: float) -> Network:
@@ -47,33 +49,48 @@ def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpnes
     score_sharpness   h of the layer score, a power of two
     sharpness         h of the layer collect, a power of two
     """
+    form = target.loss.form
     parts = link_head(target.loss, target.scores or ANY_SCORES, dtype).parts
     slots = Slots.of(target, len(parts))
-    entries = [*weight_names(target, "w"), *(weight_names(target, "v") if target.momentum else [])]
-    names = slots.names(entries)
-    pairs = ((1.0, 4 / 3), (2.0, -1 / 3))
-    form = target.loss.form
-    scoring = Scoring(
-        tuple(score_sharpness * times for times, _ in pairs),
-        tuple(float(np.dtype(dtype).type(2 * share / (score_sharpness * times))) for times, share in pairs),
-        form == "phi(s - y)",
-    )
-    far = 2.0 ** math.ceil(math.log2(least_far(scoring, parts)))
+    names = slots.names(entry_names(target))
+    scoring = scoring_of(score_sharpness, form == "phi(s - y)", dtype)
+    far = out_of_reach(least_far(scoring, parts), target, "heads", dtype)
+    link = link_layer(slots, far, form == "phi(s) - y", names, dtype)
+    embed = embed_layer(slots, parts, far, names, dtype)
+    return assembled(target, slots, embed, scoring, link, sharpness, far)
+
+
+def scoring_of(sharpness: float, residual: bool, dtype: str) -> Scoring:
+    """The layer score with sharpnesses h and 2h; residual: whether its scores are s - y."""
+    outputs = (float(np.dtype(dtype).type(2 * share / (sharpness * times))) for times, share in SHARES)
+    return Scoring(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), residual)
+
+
+def out_of_reach(least: float, target: Descent, what: str, dtype: str) -> float:
+    """A power of two of at least this size, if logits of that size do not overflow."""
+    far = 2.0 ** math.ceil(math.log2(least))
     if not far <= float(np.finfo(dtype).max) / ROOM:
-        raise AnchorheadError(f"the link {target.loss.link} is too steep for heads in {dtype}: smooth it more")
+        raise AnchorheadError(f"the link {target.loss.link} is too steep for {what} in {dtype}: smooth it more")
+    return far
+
+
+def assembled(
+    target: Descent, slots: Slots, embed: Embed, scoring: Scoring, link: Attention, sharpness: float, far: float
+) -> Network:
+    """Score, the layer that reads the link, and collect, as often as there are steps; then w is picked."""
+    names, dtype = embed.features or (), str(embed.weight.dtype)
     step = (
         score_layer(slots, scoring, names, dtype),
-        link_layer(slots, far, form == "phi(s) - y", names, dtype),
+        link,
         collect_layer(
             slots,
-            [sharpness * times for times, _ in pairs],
-            [-target.rate * share / (sharpness * times) for times, share in pairs],
+            [sharpness * times for times, _ in SHARES],
+            [-target.rate * share / (sharpness * times) for times, share in SHARES],
             kept(target, slots.width, slots.w),
             names,
             dtype,
         ),
     )
     read = Linear(np.eye(slots.width, dtype=dtype)[slots.entries], features=tuple(weight_names(target, "w")))
-    embed = embed_layer(slots, parts, far, names, dtype)
     network = Network([embed, Repeat(step, target.steps), read], output="state", target=target.record())
     return with_threshold(network, target, slots.w, slots.asks, hidden_register(slots, far))

@@ -9,22 +9,13 @@ matrices are those of proof.descent_grid. A threshold is one more layer.
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.link_heads import link_grid
-from anchorhead.incontext.squared import kept, weight_names
-from anchorhead.incontext.threshold import with_threshold
-from anchorhead.network import Linear, Network, Repeat
+from anchorhead.incontext.linked import assembled, out_of_reach, scoring_of
+from anchorhead.incontext.squared import entry_names
+from anchorhead.network import Network
 from anchorhead.proof.descent_grid import grid_embed, grid_far, grid_layer, grid_names, grid_slots
-from anchorhead.proof.descent_linked_form import ROOM
-from anchorhead.proof.descent_linked_layers import Scoring, collect_layer, hidden_register, score_layer
 from anchorhead.targets.descent import Descent
-
-SHARES = ((1.0, 4 / 3), (2.0, -1 / 3))
-"""Sharpnesses h and 2h with these weights leave no term of order h^2."""
 
 
 def linked_grid_network(target: Descent, dtype: str, score_sharpness: float, sharpness: float) -> Network:
@@ -37,30 +28,9 @@ def linked_grid_network(target: Descent, dtype: str, score_sharpness: float, sha
         raise AnchorheadError(f"the link {target.loss.link} needs a range of scores and of labels: give both")
     atom = link_grid(target.loss, target.scores, target.labels, dtype)
     slots = grid_slots(target)
-    entries = [*weight_names(target, "w"), *(weight_names(target, "v") if target.momentum else [])]
-    names = grid_names(slots, entries)
-    scoring = Scoring(
-        tuple(score_sharpness * times for times, _ in SHARES),
-        tuple(float(np.dtype(dtype).type(2 * share / (score_sharpness * times))) for times, share in SHARES),
-        residual=False,
-    )
-    far = 2.0 ** math.ceil(math.log2(grid_far(scoring, atom, target.labels)))
-    if not far <= float(np.finfo(dtype).max) / ROOM:
-        raise AnchorheadError(f"the link {target.loss.link} is too steep for a grid in {dtype}: smooth it more")
+    names = grid_names(slots, entry_names(target))
+    scoring = scoring_of(score_sharpness, False, dtype)
+    far = out_of_reach(grid_far(scoring, atom, target.labels), target, "a grid", dtype)
     p, q = atom.sides
-    step = (
-        score_layer(slots, scoring, names, dtype),
-        grid_layer(slots, (p, q), names, dtype),
-        collect_layer(
-            slots,
-            [sharpness * times for times, _ in SHARES],
-            [-target.rate * share / (sharpness * times) for times, share in SHARES],
-            kept(target, slots.width, slots.w),
-            names,
-            dtype,
-        ),
-    )
-    read = Linear(np.eye(slots.width, dtype=dtype)[slots.entries], features=tuple(weight_names(target, "w")))
-    embed = grid_embed(slots, atom, far, names, dtype)
-    network = Network([embed, Repeat(step, target.steps), read], output="state", target=target.record())
-    return with_threshold(network, target, slots.w, slots.asks, hidden_register(slots, far))
+    link = grid_layer(slots, (p, q), names, dtype)
+    return assembled(target, slots, grid_embed(slots, atom, far, names, dtype), scoring, link, sharpness, far)

@@ -23,7 +23,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
-from anchorhead.incontext.squared import kept, weight_names
+from anchorhead.incontext.squared import entry_names, kept, weight_names
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.proof.descent_sequence_form import Slots, addresses
 from anchorhead.targets.descent import Descent
@@ -134,8 +134,7 @@ def _names(target: Descent, slots: Slots) -> tuple[str, ...]:
         "asks",
         *(f"value times {name}" for name in columns),
         *(f"asks for {name.strip()}" for name in address),
-        *weight_names(target, "w"),
-        *(weight_names(target, "v") if target.momentum else []),
+        *entry_names(target),
         *weight_names(target, "push"),
     )
 
@@ -195,6 +194,7 @@ def _link(slots: Slots, names: tuple[str, ...], reach: float, dtype: str) -> Att
         output.astype(dtype),
         skip=Linear(stays.astype(dtype), features=names),
         features=names,
+        labels=tuple(f"the link of each example, part {part}" for part in range(slots.parts)),
     )
 
 
@@ -213,4 +213,5 @@ def _mean(target: Descent, slots: Slots, names: tuple[str, ...], dtype: str) -> 
         mask="self+registers",
         skip=Linear(kept(target, slots.width, slots.w[0]).astype(dtype), features=names),
         features=names,
+        labels=("the mean of what examples push",),
     )

@@ -30,12 +30,6 @@ from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of
 class ManyLearner(Network):
     """net(net.prompt(X, y, loss="huber", rate=0.3, penalty=0.1)) are the fitted weights; path=True gives all steps."""
 
-    @classmethod
-    def of(cls, network: Network) -> ManyLearner:
-        return cls(
-            network.layers, network.output, network.target, network.certificate, network.outside, network.token_axis
-        )
-
     @property
     def learners(self) -> ManyLearners:
         """What it approximates."""

@@ -44,20 +44,20 @@ def many_network(target: ManyLearners, links: Sequence[LinkHead], sharpness: flo
     registers = _registers(slots, links)
     heads = tuple((scale * sharpness, share / (scale * sharpness)) for scale, share in SHARES)
     start, *step = (
-        _attention(weights, slots.names(), dtype)
-        for weights in (
-            start_weights(slots),
-            score_weights(slots, heads),
-            link_weights(slots, len(registers)),
-            collect_weights(slots, tuple((h, -o) for h, o in heads)),
+        _attention(weights, slots.names(), does, dtype)
+        for weights, does in (
+            (start_weights(slots), "starts with w = 0"),
+            (score_weights(slots, heads), "the score of each example"),
+            (link_weights(slots, len(registers)), "the link that the prompt names"),
+            (collect_weights(slots, tuple((h, -o) for h, o in heads)), "the gradient"),
         )
     )
-    read = _attention(last_weights(slots), tuple(f"w{j}" for j in range(target.weights)), dtype)
+    read = _attention(last_weights(slots), tuple(f"w{j}" for j in range(target.weights)), "reads w", dtype)
     layers = [_embed(slots, registers, dtype), start, Repeat(tuple(step), target.steps), read]
     return Network(layers, output="state", target=target.record())
 
 
-def _attention(weights: Weights, names: tuple[str, ...], dtype: str) -> Attention:
+def _attention(weights: Weights, names: tuple[str, ...], does: str, dtype: str) -> Attention:
     return Attention(
         weights.query.astype(dtype),
         weights.key.astype(dtype),
@@ -66,6 +66,7 @@ def _attention(weights: Weights, names: tuple[str, ...], dtype: str) -> Attentio
         skip=None if weights.skip is None else Linear(weights.skip.astype(dtype), features=names),
         grid=weights.grid,
         features=names,
+        labels=(does,) * len(weights.query),
     )
 
 

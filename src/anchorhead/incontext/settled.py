@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,6 @@ import torch
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
-from anchorhead.network import Repeat
 from anchorhead.network.module import RepeatModule
 
 EVERY = 10
@@ -167,7 +166,7 @@ def settle(
         if outcome != "steps":
             break
     momentum = pace.momentum if faster is None else faster
-    return Settled(weights, steps, outcome, pace.distance, momentum, _of_steps(learner, steps))
+    return Settled(weights, steps, outcome, pace.distance, momentum, learner.with_steps(steps))
 
 
 def states(learner: Learner, prompt: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -199,10 +198,3 @@ def _outcome(pace: Pace, faster: float | None, goes_on: bool) -> Outcome:
     if not goes_on:
         return "left"
     return "slow" if faster is not None else "steps"
-
-
-def _of_steps(learner: Learner, steps: int) -> Learner:
-    """The same learner with so many steps."""
-    target = replace(learner.descent, steps=steps)
-    layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in learner.layers)
-    return learner.with_(layers=layers, target=target.record(), certificate=None)

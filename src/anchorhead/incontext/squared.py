@@ -24,8 +24,7 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
     sharpness   h, a power of two, so that queries are exact
     """
     d, weights = target.features, target.weights
-    names = [*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *weight_names(target, "w")]
-    names += weight_names(target, "v") if target.momentum else []
+    names = [*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *entry_names(target)]
     sign, label, kind, w = d, d + 1, d + 2, d + 3
     v = w + weights
     width = len(names)
@@ -48,6 +47,7 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
         output.astype(dtype),
         skip=Linear(kept(target, width, w).astype(dtype), features=tuple(names)),
         features=tuple(names),
+        labels=tuple(f"the gradient, at sharpness {h:g}" for h in (sharpness, 2 * sharpness)),
     )
     embed = Embed(
         np.eye(width, d + 2, dtype=dtype),
@@ -68,6 +68,11 @@ def balanced_sharpness(residual: float, dtype: str) -> float:
 
 def weight_names(target: Descent, letter: str) -> list[str]:
     return [*(f"{letter}{j}" for j in range(target.features)), *([f"{letter} of the intercept"] * target.intercept)]
+
+
+def entry_names(target: Descent) -> list[str]:
+    """What the entries of w, and with momentum those of v, are called."""
+    return [*weight_names(target, "w"), *(weight_names(target, "v") if target.momentum else [])]
 
 
 def kept(target: Descent, width: int, w: int) -> np.ndarray:

@@ -87,6 +87,7 @@ def _shrink(names: tuple[str, ...], target: Descent, w: int, one: int, dtype: st
         mask="self+registers",
         skip=Linear.identity(names, dtype),
         features=names,
+        labels=tuple(f"shrinks {names[j]}" for j in slots),
     )
 
 

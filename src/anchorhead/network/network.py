@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -101,6 +101,11 @@ class Network:
 
     streams: tuple[Stream, ...] = field(init=False)
     """What leaves each layer."""
+
+    @classmethod
+    def of(cls, network: Network) -> Self:
+        """The same network as one of this class."""
+        return cls(**{one.name: getattr(network, one.name) for one in fields(Network) if one.init})
 
     def with_(self, **changes: Any) -> Self:
         """The same network with another target, certificate or way with inputs outside its box."""

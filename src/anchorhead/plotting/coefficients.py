@@ -12,31 +12,45 @@ from anchorhead.plotting import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NAMED = 6
+MOST_NAMED, WIDEST_NAME = 6, 24
+LEAST, MOST = 1e-16, 1e16
+"""Distances beyond are drawn as these: of coefficients that are all 0, any is infinitely far, relative to them."""
 
 
 def draw_coefficients(path: CoefficientPath) -> Figure:
     """Left each coefficient by step, the largest with their names; right the distance, on a logarithmic scale."""
+    from matplotlib.ticker import StrMethodFormatter
+
     figure = style.figure(14.0, 5.4)
     left, right = figure.subplots(1, 2)
     order = np.argsort(-np.abs(path.settled), kind="stable")
     for j in order[MOST_NAMED:]:
         left.plot(path.steps, path.coefficients[:, j], color=style.PALE, linewidth=1.2)
+    named = []
     for colour, j in zip(style.SERIES, order[:MOST_NAMED], strict=False):
-        left.plot(path.steps, path.coefficients[:, j], color=colour, linewidth=1.8, label=path.names[j])
+        named += left.plot(path.steps, path.coefficients[:, j], color=colour, linewidth=1.8)
         left.plot(path.steps[-1], path.settled[j], color=colour, marker="o", markersize=6)
     left.set_xscale("symlog", linthresh=10)
+    left.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     left.set_xlabel("step")
     left.set_ylabel("coefficient times the column's scale")
     left.grid(True)
-    left.legend(loc="best", ncols=2)
-    style.title(left, f"{path.model} in context", f"dots: {path.compared_with}")
+    left.legend(named, [_label(path.names[j]) for j in order[:MOST_NAMED]], loc="best", ncols=2)
+    grey = f"; grey: the other {len(order) - MOST_NAMED:,}" if len(order) > MOST_NAMED else ""
+    style.title(left, f"{path.model} in context", f"dots: {path.compared_with} coefficients{grey}")
     distance = path.distance
-    shown = np.maximum(distance, 1e-16)
-    right.plot(path.steps, shown, color=style.BLUE)
+    right.plot(path.steps, np.clip(distance, LEAST, MOST), color=style.BLUE)
     right.set_yscale("log")
+    right.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     right.set_xlabel("step")
-    right.set_ylabel("largest difference, relative")
+    right.set_ylabel("largest difference over the largest coefficient")
     right.grid(True)
-    style.title(right, f"Distance from {path.compared_with}", f"{distance[-1]:.1e} after {path.steps[-1]:,.0f} steps")
+    left_over = f"{distance[-1]:.1e} after {path.steps[-1]:,.0f} steps; coefficients times their columns' scales"
+    style.title(right, f"Distance from {path.compared_with} coefficients", left_over)
     return figure
+
+
+def _label(name: str) -> str:
+    """Short, and no formula, whatever signs it holds."""
+    short = name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 1]}…"
+    return short.replace("$", r"\$")

@@ -116,4 +116,4 @@ def _legend(figure: Figure, plan: Plan) -> None:
 
 def _short(text: str, most: int = 60, plain: bool = False) -> str:
     text = text if plain else text[:1].upper() + text[1:].replace("->", "→")
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return style.shortened(text, most)

@@ -16,6 +16,7 @@ YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 GREY, PALE = "#6B6B6B", "#DADADA"
 DPI = 160
+LONGEST_NOTE = 90
 
 PARAMETERS: dict[Any, Any] = {
     "font.size": 13,
@@ -67,11 +68,11 @@ def weights_map() -> Colormap:
 
 
 def title(axes: Axes, text: str, note: str = "") -> None:
-    """A heading, and below it in grey what a reader needs to know."""
+    """A heading, and below it in grey what a reader needs to know; a long note is cut, and takes no room."""
     axes.set_title(minus(text), fontweight="bold", pad=26 if note else 8)
     if note:
-        axes.annotate(
-            minus(note),
+        words = axes.annotate(
+            minus(shortened(note, LONGEST_NOTE)),
             (0, 1),
             (0, 8),
             xycoords="axes fraction",
@@ -79,6 +80,11 @@ def title(axes: Axes, text: str, note: str = "") -> None:
             color=GREY,
             fontsize=12,
         )
+        words.set_in_layout(False)
+
+
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def minus(text: str) -> str:

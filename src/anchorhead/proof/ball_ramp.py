@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import exp, expm1, inf
 
@@ -211,6 +212,7 @@ class _Checker:
         heaviest = bisect_right(head.crossings, (start + end) / 2)
         top = anchors[heaviest]
 
+        @cache
         def gap(k: int) -> tuple[Fraction, Fraction]:
             other = anchors[k]
             at = [(top.slope - other.slope) * q + top.offset - other.offset for q in ends]

@@ -98,11 +98,13 @@ class DescentBound:
     """A bound on |w_t - exact w_t| at all steps t, and what it adds up; infinite where nothing can be said.
 
     given   what else must hold of the prompts, in words that follow on "prompts"; empty: nothing
+    ends    the part of that which says between which numbers exact descent keeps the link's argument; none: nothing
     """
 
     total: float
     terms: Mapping[str, float]
     given: str = ""
+    ends: tuple[float, float] | None = None
 
 
 class RateTooLarge(CertificateError):

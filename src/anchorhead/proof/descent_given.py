@@ -50,6 +50,15 @@ def given_words(
     return " and ".join(texts)
 
 
+def ends_within(ends: tuple[float, float] | None, margin: float) -> tuple[float, float] | None:
+    """[low + margin, high - margin], rounded inward."""
+    return (
+        None
+        if ends is None
+        else (math.nextafter(ends[0] + margin, math.inf), math.nextafter(ends[1] - margin, -math.inf))
+    )
+
+
 def curvature_words(target: Descent, slope: float) -> str:
     """rate (slope times the largest eigenvalue of A'A/n + decay), in words."""
     steep = f"{_rounded(slope, ROUND_CEILING)} times " if slope != 1 else ""

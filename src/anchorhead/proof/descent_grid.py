@@ -45,6 +45,7 @@ from anchorhead.proof.descent_linked_layers import (
     score_layer,
 )
 from anchorhead.proof.descent_linked_link import Known
+from anchorhead.proof.descent_linked_paths import NOTHING
 from anchorhead.proof.descent_squared_form import read_skip
 from anchorhead.proof.descent_threshold import LEAST_REACH, unshrunk
 from anchorhead.proof.grid_link import GridLink
@@ -104,6 +105,7 @@ def grid_layer(slots: Slots, sides: tuple[int, int], names: tuple[str, ...], dty
         skip=Linear(skip.astype(dtype), features=names),
         grid=(sides[0] + 1, sides[1]),
         features=names,
+        labels=("the link, for sign 1", "the link, for sign -1"),
     )
 
 
@@ -201,7 +203,7 @@ def bound_for_box(
 ) -> DescentBound:
     """For every prompt of at most target.examples with |x_ij| <= x_j and |y_i| <= y; see proof.descent_linked."""
     if not y <= step.link.labels:
-        return descent_linked.NOTHING
+        return NOTHING
     return descent_linked.bound_for_box(step, target, x, y, model)
 
 

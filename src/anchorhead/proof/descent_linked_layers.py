@@ -165,6 +165,7 @@ def score_layer(slots: Slots, scoring: Scoring, names: tuple[str, ...], dtype: s
         mask="registers+states",
         skip=Linear(_without(slots.width, slots.score).astype(dtype), features=names),
         features=names,
+        labels=tuple(f"the score, at sharpness {h:g}" for h in scoring.sharpness),
     )
 
 
@@ -185,6 +186,7 @@ def link_layer(slots: Slots, far: float, labelled: bool, names: tuple[str, ...],
         mask="registers+states",
         skip=Linear(skip.astype(dtype), features=names),
         features=names,
+        labels=tuple(f"the link, part {part}" if slots.parts > 1 else "the link" for part in range(slots.parts)),
     )
 
 
@@ -212,6 +214,7 @@ def collect_layer(
         output.astype(dtype),
         skip=Linear(kept.astype(dtype), features=names),
         features=names,
+        labels=tuple(f"the gradient, at sharpness {h:g}" for h in sharpness),
     )
 
 

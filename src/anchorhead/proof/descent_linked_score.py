@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -64,19 +65,26 @@ def _at_most(scoring: Scoring, z: Array) -> Array:
 
 
 def _at_least(scoring: Scoring, z: Array) -> Array:
-    """S(z) is not below this, for z >= 0: d(t) is t/5 near t = 1/h, where t - d(t) is the most that it becomes."""
+    """S(z) is not below this, for z >= 0."""
     z = np.maximum(z, 0.0)
     near = z - _distance(scoring, z)
     if not _grows(scoring):
         return near
+    turn, most = _turn(scoring)
+    return np.maximum(np.maximum(near, 0.0), np.where(z >= turn, most, 0.0))
+
+
+@lru_cache(maxsize=64)
+def _turn(scoring: Scoring) -> tuple[float, float]:
+    """t, and t - d(t), which is the most that it becomes where d(t) is t/5, near t = 1/h."""
     turns = 1.0 / np.array([scoring.sharpness[0]])
     for _ in range(4):
         distance = float(_distance(scoring, turns)[0])
         turns = turns * min(max((0.2 * float(turns[0]) / distance) ** 0.25, 0.5), 2.0) if distance > 0 else turns
-    most = float((turns - _distance(scoring, turns))[0])
-    return np.maximum(np.maximum(near, 0.0), np.where(z >= turns[0], most, 0.0))
+    return float(turns[0]), float((turns - _distance(scoring, turns))[0])
 
 
+@lru_cache(maxsize=64)
 def _grows(scoring: Scoring) -> bool:
     if len(scoring.sharpness) != 2:
         return False

@@ -36,7 +36,8 @@ from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.balls import upper
 from anchorhead.proof.descent import UP, DescentBound, Drift, RateTooLarge, eigenvalue_bound
 from anchorhead.proof.descent_many_form import ManyStep, read
-from anchorhead.proof.descent_squared import Moments, step_error
+from anchorhead.proof.descent_moments import Moments
+from anchorhead.proof.descent_squared import step_error
 from anchorhead.proof.link_heads import LinkFacts
 from anchorhead.proof.link_reading import facts_of, outward, reading_error
 from anchorhead.targets.descent import Descent
@@ -221,20 +222,7 @@ class _Place:
 
     def _at(self, wrong: Array) -> Moments:
         """What is collected: links, known up to `wrong`, in the place of residuals, and v in that of x."""
-        size, g, n = np.abs(self.rows.v), self.size, len(self.size)
-        return Moments(
-            *(UP * (size.T @ power) / n for power in (np.ones(n), g, g**3, g**5)),
-            r2=UP * float((g**2).mean()),
-            r4=UP * float((g**4).mean()),
-            most=UP * float(g.max()),
-            terms=UP * float(g.max()),
-            w=self.w,
-            v=np.zeros_like(self.w),
-            examples=n,
-            e=UP * float(wrong.mean()),
-            most_e=UP * float(wrong.max()),
-            xe=UP * (size.T @ wrong) / n,
-        )
+        return Moments.of(np.abs(self.rows.v), self.size, self.w, np.zeros_like(self.w), wrong=wrong)
 
     def _score_error(self, model: Arithmetic) -> tuple[Array, Array]:
         """What a score is wrong by, and how much of that is rounding."""

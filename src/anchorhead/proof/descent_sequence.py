@@ -22,7 +22,7 @@ from anchorhead.errors import CertificateError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, contraction, eigenvalue_bound, require_safe_rate
-from anchorhead.proof.descent_given import given_words
+from anchorhead.proof.descent_given import ends_within, given_words
 from anchorhead.proof.descent_sequence_form import read_step
 from anchorhead.proof.descent_sequence_step import At, Errors, Ground, LinkedStep, head_error, length_of
 from anchorhead.proof.descent_varying import most_rate
@@ -221,5 +221,6 @@ def bound_for_box(
             everywhere = widest + moved <= min(-facts.low, facts.high)
             if everywhere or (reach == math.inf and facts.low + moved < facts.high - moved):
                 ends = None if everywhere else (facts.low, facts.high)
-                return errors.summed(given_words(target, curved_slope(step, target), safe, ends, moved))
+                words = given_words(target, curved_slope(step, target), safe, ends, moved)
+                return errors.summed(words, ends_within(ends, moved))
     return NOTHING

@@ -123,10 +123,10 @@ class Errors:
         )
         self.apart = apart * UP
 
-    def summed(self, given: str = "") -> DescentBound:
+    def summed(self, given: str = "", ends: tuple[float, float] | None = None) -> DescentBound:
         total, rounding = self.ours.bound, self.rounding.bound
         method = max(total - rounding, 0.0) if np.isfinite(total) else np.inf
-        return DescentBound(total, {"head in place of the link": method, "rounding": rounding}, given)
+        return DescentBound(total, {"head in place of the link": method, "rounding": rounding}, given, ends)
 
 
 def length_of(vector: np.ndarray) -> float:

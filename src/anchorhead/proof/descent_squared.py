@@ -26,6 +26,7 @@ from jaxtyping import Float
 
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, require_safe_rate
+from anchorhead.proof.descent_moments import Moments
 from anchorhead.proof.descent_squared_form import SquaredStep, read
 from anchorhead.proof.descent_threshold import require_proof
 from anchorhead.targets.descent import Descent
@@ -38,35 +39,6 @@ METHOD = (
     "series of sinh and cosh with Cauchy's bound on the rest; softmax and sums in any order of rounding; errors of the "
     "steps add up, because a safe rate and a soft threshold bring paths no further apart"
 )
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Bounds on averages over the examples of a prompt, at the weights where a step begins.
-
-    x, xr, xr3, xr5   mean |x_j|, mean |x_j||r|, mean |x_j||r|^3, mean |x_j||r|^5, for each entry of w
-    r2, r4, most      mean r^2, mean r^4, max |r|
-    terms             max_i |w|.|x_i| + |y_i|
-    w, v              |w_j| and |v_j|
-    examples          how many there are
-    e, most_e         mean e, max e, where r itself is known to the heads only up to e
-    xe                mean |x_j| e, for each entry of w
-    """
-
-    x: Float[np.ndarray, " weights"]
-    xr: Float[np.ndarray, " weights"]
-    xr3: Float[np.ndarray, " weights"]
-    xr5: Float[np.ndarray, " weights"]
-    r2: float
-    r4: float
-    most: float
-    terms: float
-    w: Float[np.ndarray, " weights"]
-    v: Float[np.ndarray, " weights"]
-    examples: int
-    e: float = 0.0
-    most_e: float = 0.0
-    xe: Float[np.ndarray, " weights"] | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -170,16 +142,11 @@ def bound_for_prompt(
     for _ in range(target.steps):
         terms = size @ np.abs(w) + labels
         computed = A @ w - y
-        at = _moments(
-            A,
-            size,
-            computed,
-            terms,
-            lengths,
-            ours.bound + reference.bound,
-            w,
-            np.abs(v) + ours.velocity + reference.velocity,
-        )
+        drift = ours.bound + reference.bound
+        r = np.abs(computed) + float(FLOAT64.gamma(weights + 2)) * terms + lengths * drift
+        speed = np.abs(v) + ours.velocity + reference.velocity
+        reach = float((terms + size.sum(axis=1) * drift).max())
+        at = Moments.of(size, r, np.abs(w) + drift, speed, reach)
         found = step_error(step, target, at, model)
         next_v = target.momentum * v - target.rate * (A.T @ computed / n + target.decay * target.penalised * w)
         ours.step(found.of_weights, found.of_velocity)
@@ -196,33 +163,6 @@ def _summed(all_of_it: Drift, rounding: Drift) -> DescentBound:
     method = max(all_of_it.bound - rounding.bound, 0.0) if np.isfinite(all_of_it.bound) else np.inf
     terms = {"heads in place of the gradient and the threshold": method, "rounding": rounding.bound}
     return DescentBound(all_of_it.bound, terms)
-
-
-def _moments(
-    A: np.ndarray,
-    size: np.ndarray,
-    computed: np.ndarray,
-    terms: np.ndarray,
-    lengths: np.ndarray,
-    drift: float,
-    w: np.ndarray,
-    v: np.ndarray,
-) -> Moments:
-    """Bounds at any w within `drift` of the given one, v being bounds already."""
-    n, weights = A.shape
-    r = np.abs(computed) + float(FLOAT64.gamma(weights + 2)) * terms + lengths * drift
-    r2 = r * r
-    means = [UP * (size.T @ power) / n for power in (np.ones(n), r, r * r2, r * r2 * r2)]
-    return Moments(
-        *means,
-        r2=UP * float(r2.mean()),
-        r4=UP * float((r2 * r2).mean()),
-        most=UP * float(r.max()),
-        terms=UP * float((terms + size.sum(axis=1) * drift).max()),
-        w=np.abs(w) + drift,
-        v=v,
-        examples=n,
-    )
 
 
 def bound_for_box(
@@ -259,19 +199,7 @@ def bound_for_box(
         rms = grown * y + length * drift
         most = grown * np.sqrt(target.examples) * y + length * drift
         v, w = push / (1 - mu) + ours.velocity, t * push / (1 - mu) + drift
-        at = Moments(
-            x=x,
-            xr=x * rms,
-            xr3=x * most * rms**2,
-            xr5=x * most**3 * rms**2,
-            r2=rms**2,
-            r4=most**2 * rms**2,
-            most=most,
-            terms=w * length + y,
-            w=np.full_like(x, w),
-            v=np.full_like(x, v),
-            examples=target.examples,
-        )
+        at = Moments.in_box(x, rms, most, w * length + y, w, v, target.examples)
         found = step_error(step, target, at, model)
         ours.step(found.of_weights, found.of_velocity)
         rounding.step(found.rounding, found.of_velocity and found.rounding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NoReturn
 
 import numpy as np
@@ -42,12 +42,20 @@ class SquaredStep:
 
     def wrongly_kept(self, target: Descent) -> tuple[np.ndarray, np.ndarray, float]:
         """|stored - exact| of what multiplies w in w, w in v, and v."""
-        pull = Fraction(target.rate) * Fraction(target.decay)
-        exact = [pull * int(p) for p in target.penalised]
-        in_w = [float(abs(Fraction(one) - (1 - by))) for one, by in zip(self.kept, exact, strict=True)]
-        in_v = [float(abs(Fraction(one) + by)) for one, by in zip(self.pulled, exact, strict=True)]
+        in_w, in_v = _wrong(self.kept, self.pulled, target.rate, target.decay, target.intercept)
         of_v = float(abs(Fraction(self.momentum) - Fraction(target.momentum)))
         return np.array(in_w), np.array(in_v), of_v
+
+
+@lru_cache(maxsize=256)
+def _wrong(
+    kept: tuple[float, ...], pulled: tuple[float, ...], rate: float, decay: float, intercept: bool
+) -> tuple[list[float], list[float]]:
+    """|kept - (1 - rate decay)| and |pulled + rate decay|, without the decay for the intercept, the last entry."""
+    pull = Fraction(rate) * Fraction(decay)
+    exact = [pull] * (len(kept) - intercept) + [Fraction(0)] * intercept
+    in_w = [float(abs(Fraction(one) - (1 - by))) for one, by in zip(kept, exact, strict=True)]
+    return in_w, [float(abs(Fraction(one) + by)) for one, by in zip(pulled, exact, strict=True)]
 
 
 def read(network: Network, target: Descent) -> SquaredStep:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
-from anchorhead.targets.losses import Loss
+from anchorhead.targets.losses import Loss, in_full
 from anchorhead.targets.scalar import interval
 
 KIND = "descent"
@@ -163,9 +163,8 @@ class Descent:
             raise AnchorheadError(f"the stored target is no gradient descent: {error!r}") from error
 
     def __str__(self) -> str:
-        extras = [
-            f"{name} {getattr(self, name):g}" for name in ("decay", "threshold", "momentum") if getattr(self, name)
-        ]
+        named = [(name, getattr(self, name)) for name in ("decay", "threshold", "momentum")]
+        extras = [f"{name} {in_full(number)}" for name, number in named if number]
         extras += ["an intercept"] if self.intercept else []
         also = f", with {', '.join(extras)}" if extras else ""
-        return f"{self.steps} steps of gradient descent on the {self.loss}, rate {self.rate:g}{also}"
+        return f"{self.steps} steps of gradient descent on the {self.loss}, rate {in_full(self.rate)}{also}"

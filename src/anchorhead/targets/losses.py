@@ -105,8 +105,13 @@ class Loss:
         return cls(str(data["name"]), data["form"], link, str(data["labels"]), dict(data["parameters"]), value)
 
     def __str__(self) -> str:
-        chosen = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        chosen = ", ".join(f"{name}={in_full(value)}" for name, value in self.parameters.items())
         return f"{self.name} loss" + (f" ({chosen})" if chosen else "")
+
+
+def in_full(number: float) -> str:
+    """All digits that tell it from other numbers of float64; a whole number without its point."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def _require(holds: Any, loss: Loss, y: Array, allowed: str) -> None:
