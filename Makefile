@@ -43,9 +43,9 @@ docs: $(READY)  ## the site in out/docs/html: theorems, guide, API, notebooks; e
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,docs]'
 	$(BIN)/python -m tools.build_docs
 
-table: $(READY)  ## solve what is missing in the table of named heads, then prove all of it again
+table: $(READY)  ## solve what is missing in the table of named heads, then prove all tables again
 	$(BIN)/python tools/make_head_table.py
-	$(BIN)/python tools/make_head_table.py --verify
+	for table in head own gate; do $(BIN)/python tools/make_$${table}_table.py --verify || exit 1; done
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \

@@ -65,6 +65,15 @@ class OwnHead:
         return self.registers + (self.own is not None)
 
     @property
+    def keys(self) -> tuple[Float[np.ndarray, " keys"], Float[np.ndarray, " keys"], Float[np.ndarray, " keys"]]:
+        """Slopes, offsets and values in float64, of the registers and, last, of the own key (its value times s)."""
+        columns = [np.asarray(column, np.float64) for column in (self.slopes, self.offsets, self.values)]
+        if self.own is not None:
+            own = (self.own.slope, self.own.offset, self.own.value)
+            columns = [np.append(column, number) for column, number in zip(columns, own, strict=True)]
+        return columns[0], columns[1], columns[2]
+
+    @property
     def bound(self) -> float:
         """|function - computed r| <= bound max(1, |s|) for every s of the dtype in [low, high]."""
         return (self.exact + self.rounding) * (1 + 1e-15)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -187,7 +187,15 @@ def frontiers(path: Path = PATH) -> list[Frontier]:
     return [Frontier.from_json(json.loads(line)) for line in read(path)[1]]
 
 
-def write(path: Path, arithmetic: Mapping[str, str], known: Iterable[Frontier]) -> None:
+class Line(Protocol):
+    """What a table holds a line of: a frontier of any kind of head."""
+
+    @property
+    def key(self) -> tuple[Any, ...]: ...
+    def to_json(self) -> dict[str, Any]: ...
+
+
+def write(path: Path, arithmetic: Mapping[str, str], known: Iterable[Line]) -> None:
     """Writes the whole table, in the order of their keys; the file that was there is replaced at once."""
     lines = [json.dumps(one.to_json()) + "\n" for one in sorted(known, key=lambda one: one.key)]
     rest = "".join(lines).encode()

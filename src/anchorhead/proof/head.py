@@ -79,12 +79,12 @@ def prove_exact(
 def _pieces(target: ScalarTarget) -> list[list[Piece]]:
     """The pieces of each function, as enclosures."""
     return [
-        [(piece.left, piece.right, _enclosure(piece.expressions[k], target.variable)) for piece in target.pieces.pieces]
+        [(piece.left, piece.right, enclosure(piece.expressions[k], target.variable)) for piece in target.pieces.pieces]
         for k in range(target.outputs)
     ]
 
 
-def _enclosure(expression: Expression, variable: str) -> Enclosure:
+def enclosure(expression: Expression, variable: str) -> Enclosure:
     """On real balls the real enclosure, which reaches singular ends such as the square root's at 0."""
 
     def enclose(z: acb) -> acb:

@@ -13,7 +13,7 @@ changes no softmax, so |a_k - A| t u remains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -104,21 +104,34 @@ def _sup(
     arithmetic: Arithmetic,
 ) -> float:
     """The largest bound of a cell, where cells are halved until it is close to the largest bound at a point."""
-    left, right = _first_cells(parts, *ends)
+    left, right = first_cells(parts, *ends)
+    return largest_on_cells(
+        lambda a, b: _cell_bound(parts, wrong, speeds, shifted, bias, a, b, arithmetic),
+        left,
+        right,
+    )
+
+
+def largest_on_cells(
+    bound_on: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    left: Float[np.ndarray, " cells"],
+    right: Float[np.ndarray, " cells"],
+) -> float:
+    """The largest of bound_on(left, right), cells halved until it is close to the largest at a point."""
     sup = floor = 0.0
     for _ in range(ROUNDS):
-        bound = _cell_bound(parts, wrong, speeds, shifted, bias, left, right, arithmetic)
+        bound = bound_on(left, right)
         centre = (left + right) / 2
-        floor = max(floor, float(_cell_bound(parts, wrong, speeds, shifted, bias, centre, centre, arithmetic).max()))
+        floor = max(floor, float(bound_on(centre, centre).max()))
         loose = (bound > (1 + LOOSE) * floor) & (centre > left) & (centre < right)
         sup = max(sup, float(bound[~loose].max(initial=0.0)))
         if not loose.any() or loose.sum() > MOST_CELLS:
             return max(sup, float(bound.max()))
         left, right = (np.concatenate(ends) for ends in ((left[loose], centre[loose]), (centre[loose], right[loose])))
-    return max(sup, float(_cell_bound(parts, wrong, speeds, shifted, bias, left, right, arithmetic).max()))
+    return max(sup, float(bound_on(left, right).max()))
 
 
-def _first_cells(
+def first_cells(
     parts: Sequence[Part], low: float, high: float
 ) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
     """Cells of t = s - origin that narrow geometrically towards the crossings of neighbouring anchors."""
@@ -169,7 +182,7 @@ def _part_bound(
     """The rounding of one softmax on each cell, and a bound on |its output|."""
     slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output]))
     centre, half = ((left + right) / 2)[:, None], ((right - left) / 2)[:, None] * (1 + 1e-9)
-    gap, logits = _gaps(slopes, offsets, centre)
+    gap, logits = logit_gaps(slopes, offsets, centre)
     log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
     weights = np.exp(log_weights)
     # how far the weights computed here, in float64, may be off, relatively
@@ -196,7 +209,7 @@ def _part_bound(
     return error, (upper * size).sum(axis=1)
 
 
-def _gaps(
+def logit_gaps(
     slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], t: Float[np.ndarray, "cells 1"]
 ) -> tuple[Float[np.ndarray, "cells p"], Float[np.ndarray, "cells p"]]:
     """max z - z_k for the logits z = slopes t + offsets, right to a few units of the result, and the logits.
