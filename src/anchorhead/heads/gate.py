@@ -28,12 +28,21 @@ class GatePart:
     offsets: Float[np.ndarray, " p"]
     factor: float
 
+    @classmethod
+    def of(cls, slopes: Any, offsets: Any, factor: float, dtype: Dtype) -> GatePart:
+        """A part with its weights rounded once to the dtype."""
+        columns = [np.asarray(column, np.float64).astype(dtype) for column in (slopes, offsets)]
+        for column in columns:
+            column.flags.writeable = False
+        return cls(columns[0], columns[1], float(np.dtype(dtype).type(factor)))
+
 
 @dataclass(frozen=True, eq=False)
 class GateHead:
     """The heads that make up phi(g) u, for every g in [low, high] and every u.
 
-    exact, rounding   proven bounds on |phi u - r| and |computed r - r|, divided by max(1, |g|) |u|
+    exact, rounding   proven bounds on |phi u - r| and |computed r - r|, divided by max(1, |g|) |u|;
+                      products with u that underflow come on top (`underflow`)
     """
 
     function: str
@@ -51,8 +60,13 @@ class GateHead:
 
     @property
     def bound(self) -> float:
-        """|phi(g) u - computed r| <= bound max(1, |g|) |u|."""
+        """|phi(g) u - computed r| <= bound max(1, |g|) |u| + underflow."""
         return (self.exact + self.rounding) * (1 + 1e-15)
+
+    @property
+    def underflow(self) -> float:
+        """What products with a tiny u may lose, whatever g is: the smallest normal number, three times a part."""
+        return 4 * len(self.parts) * float(np.finfo(self.dtype).tiny)
 
     def __call__(self, g: Any) -> Float[np.ndarray, "..."]:
         """phi(g) as the heads make it up, in float64: for study and tests."""
