@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from anchorhead.constructions.approximate import approximate
     from anchorhead.constructions.head import Head, head
     from anchorhead.constructions.truncated_linear import truncated_linear
+    from anchorhead.convert.attention_only.convert import attention_only
     from anchorhead.convert.convert import convert
     from anchorhead.convert.plan import plan
     from anchorhead.domain import Box
     from anchorhead.errors import AnchorheadError, CertificateError, NotReached, OutsideWarning
+    from anchorhead.export.export import export
     from anchorhead.incontext.loading import load
     from anchorhead.network import Network
     from anchorhead.plotting import plot
@@ -31,8 +33,10 @@ __all__ = [
     "NotReached",
     "OutsideWarning",
     "approximate",
+    "attention_only",
     "check",
     "convert",
+    "export",
     "head",
     "load",
     "plan",
@@ -50,8 +54,10 @@ _HOMES = {
     "NotReached": "errors",
     "OutsideWarning": "errors",
     "approximate": "constructions.approximate",
+    "attention_only": "convert.attention_only.convert",
     "check": "proof.check",
     "convert": "convert.convert",
+    "export": "export.export",
     "head": "constructions.head",
     "load": "incontext.loading",
     "plan": "convert.plan",
@@ -61,7 +67,8 @@ _HOMES = {
 
 
 class _Package(ModuleType):
-    """`ah.convert` is the function, although a room has the same name: importing a room does not put it there."""
+    """`ah.convert` and `ah.export` are functions, although rooms have these names: importing a room does not put it
+    there."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

@@ -10,13 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from anchorhead.cli.approximate import approximate
+from anchorhead.cli.attention_only import attention_only
 from anchorhead.cli.citation import bibtex
 from anchorhead.cli.convert import convert
+from anchorhead.cli.export import export
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
 from anchorhead.cli.learn import learn
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
+from anchorhead.cli.zoo import zoo
 from anchorhead.errors import AnchorheadError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A network that was saved with net.save.")]
@@ -49,11 +52,14 @@ app = typer.Typer(
 )
 app.add_typer(paper, name="paper")
 app.command()(approximate)
+app.command("attention-only")(attention_only)
 app.command()(convert)
+app.command()(export)
 app.command()(head)
 app.command()(hunt)
 app.command()(learn)
 app.command()(plan)
+app.command()(zoo)
 
 
 def _print_version(asked: bool) -> None:

@@ -33,15 +33,21 @@ if TYPE_CHECKING:
     from anchorhead.network import Network
 
 Weights = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A safetensors file with the weights and biases of Linear layers.")
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A safetensors file with weights and biases of Linear layers, or an ONNX file."
+    ),
 ]
 
 
 def convert(
     weights: Weights,
-    activation: Annotated[str, ActivationOption],
     on: Box,
     within: Within,
+    activation: Annotated[str | None, ActivationOption] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of an ONNX file: end at this value; by default its only output.")
+    ] = None,
     tokens: Tokens = None,
     form: Annotated[Form | None, FormOption] = None,
     layout: Annotated[Layout, LayoutOption] = Layout.transformer,
@@ -57,6 +63,8 @@ def convert(
     """Turn a feed-forward network into attention: linear maps and softmax attention alone, the error proven.
 
     Example: [bold]anchorhead convert mlp.safetensors --activation relu --on 0:1 --within 1e-4 -o net.safetensors[/bold]
+
+    Example: [bold]anchorhead convert mlp.onnx --on 0:1 --within 1e-4 -o net.safetensors[/bold]
 
     Example: [bold]anchorhead convert mlp.safetensors --activation gelu --on -1:1 --within 1e-5 --tokens 4[/bold]
     """
@@ -76,6 +84,7 @@ def convert(
             dtype=None if dtype is None else dtype.value,
             causal=causal,
             activation=activation,
+            output=until,
             progress=solving(tell),
         )
     report(network, began)

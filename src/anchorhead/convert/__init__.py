@@ -3,6 +3,7 @@
 from anchorhead.convert.convert import convert
 from anchorhead.convert.maxout import Maxout
 from anchorhead.convert.plan import plan
+from anchorhead.convert.sklearn_models import classes_of
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
-__all__ = ["KernelSmoother", "Maxout", "convert", "plan"]
+__all__ = ["KernelSmoother", "Maxout", "classes_of", "convert", "plan"]

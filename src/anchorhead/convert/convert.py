@@ -12,6 +12,8 @@ from anchorhead.constructions.head import Placement, Progress, head
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import Form, Layout, mlp_network, way_of
 from anchorhead.convert.maxout import Maxout
+from anchorhead.convert.onnx_files import mlp_from_onnx
+from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
 from anchorhead.convert.splines import spline_target
 from anchorhead.convert.torch_modules import mlp_of
 from anchorhead.convert.weight_files import mlp_from_safetensors
@@ -24,8 +26,9 @@ from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.mlp import Mlp
 
 ACCEPTED = (
-    "a torch.nn.Sequential of Linear layers and activations, the path of a safetensors file with activation=, a scipy "
-    "PPoly or BSpline, a Maxout or a KernelSmoother"
+    "a torch.nn.Sequential of Linear layers and activations, the path of a safetensors file with activation= or of an "
+    "ONNX file, an MLPClassifier or MLPRegressor of scikit-learn, a scipy PPoly or BSpline, a Maxout or a "
+    "KernelSmoother"
 )
 
 
@@ -41,13 +44,15 @@ def convert(
     dtype: Any = None,
     causal: bool = False,
     activation: str | None = None,
+    output: str | None = None,
     outside: Outside = "warn",
     progress: Progress | None = None,
 ) -> Network:
     """An attention-only network that is proven within an error of the model, on a box of inputs.
 
     model      a torch.nn.Sequential of Linear layers and activations; a safetensors file of its weights, with
-               activation=; a scipy PPoly or BSpline; a Maxout; a KernelSmoother
+               activation=; an ONNX file; an MLPClassifier (its logits) or MLPRegressor of scikit-learn; a scipy PPoly
+               or BSpline; a Maxout; a KernelSmoother
     on         the box: (0, 1), or a pair of arrays with the ends of each input; a spline has its own
     within     the error asked for, in the sup norm over the box, rounding included
     tokens     the model's input and output vectors are so many tokens, one after the other:
@@ -57,10 +62,12 @@ def convert(
     placement  "solved": anchors where they serve best; "uniform": the paper's
     dtype      float32 or float64; by default the model's own
     causal     token i's output may depend on tokens up to i only (transformer layout)
+    activation what stands between the layers of a safetensors file
+    output     of an ONNX file: the name of the value at which the network ends; by default its only output
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
     progress   called with (anchors, error) while heads are solved for
     """
-    target, own = read(model, tokens, activation)
+    target, own = read(model, tokens, activation, output)
     kind = dtype_name(own if dtype is None else dtype)
     words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}
     if isinstance(target, Expression):
@@ -72,13 +79,21 @@ def convert(
         raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
     checked_within(within)
     way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
-    if on is None and not isinstance(model, torch.nn.Module | str | Path | Maxout | Mlp):
+    if on is None and type(model).__module__.startswith("scipy.interpolate"):
         on = spline_target(model)[1]
     return mlp_network(target, _box(on), float(within), way, outside, progress)
 
 
-def read(model: Any, tokens: int | None, activation: str | None) -> tuple[Mlp | KernelSmoother | Expression, str]:
+def read(
+    model: Any, tokens: int | None, activation: str | None, output: str | None = None
+) -> tuple[Mlp | KernelSmoother | Expression, str]:
     """The target that a model is, and the dtype of its weights."""
+    if isinstance(model, str | Path) and Path(model).suffix.lower() == ".onnx":
+        if activation is not None:
+            raise AnchorheadError(f"activation={activation!r} goes with a file of weights; {model} says its own")
+        return mlp_from_onnx(model, checked_tokens(tokens), output)
+    if output is not None:
+        raise AnchorheadError(f"output={output!r} goes with an ONNX file, *.onnx: leave it out")
     if isinstance(model, str | Path):
         if activation is None:
             raise AnchorheadError(f"{model} holds weights alone: say activation=, such as activation='relu'")
@@ -89,6 +104,8 @@ def read(model: Any, tokens: int | None, activation: str | None) -> tuple[Mlp | 
         return (model if tokens is None else Mlp(model.hidden, model.readout, checked_tokens(tokens))), "float64"
     if isinstance(model, torch.nn.Module):
         return mlp_of(model, checked_tokens(tokens))
+    if from_sklearn(model):
+        return mlp_of_sklearn(model, checked_tokens(tokens))
     if isinstance(model, Maxout):
         return model.mlp(checked_tokens(tokens)), "float64"
     if isinstance(model, KernelSmoother):

@@ -42,6 +42,30 @@ def describe(network: Network) -> str:
     return "\n".join(line for long in [*head, *body, *tail] for line in _wrapped(long))
 
 
+def labels(network: Network) -> list[dict[str, Any]]:
+    """For every layer its kind, how many tokens of each kind leave it, and what its heads and their features mean.
+
+    The layers of a Repeat are listed once, with how often they are run.
+    """
+    return _labels(network.layers[1:], network.streams[0], [_labelled(network.embed, network.streams[0])])
+
+
+def _labels(layers: tuple[Any, ...], stream: Stream, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for layer in layers:
+        if isinstance(layer, Repeat):
+            found += [{**one, "times": layer.times} for one in _labels(layer.layers, stream, [])]
+        else:
+            found.append(_labelled(layer, layer.follow(stream)))
+        stream = layer.follow(stream)
+    return found
+
+
+def _labelled(layer: Any, leaves: Stream) -> dict[str, Any]:
+    tokens = {"inputs": leaves.inputs, "registers": leaves.registers, "states": leaves.states}
+    heads = {"heads": list(layer.labels or ())} if isinstance(layer, Attention) else {}
+    return {"layer": type(layer).__name__, **tokens, **heads, "features": list(leaves.features)}
+
+
 def _shape(network: Network, tokens: Any, features: int) -> str:
     return f"(..., {tokens}, {features})" if network.token_axis else f"(..., {features})"
 

@@ -1,0 +1,46 @@
+"""`anchorhead export`: a saved network in the formats that others read."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anchorhead.cli.waiting import waiting
+from anchorhead.errors import AnchorheadError
+
+
+class To(StrEnum):
+    onnx = "onnx"
+    torch = "torch"
+    lens = "lens"
+
+
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A network that was saved with net.save.")],
+    to: Annotated[To | None, typer.Option(help="The format; by default what the ending of --output says.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write it; by default beside FILE."),
+    ] = None,
+) -> None:
+    """Write a saved network as a file of another world: ONNX, a program of torch.export, weights of transformer-lens.
+
+    Example: [bold]anchorhead export net.safetensors --to onnx[/bold]
+
+    Example: [bold]anchorhead export net.safetensors -o net.pt2[/bold]
+    """
+    from anchorhead.export import FORMATS, check_format
+    from anchorhead.export import export as write
+
+    if to is None and output is None:
+        raise AnchorheadError(
+            "neither --to nor --output says what to export to: give --to onnx, --to torch or --to lens"
+        )
+    name = check_format(output, "transformer-lens" if to is To.lens else to)
+    path = output or file.with_suffix(FORMATS[name].suffix)
+    with waiting("exporting"):
+        write(file, path, to=name)
+    typer.echo(f"{FORMATS[name].words[0].upper()}{FORMATS[name].words[1:]}: {path}")

@@ -1,0 +1,1 @@
+"""Transformers models without feed-forward layers: every feed-forward sublayer becomes attention heads."""

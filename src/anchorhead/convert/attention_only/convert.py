@@ -1,0 +1,274 @@
+"""`attention_only`: a transformers model in, the same model without feed-forward layers out, with a proof a layer."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from anchorhead.certificate import Certificate
+from anchorhead.convert.attention_only import bounds
+from anchorhead.convert.attention_only.activations import Activation, activation_of, is_activation
+from anchorhead.convert.attention_only.families import Sublayer, feed_forward_sublayers, require_family
+from anchorhead.convert.attention_only.heads import Heads, Need, anchors_of, heads_for, numbers_of, stored_numbers
+from anchorhead.convert.attention_only.ranges import Norm, Range, norm_of, range_of
+from anchorhead.convert.attention_only.report import AttentionOnlyReport, LayerReport
+from anchorhead.convert.attention_only.samples import (
+    TOKENS,
+    Before,
+    Inputs,
+    change_since,
+    layer_error,
+    normed_inputs,
+    outputs_before,
+)
+from anchorhead.convert.convert import checked_within
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.gate import GateHead
+from anchorhead.network.dtypes import CERTIFIED
+from anchorhead.proof.arithmetic import Arithmetic, require_model
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A feed-forward sublayer and what is known of it before there are heads. s: of the gate, if there is one."""
+
+    sublayer: Sublayer
+    activation: Activation
+    norm: Norm
+    s: Range
+    u: Range | None
+
+
+def attention_only(
+    model: Any,
+    within: float = 1e-5,
+    *,
+    dtype: Any = None,
+    inputs: Inputs | Sequence[Inputs] | None = None,
+    inplace: bool = False,
+    progress: Tell | None = None,
+) -> tuple[Any, AttentionOnlyReport]:
+    """A transformers model with attention heads in the place of every feed-forward sublayer, and what is proven of it.
+
+    model     a model of transformers: BERT, RoBERTa, DistilBERT, GPT-2, OPT, ViT, Whisper, Llama, Mistral, Qwen, Gemma
+    within    the error asked for, of each activation, relative to max(1, |s|), rounding included
+    dtype     float32 or float64, in which layers are proven, or bfloat16 or float16, measured; by default the model's
+    inputs    what to measure the whole model's change on: inputs by name, as a tokenizer makes them, or a list of such;
+              by default random ones
+    inplace   change the model itself; by default it stays as it is, and a copy is changed
+    progress  called with what is being done, in words
+
+    The result is a model of transformers: it generates, saves and loads as the original does. Saved folders carry their
+    code: AutoModel.from_pretrained(folder, trust_remote_code=True).
+    """
+    transformers_or_error()
+    within = checked_within(within)
+    tell = progress or (lambda text: None)
+    kind = _checked(model, dtype)
+    if not inplace:
+        model = copy.deepcopy(model)
+    model = model.to(DTYPES[kind])
+    check_finite(model)
+    certified = kind if kind in CERTIFIED else "float32"
+    arithmetic = require_model(certified)
+    prepared = []
+    for sublayer in feed_forward_sublayers(model):
+        tell(f"bounding the neurons of {sublayer.name}")
+        prepared.append(_prepared(sublayer, arithmetic))
+    heads = heads_for([_need(one) for one in prepared], within, certified, tell)
+    tell("running the original")
+    before = outputs_before(model, inputs)
+    return _converted(model, prepared, heads, within, kind, arithmetic, before, tell)
+
+
+def transformers_or_error() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise AnchorheadError(
+            'attention-only models need transformers: pip install "anchorhead[transformers]"'
+        ) from error
+    return transformers
+
+
+def _checked(model: Any, dtype: Any) -> str:
+    """The dtype to convert in, after checks that this is a model that can be."""
+    transformers = transformers_or_error()
+    if not isinstance(model, transformers.PreTrainedModel):
+        raise AnchorheadError(
+            f"a {type(model).__name__} is no model of transformers: give one that AutoModel.from_pretrained loads "
+            "(of a SentenceTransformer, give model[0].auto_model)"
+        )
+    if getattr(model.config, "attention_only", None) is not None:
+        raise AnchorheadError(
+            f"this {type(model).__name__} has no feed-forward sublayers: it is attention only already"
+        )
+    require_family(model.config.model_type)
+    if getattr(transformers, type(model).__name__, None) is not type(model):
+        raise AnchorheadError(
+            f"{type(model).__name__} is not a class that transformers itself exports, so that it could not be loaded "
+            f"again: convert the model inside it, such as a {type(model.base_model).__name__}"
+        )
+    name = str(model.dtype if dtype is None else dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise AnchorheadError(f"dtype={dtype!r}: the model computes in one of {', '.join(DTYPES)}")
+    return name
+
+
+def check_finite(model: Any) -> None:
+    for name, weight in model.named_parameters():
+        if weight.is_meta:
+            raise AnchorheadError(f"{name} has no numbers (it is on the meta device): load the model whole")
+        if not bool(torch.isfinite(weight).all()):
+            place = tuple(int(i) for i in torch.argwhere(~torch.isfinite(weight))[0])
+            raise AnchorheadError(f"{name} has the entry {weight[place].item()} at {place}: all weights must be finite")
+
+
+def _prepared(sublayer: Sublayer, arithmetic: Arithmetic) -> Prepared:
+    activation = activation_of(sublayer.activation, sublayer.gate is not None, sublayer.name)
+    norm = norm_of(sublayer.norm, sublayer.gain, sublayer.up.weight.shape[1])
+    up = range_of(sublayer.up, norm, arithmetic)
+    if sublayer.gate is None:
+        return Prepared(sublayer, activation, norm, up, None)
+    return Prepared(sublayer, activation, norm, range_of(sublayer.gate, norm, arithmetic), up)
+
+
+def _need(one: Prepared) -> Need:
+    return Need(one.activation, one.u is not None, one.s.low, one.s.high)
+
+
+def _converted(
+    model: Any,
+    prepared: list[Prepared],
+    heads: list[Heads],
+    within: float,
+    kind: str,
+    arithmetic: Arithmetic,
+    before: Before,
+    tell: Tell,
+) -> tuple[Any, AttentionOnlyReport]:
+    """Puts the heads in place and writes the report; `model` itself is changed."""
+    from anchorhead.convert.attention_only.modeling_attention_only import attention_only_class, place_heads
+
+    original = type(model).__name__
+    different = list({id(head): head for head in heads}.values())
+    settings = {
+        "format": 1,
+        "within": within,
+        "dtype": arithmetic.dtype,
+        "heads": [numbers_of(head) for head in different],
+        "layers": {one.sublayer.place: different.index(head) for one, head in zip(prepared, heads, strict=True)},
+    }
+    layers = []
+    place_heads(model, settings)
+    for one, head in zip(prepared, heads, strict=True):
+        tell(f"proving {one.sublayer.name}")
+        module = model.base_model.get_submodule(one.sublayer.place)
+        layers.append(_report(one, head, getattr(module, "heads", module), kind, arithmetic))
+    model.__class__ = attention_only_class(type(model))
+    _remember(model, settings)
+    tell("running the attention-only model")
+    changes = (change_since(before, model),)
+    proven = "proven" if kind in CERTIFIED else "measured"
+    return model, AttentionOnlyReport(original, kind, within, proven, tuple(layers), _left_alone(model), changes)
+
+
+def _remember(model: Any, settings: dict[str, Any]) -> None:
+    """What transformers needs to save the model with its code, and to load it."""
+    from transformers.models.auto import modeling_auto
+
+    from anchorhead.convert.attention_only import modeling_attention_only as code
+
+    name = code.__name__.rpartition(".")[2]
+    model.config.attention_only = settings
+    auto_map = {}
+    for auto in (one for label, one in vars(modeling_auto).items() if label.startswith("AutoModel")):
+        classes = getattr(auto, "_model_mapping", {}).get(type(model.config), ())
+        for base in classes if isinstance(classes, tuple | list) else (classes,):
+            if not isinstance(base, type):
+                continue
+            if base.__name__ == type(model).__name__ or auto.__name__ not in auto_map:
+                auto_map[auto.__name__] = f"{name}.{base.__name__}"
+    model.config.auto_map = auto_map
+    own = [auto for auto, made in auto_map.items() if made == f"{name}.{type(model).__name__}"]
+    type(model)._auto_class = min(own, key=_least_special) if own else "AutoModel"
+
+
+def _least_special(auto: str) -> tuple[bool, bool]:
+    """AutoModel, then what a task names, then what stands for several tasks."""
+    return auto != "AutoModel", auto in ("AutoModelForPreTraining", "AutoModelForTextEncoding")
+
+
+def _report(one: Prepared, head: Heads, module: Any, kind: str, arithmetic: Arithmetic) -> LayerReport:
+    sublayer, activation = one.sublayer, one.activation
+    relative = head.bound
+    underflow = head.underflow if isinstance(head, GateHead) else 0.0
+    before = sum(linear.numbers for linear in sublayer.maps)
+    measured = layer_error(sublayer, module, normed_inputs(sublayer, one.norm))
+    return LayerReport(
+        name=sublayer.name,
+        neurons=sublayer.neurons,
+        heads=sublayer.neurons * (len(head.parts) if isinstance(head, GateHead) else 1),
+        activation=activation.name,
+        anchors=anchors_of(head),
+        low=one.s.low,
+        high=one.s.high,
+        relative=relative,
+        certificate=_certificate(one, relative, underflow, measured, kind, arithmetic),
+        measured=measured,
+        samples=TOKENS,
+        before=before,
+        after=before + stored_numbers(head),
+    )
+
+
+def _certificate(
+    one: Prepared, relative: float, underflow: float, measured: float, kind: str, arithmetic: Arithmetic
+) -> Certificate:
+    """The layer's output against the exact feed-forward sublayer, on the outputs of the norm in front."""
+    reach, shift = one.norm.reach(arithmetic).numpy(), one.norm.shift.numpy()
+    norm = "LayerNorm" if one.norm.centred else "RMSNorm"
+    formula = f"{one.activation.name} of {one.sublayer.neurons} neurons{', gated' if one.u is not None else ''}"
+    common = Certificate(
+        kind="measured",
+        bound=measured,
+        norm="sup",
+        on=Box.of((shift - reach, shift + reach)),
+        dtype=kind,
+        arithmetic=kind,
+        terms={},
+        method=f"the largest error at {TOKENS} outputs of the {norm} in front",
+        target=f"the feed-forward sublayer of {one.sublayer.name}: {formula}, with the weights as stored",
+    )
+    if kind not in CERTIFIED:
+        return common
+    steepness = bounds.Steepness(relative, *one.activation.on(float(one.s.magnitude.max())))
+    if one.u is None:
+        found = bounds.two_matrices(one.s, one.sublayer.down, steepness, arithmetic)
+    else:
+        found = bounds.gated(one.s, one.u, one.sublayer.down, steepness, underflow, arithmetic)
+    return replace(
+        common,
+        kind="proven",
+        bound=found.bound,
+        terms=found.terms,
+        arithmetic=str(arithmetic),
+        method=(
+            "the heads' proven errors and the rounding of the linear maps, added up over the neurons, for every "
+            f"output of the {norm} in front: scale * zhat + shift with |zhat| <= sqrt(features)"
+            f"{' and mean 0' if one.norm.centred else ''}, itself rounded by up to 0.1% of sqrt(features)"
+        ),
+    )
+
+
+def _left_alone(model: Any) -> tuple[str, ...]:
+    """Activations that are no part of a feed-forward sublayer."""
+    return tuple(f"{name} ({type(module).__name__})" for name, module in model.named_modules() if is_activation(module))

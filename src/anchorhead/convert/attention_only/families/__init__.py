@@ -1,0 +1,29 @@
+"""The families of transformers models that can be converted, by the model_type of their config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anchorhead.convert.attention_only.families import decoders, encoders, gated
+from anchorhead.convert.attention_only.families.sublayers import Map, Sublayer, sublayers_of
+from anchorhead.errors import AnchorheadError
+
+__all__ = ["FAMILIES", "Map", "Sublayer", "feed_forward_sublayers", "require_family"]
+
+FAMILIES = {**encoders.FAMILIES, **decoders.FAMILIES, **gated.FAMILIES}
+
+
+def require_family(kind: Any) -> None:
+    if kind not in FAMILIES:
+        raise AnchorheadError(
+            f"models of type {kind!r} cannot be converted: the feed-forward sublayers of {', '.join(FAMILIES)} can"
+        )
+
+
+def feed_forward_sublayers(model: Any) -> list[Sublayer]:
+    """Every feed-forward sublayer of a transformers model, first to last."""
+    require_family(model.config.model_type)
+    found = list(sublayers_of(model, FAMILIES[model.config.model_type]))
+    if not found:
+        raise AnchorheadError(f"this {type(model).__name__} has no feed-forward sublayer to convert")
+    return found

@@ -1,0 +1,190 @@
+"""Folders in the Hugging Face layout: a model is read from one, and written to one that carries its code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from anchorhead.convert.attention_only.convert import DTYPES, transformers_or_error
+from anchorhead.convert.attention_only.families import require_family
+from anchorhead.convert.attention_only.readme import readme
+from anchorhead.convert.attention_only.report import AttentionOnlyReport
+from anchorhead.errors import AnchorheadError
+
+REPORT = "attention_only_report.json"
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+LEFT_OUT = (*PICKLES, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".py", ".pyc", ".so")
+"""Weights in other formats, which are the original's, and code."""
+LARGEST_CONFIG = 10_000_000
+
+
+def read_model(folder: str | Path, dtype: str | None = None) -> Any:
+    """The model of a local folder, in eval mode. Nothing is downloaded; no code or pickle in the folder is run."""
+    transformers = transformers_or_error()
+    folder = Path(folder)
+    config = read_config(folder)
+    _check_weights(folder)
+    name = (config.get("architectures") or [None])[0]
+    found = getattr(transformers, name, None) if isinstance(name, str) else None
+    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+        found = transformers.AutoModel
+    kind = DTYPES[dtype] if dtype is not None else "auto"
+    options = {"local_files_only": True, "use_safetensors": True, "dtype": kind}
+    told_of = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    with _quiet(transformers):
+        try:
+            model, told = found.from_pretrained(folder, **options, **told_of)
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+            raise AnchorheadError(f"{folder} cannot be loaded as a model: {error}") from error
+    _check_loaded(folder, told)
+    return model.eval()
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """A folder's config.json, if it is that of a model that can be converted."""
+    path = folder / "config.json"
+    if not folder.is_dir() or not path.is_file():
+        what = "has no config.json" if folder.is_dir() else "is not a folder"
+        raise AnchorheadError(f"{folder} {what}: give a local folder in the Hugging Face layout, with a model in it")
+    try:
+        if path.stat().st_size > LARGEST_CONFIG:
+            raise AnchorheadError(f"{path} is larger than {LARGEST_CONFIG:,} bytes: no config of a model")
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, AnchorheadError):
+            raise
+        raise AnchorheadError(f"{path} cannot be read: {error}") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise AnchorheadError(f"{path} names no model_type: it is not the config of a transformers model")
+    if config.get("attention_only") is not None:
+        raise AnchorheadError(f"the model in {folder} has no feed-forward sublayers: it is attention only already")
+    require_family(config["model_type"])
+    if config.get("auto_map"):
+        raise AnchorheadError(
+            f"the model in {folder} needs Python code that comes with it (auto_map in config.json), which is not run: "
+            "give a model whose code is in transformers itself"
+        )
+    return config
+
+
+def _check_weights(folder: Path) -> None:
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    if any(name.endswith((".safetensors", ".safetensors.index.json")) for name in names):
+        return
+    pickled = [name for name in names if name.endswith(PICKLES)]
+    if pickled:
+        raise AnchorheadError(
+            f"{folder} holds its weights as a pickle, {pickled[0]}, which runs code when it is read: save them with "
+            "model.save_pretrained(folder), which writes model.safetensors"
+        )
+    raise AnchorheadError(f"{folder} holds no weights: a model.safetensors is needed")
+
+
+def _check_loaded(folder: Path, told: dict[str, Any]) -> None:
+    wrong = told.get("mismatched_keys")
+    if wrong:
+        name, there, needed = min(wrong)
+        raise AnchorheadError(
+            f"{folder}: the weights do not fit config.json: {name} is {tuple(there)}, where {tuple(needed)} is needed"
+        )
+    missing = sorted(told.get("missing_keys") or ())
+    if missing:
+        warnings.warn(
+            f"{folder} holds no {missing[0]}{f' and {len(missing) - 1} other weights' if len(missing) > 1 else ''} of "
+            "this kind of model: made at random, as transformers does",
+            stacklevel=3,
+        )
+
+
+def write_folder(
+    model: Any, report: AttentionOnlyReport, out: str | Path, source: str | Path | None = None, force: bool = False
+) -> None:
+    """Writes the model, its code, the report and a README; and whatever else `source` holds (tokenizer, pooling, …).
+
+    All is written under another name and renamed at the end. A folder that exists is replaced with `force` alone.
+    """
+    out = Path(out)
+    check_out(out, source, force)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
+    try:
+        if source is not None:
+            _copy_rest(Path(source), temporary)
+        with _quiet(transformers_or_error()):
+            model.save_pretrained(temporary)
+        (temporary / REPORT).write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
+        (temporary / "README.md").write_text(
+            readme(model, report, (temporary / "modules.json").exists()), encoding="utf-8"
+        )
+        temporary.chmod(0o777 & ~_umask())
+        if out.exists():
+            aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
+            os.replace(out, aside / out.name)
+            os.replace(temporary, out)
+            shutil.rmtree(aside)
+        else:
+            os.replace(temporary, out)
+    except OSError as error:
+        raise AnchorheadError(f"{out} cannot be written: {error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_out(out: Path, source: str | Path | None, force: bool) -> None:
+    """Refuses an output folder before any work is done."""
+    parent = out.absolute().parent
+    if not parent.is_dir():
+        raise AnchorheadError(f"{out} cannot be written: there is no folder {parent}")
+    if source is not None:
+        one, two = out.resolve(), Path(source).resolve()
+        if one == two or two in one.parents or one in two.parents:
+            raise AnchorheadError(f"{out} and the model's folder {source} are one in the other: give a folder apart")
+    if out.is_file() or out.is_symlink():
+        raise AnchorheadError(f"{out} is not a folder: give the name of one, which need not exist")
+    if out.exists() and not force and any(out.iterdir()):
+        raise AnchorheadError(f"{out} exists: give another name, or --force (force=True) to replace it")
+
+
+def _copy_rest(source: Path, out: Path) -> None:
+    """What is neither weights nor code: links to files are followed, as the Hub's cache needs it."""
+    for folder, folders, files in os.walk(source):
+        folders[:] = [
+            name for name in folders if not name.startswith(".") and name not in ("onnx", "openvino", "__pycache__")
+        ]
+        there = out / Path(folder).relative_to(source)
+        there.mkdir(exist_ok=True)
+        for name in files:
+            path = Path(folder) / name
+            # safetensors in a folder below are those of a module beside the transformer, such as a Dense layer
+            ours = path.parent == source and (name.endswith(".safetensors") or ".index." in name)
+            if path.is_file() and not (ours or name.startswith(".") or name.endswith(LEFT_OUT) or name == "README.md"):
+                shutil.copyfile(path, there / name)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Without transformers' bars and tables: what matters in them is said in our words."""
+    logging = transformers.utils.logging
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if shown:
+            logging.enable_progress_bar()

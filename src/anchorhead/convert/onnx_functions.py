@@ -1,0 +1,146 @@
+"""Operations of ONNX that act entry by entry, as expressions in x; definitions and defaults are ONNX's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anchorhead.convert.onnx_model import Node
+from anchorhead.errors import AnchorheadError
+from anchorhead.targets import build
+from anchorhead.targets.build import ONE, ZERO, add, div, make, mul, number
+from anchorhead.targets.expression import Expression
+
+ELU_ALPHA = 1.0
+SELU_ALPHA = 1.67326319217681884765625
+SELU_GAMMA = 1.05070102214813232421875
+Function = Callable[[Expression], Expression]
+
+
+def _clipped(x: Expression, low: float | None, high: float | None) -> Expression:
+    if (low, high) == (0.0, 6.0):
+        return make("relu6", (x,))
+    x = x if low is None else make("max", (x, number(low)))
+    return x if high is None else make("min", (x, number(high)))
+
+
+def _named(name: str) -> Callable[[Node], Function]:
+    return lambda node: lambda x: make(name, (x,))
+
+
+def _hard_sigmoid(node: Node) -> Function:
+    alpha, beta = number(real(node, "alpha", 0.2)), number(real(node, "beta", 0.5))
+    return lambda x: _clipped(add(mul(alpha, x), beta), 0.0, 1.0)
+
+
+def _gelu(node: Node) -> Function:
+    form = node.attributes.get("approximate", "none")
+    if form not in ("none", "tanh"):
+        raise AnchorheadError(f"its approximate is {form!r}: none or tanh")
+    return lambda x: make("gelu" if form == "none" else "gelu_tanh", (x,))
+
+
+def _elu(node: Node) -> Function:
+    alpha = number(real(node, "alpha", ELU_ALPHA))
+    return lambda x: make("elu", (x, alpha))
+
+
+def _selu(node: Node) -> Function:
+    alpha, gamma = number(real(node, "alpha", SELU_ALPHA)), number(real(node, "gamma", SELU_GAMMA))
+    return lambda x: mul(gamma, make("elu", (x, alpha)))
+
+
+def _celu(node: Node) -> Function:
+    alpha = number(real(node, "alpha", 1.0))
+    return lambda x: make("celu", (x, alpha))
+
+
+def _leaky(node: Node) -> Function:
+    slope = number(real(node, "alpha", 0.01))
+    return lambda x: make("leaky_relu", (x, slope))
+
+
+def _shrink(node: Node) -> Function:
+    lambd, bias = real(node, "lambd", 0.5), real(node, "bias", 0.0)
+    if lambd != bias or not lambd > 0:
+        raise AnchorheadError(f"with lambd={lambd:g} and bias={bias:g} it jumps: only lambd = bias > 0 is continuous")
+    return lambda x: make("soft_threshold", (x, number(lambd)))
+
+
+def _swish(node: Node) -> Function:
+    alpha = number(real(node, "alpha", 1.0))
+    return lambda x: mul(x, make("sigmoid", (x if alpha is ONE else mul(alpha, x),)))
+
+
+FUNCTIONS: dict[str, Callable[[Node], Function]] = {
+    "Relu": _named("relu"),
+    "LeakyRelu": _leaky,
+    "Elu": _elu,
+    "Selu": _selu,
+    "Celu": _celu,
+    "Sigmoid": _named("sigmoid"),
+    "Tanh": _named("tanh"),
+    "Softplus": _named("softplus"),
+    "Softsign": _named("softsign"),
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _named("hardswish"),
+    "Gelu": _gelu,
+    "Mish": _named("mish"),
+    "Swish": _swish,
+    "Shrink": _shrink,
+    "Erf": _named("erf"),
+    "Abs": _named("abs"),
+    "Exp": _named("exp"),
+    "Log": _named("log"),
+    "Sqrt": _named("sqrt"),
+    "Reciprocal": lambda node: lambda x: div(ONE, x),
+    "Sin": _named("sin"),
+    "Cos": _named("cos"),
+}
+"""What makes the function of each operation from its attributes."""
+
+
+def clip(low: float | None, high: float | None) -> Function:
+    return lambda x: _clipped(x, low, high)
+
+
+def prelu(slope: float) -> Expression:
+    return make("leaky_relu", (build.variable("x"), number(slope)))
+
+
+def powered(exponent: float) -> Function:
+    return lambda x: build.power(x, number(exponent))
+
+
+def over(constant: float) -> Function:
+    """constant / x."""
+    return lambda x: ZERO if not constant else div(number(constant), x)
+
+
+def real(node: Node, name: str, default: float) -> float:
+    """A float attribute, of 32 bits as the defaults are."""
+    value: Any = node.attributes.get(name, float(np.float32(default)))
+    if isinstance(value, bool) or not isinstance(value, float) or not math.isfinite(value):
+        raise AnchorheadError(f"its attribute {name} is {value!r}: a finite float is needed")
+    return value
+
+
+def whole(node: Node, name: str, default: int) -> int:
+    """An attribute that is a whole number."""
+    value: Any = node.attributes.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise AnchorheadError(f"its attribute {name} is {value!r}: a whole number is needed")
+    return value
+
+
+def wholes(node: Node, name: str) -> tuple[int, ...] | None:
+    """An attribute that is a list of whole numbers; None if it is left out."""
+    value: Any = node.attributes.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, tuple) or not all(isinstance(one, int) for one in value):
+        raise AnchorheadError(f"its attribute {name} is {value!r}: a list of whole numbers is needed")
+    return value

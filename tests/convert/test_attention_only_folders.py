@@ -1,0 +1,187 @@
+"""Saved attention-only models load with transformers alone, and folders that cannot be read are refused in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from attention_only_models import small
+from safetensors.torch import load_file
+
+import anchorhead as ah
+from anchorhead.convert.attention_only.folder import read_model, write_folder
+from anchorhead.convert.attention_only.samples import random_inputs
+from anchorhead.errors import AnchorheadError
+
+SAVED = ["bert", "gpt2", "vit", "whisper", "llama", "gemma2"]
+
+LOADING = """
+import sys
+sys.modules["anchorhead"] = None
+import json, torch, transformers
+from safetensors.torch import load_file, save_file
+for folder, auto in json.loads(sys.argv[1]):
+    model = getattr(transformers, auto).from_pretrained(folder, trust_remote_code=True)
+    inputs = load_file(folder + "/inputs.safetensors")
+    with torch.no_grad():
+        found = model(**inputs)
+    output = found.logits if "logits" in found else found.last_hidden_state
+    save_file({"output": output.contiguous()}, folder + "/output.safetensors")
+    model.save_pretrained(folder + "/again")
+    assert "AttentionOnly" in [one.__name__ for one in type(model).__mro__], type(model)
+    # as the base model, from where the heads' places count, and with another head on it
+    base = transformers.AutoModel.from_pretrained(folder, trust_remote_code=True)
+    assert "AttentionOnly" in [one.__name__ for one in type(base).__mro__], type(base)
+    with torch.no_grad():
+        assert torch.equal(base(**inputs).last_hidden_state, model.base_model(**inputs).last_hidden_state)
+print("anchorhead" in {name for name, module in sys.modules.items() if module is not None})
+"""
+
+
+def run(code, *arguments, home):
+    env = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def output_of(model, inputs):
+    with torch.no_grad():
+        found = model(**inputs)
+    return found.logits if "logits" in found else found.last_hidden_state
+
+
+def test_saved_models_load_without_anchorhead_and_give_the_same_numbers(tmp_path):
+    from safetensors.torch import save_file
+
+    expected, folders = {}, []
+    for name in SAVED:
+        model, _ = ah.attention_only(small(name), within=1e-5)
+        folder = tmp_path / name
+        model.save_pretrained(folder)
+        inputs = random_inputs(model)
+        save_file(inputs, folder / "inputs.safetensors")
+        expected[name] = output_of(model, inputs)
+        folders.append((str(folder), type(model)._auto_class))
+        names = {path.name for path in folder.iterdir()}
+        assert {"config.json", "model.safetensors", "modeling_attention_only.py", "attend.py"} <= names
+        assert not [one for one in names if one.endswith((".bin", ".pt", ".pkl"))]
+    assert run(LOADING, json.dumps(folders), home=tmp_path / "home").strip() == "False"
+    for name in SAVED:
+        found = load_file(tmp_path / name / "output.safetensors")["output"]
+        assert torch.equal(found, expected[name]), name
+        again = tmp_path / name / "again"
+        assert (again / "attend.py").read_text() == (tmp_path / name / "attend.py").read_text()
+        assert load_file(again / "model.safetensors").keys() == load_file(tmp_path / name / "model.safetensors").keys()
+
+
+def test_the_same_weights_without_our_code_are_the_original(tmp_path):
+    """Names of weights are the original's: whoever loads the folder without its code gets the feed-forward layers."""
+    model = small("gpt2")
+    converted, _ = ah.attention_only(model, within=1e-5)
+    converted.save_pretrained(tmp_path / "out")
+    plain = type(model).from_pretrained(tmp_path / "out")
+    inputs = random_inputs(model)
+    assert torch.equal(output_of(plain, inputs), output_of(model, inputs))
+
+
+def test_a_folder_is_read_converted_and_written_with_all_that_came_along(tmp_path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    small("bert").save_pretrained(source)
+    (source / "tokenizer.json").write_text("{}")
+    (source / "1_Pooling").mkdir()
+    (source / "1_Pooling" / "config.json").write_text("{}")
+    (source / "pytorch_model.bin").write_bytes(b"no")
+    (source / "code.py").write_text("raise SystemExit")
+    (source / "README.md").write_text("the original's")
+    model, report = ah.attention_only(read_model(source), within=1e-5)
+    write_folder(model, report, out, source)
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert {"tokenizer.json", "1_Pooling/config.json", "attention_only_report.json", "README.md"} <= files
+    assert not files & {"pytorch_model.bin", "code.py"}
+    assert json.loads((out / "attention_only_report.json").read_text())["layers"][0]["neurons"] == 48
+    assert "as attention only" in (out / "README.md").read_text()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    with pytest.raises(AnchorheadError, match="exists"):
+        write_folder(model, report, out, source)
+    (out / "old").write_text("")
+    write_folder(model, report, out, source, force=True)
+    assert not (out / "old").exists()
+    with pytest.raises(AnchorheadError, match="attention only already"):
+        read_model(out)
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
+    model, report = ah.attention_only(small("bert"), within=1e-3)
+
+    def full(*args, **kwargs):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(type(model), "save_pretrained", full)
+    with pytest.raises(AnchorheadError, match="no space left"):
+        write_folder(model, report, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def _config(folder: Path, **changes) -> None:
+    folder.mkdir(exist_ok=True)
+    path = folder / "config.json"
+    config = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**config, **changes}))
+
+
+def test_folders_that_are_no_model_are_refused(tmp_path):
+    folder = tmp_path / "model"
+
+    def said() -> str:
+        with pytest.raises(AnchorheadError) as caught:
+            read_model(folder)
+        return str(caught.value)
+
+    assert "is not a folder" in said()
+    folder.mkdir()
+    assert "has no config.json" in said()
+    (folder / "config.json").write_text("{")
+    assert "cannot be read" in said()
+    (folder / "config.json").write_text("[1]")
+    assert "names no model_type" in said()
+    _config(folder / "t5", model_type="t5")
+    (folder / "config.json").write_text('{"model_type": "t5"}')
+    assert "'t5' cannot be converted" in said()
+    assert "bert" in said()
+    assert "gemma2" in said()
+    (folder / "config.json").write_text('{"model_type": "bert", "auto_map": {"AutoModel": "evil.Model"}}')
+    assert "which is not run" in said()
+    (folder / "config.json").write_text('{"model_type": "bert"}')
+    assert "holds no weights" in said()
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    assert "runs code when it is read" in said()
+    (folder / "model.safetensors").write_bytes(b"\x00" * 100)
+    assert "cannot be loaded" in said()
+
+
+def test_weights_that_do_not_fit_or_are_missing_are_named(tmp_path):
+    small("bert").save_pretrained(tmp_path / "model")
+    _config(tmp_path / "model", intermediate_size=64)
+    with pytest.raises(AnchorheadError, match=r"intermediate\.dense"):
+        read_model(tmp_path / "model")
+    _config(tmp_path / "model", intermediate_size=48, num_hidden_layers=3)
+    with pytest.warns(UserWarning, match=r"layer\.2.*made at random"):
+        read_model(tmp_path / "model")
+
+
+def test_the_output_folder_is_apart_from_the_models(tmp_path):
+    model, report = ah.attention_only(small("bert"), within=1e-3)
+    for out in (tmp_path, tmp_path / "inside"):
+        with pytest.raises(AnchorheadError, match="one in the other"):
+            write_folder(model, report, out, tmp_path, force=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AnchorheadError, match="is not a folder"):
+        write_folder(model, report, tmp_path / "file", force=True)
+    with pytest.raises(AnchorheadError, match="there is no folder"):
+        write_folder(model, report, tmp_path / "none" / "out")

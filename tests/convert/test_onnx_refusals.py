@@ -1,0 +1,163 @@
+"""Broken and malicious ONNX files are refused by an AnchorheadError, before memory is taken."""
+
+from __future__ import annotations
+
+import resource
+import time
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_builder import mlp, model, node, saved, weights
+
+import anchorhead as ah
+from anchorhead.convert.onnx_files import mlp_from_onnx
+from anchorhead.convert.onnx_model import MOST_BYTES
+
+
+def refused(made, tmp_path, match):
+    """Refused with these words, in little time and memory."""
+    path = saved(made, tmp_path) if isinstance(made, onnx.ModelProto) else tmp_path / "raw.onnx"
+    if isinstance(made, bytes):
+        path.write_bytes(made)
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with pytest.raises(ah.AnchorheadError, match=match):
+        mlp_from_onnx(path)
+    assert time.process_time() - began < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+def test_declared_sizes_are_checked_against_what_the_file_holds(tmp_path):
+    for dims in ([2**40, 2**40], [10**9], [-1, 4], [4, 6], [2**62, 4]):
+        made = mlp()
+        tensor = made.graph.initializer[0]
+        del tensor.dims[:]
+        tensor.dims.extend(dims)
+        refused(made, tmp_path, "the constant 'w' says that it has")
+
+
+def test_files_of_their_own_are_never_opened(tmp_path):
+    (tmp_path / "inside.bin").write_bytes(weights(4, 5).tobytes())
+    for location in ("../../etc/passwd", "/etc/passwd", "inside.bin"):
+        made = mlp()
+        tensor = made.graph.initializer[0]
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.append(onnx.StringStringEntryProto(key="location", value=location))
+        refused(made, tmp_path, "lies in a file of its own, which is not read")
+
+
+def test_circles_and_loose_ends_are_refused(tmp_path):
+    refused(model([node("Add", "x z", "a"), node("Relu", "a", "z"), node("Relu", "z", "y")], {}, ["n", 2]), tmp_path,
+            "depends on itself")  # fmt: skip
+    refused(model([node("Add", "x y", "y")], {}, ["n", 2]), tmp_path, "depends on itself")
+    refused(model([node("Add", "x nowhere", "y")], {}, ["n", 2]), tmp_path, "reads 'nowhere', which nothing makes")
+    refused(model([node("Relu", "x", "y"), node("Tanh", "x", "y")], {}, ["n", 2]), tmp_path, "there is already")
+
+
+def test_a_long_chain_is_no_deep_recursion(tmp_path):
+    nodes = [node("Identity", f"v{i}" if i else "x", f"v{i + 1}") for i in range(9_000)]
+    target, _ = mlp_from_onnx(saved(model([*nodes, node("Relu", "v9000", "y")], {}, ["n", 2]), tmp_path))
+    assert target.inputs == 2
+    more = [node("Identity", f"v{i}" if i else "x", f"v{i + 1}") for i in range(10_001)]
+    refused(model([*more, node("Relu", "v10001", "y")], {}, ["n", 2]), tmp_path, "more than 10,000 nodes")
+
+
+def field(number, payload):
+    """A field of bytes as protobuf writes it."""
+    size, out = len(payload), bytearray([number << 3 | 2])
+    while size > 127:
+        out.append(size & 127 | 128)
+        size >>= 7
+    return bytes([*out, size]) + payload
+
+
+def test_graphs_inside_graphs_are_not_entered(tmp_path):
+    """2,000 conditions in conditions: no reader that recurses gets through."""
+    inner = b""
+    for _ in range(2_000):
+        inner = (
+            field(2, b"y")
+            + field(3, b"deep")
+            + field(4, b"If")
+            + field(5, field(1, b"then") + field(6, field(1, inner)))
+        )
+    graph = field(1, inner) + field(12, field(1, b"y"))
+    refused(field(8, b"\x10\x12") + field(7, graph), tmp_path, r"'deep' \(If\) cannot be converted")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "match"),
+    [
+        ([node("ConstantOfShape", "s", "c"), node("Add", "x c", "y")], {"s": np.array([10**6, 10**6])}, "entries"),
+        ([node("Expand", "x s", "y")], {"s": np.array([10**9, 2])}, "entries"),
+        ([node("Pad", "x s", "y")], {"s": np.array([0, 10**6, 10**6, 0])}, "entries"),
+        ([node("Gather", "x i", "y", axis=1)], {"i": np.ones(2 * 10**6, int)}, "entries"),
+        ([node("Reshape", "x s", "y")], {"s": np.array([-1, -1])}, "does not fit"),
+        ([node("Transpose", "x", "y", perm=[7, 0])], {}, "does not fit"),
+        ([node("Div", "x z", "y")], {"z": np.float32(0)}, "divides by 0"),
+        ([node("Add", "x z", "y")], {"z": np.float32(np.nan)}, "not finite"),
+    ],
+)  # fmt: skip
+def test_small_files_cannot_ask_for_much(nodes, constants, match, tmp_path):
+    refused(model(nodes, constants, ["n", 2]), tmp_path, match)
+
+
+def test_a_hundred_large_products_are_not_worked_out(tmp_path):
+    nodes = [node("MatMul", f"v{i} w" if i else "x w", f"v{i + 1}") for i in range(100)]
+    made = model([*nodes, node("Relu", "v100", "y")], {"w": weights(200, 200)}, ["n", 200])
+    refused(made, tmp_path, "multiplications")
+
+
+def test_a_picture_that_is_too_large_is_refused(tmp_path):
+    made = model([node("Conv", "x w", "y")], {"w": weights(64, 3, 7, 7)}, ["n", 3, 512, 512])
+    refused(made, tmp_path, r"'Conv of x w' \(Conv\).*weights that are not 0")
+
+
+def test_files_that_are_too_large_are_not_read(tmp_path):
+    path = tmp_path / "large.onnx"
+    with path.open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(ah.AnchorheadError, match="bytes: ONNX files of at most"):
+        mlp_from_onnx(path)
+
+
+def test_many_empty_messages_are_not_read_to_the_end(tmp_path):
+    refused(field(7, b"\x0a\x00" * 500_000), tmp_path, "more than 50,000 nodes")
+    refused(field(7, field(1, b"\x0a\x00" * 1_000_000)), tmp_path, "more than 1,000,000 fields")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00", b"PK\x03\x04", b"\xff" * 40, b"\x3a\xff\xff\xff\xff\x0f", b"{}"])
+def test_what_is_no_onnx_file_is_refused(content, tmp_path):
+    refused(content, tmp_path, "cannot be read as an ONNX file")
+
+
+def test_inputs_that_are_no_floats_or_not_one_are_named(tmp_path):
+    made = model([node("Cast", "x", "a", to=1), node("Relu", "a", "y")], {}, ["n", 2], kind=TensorProto.INT64)
+    refused(made, tmp_path, "the input 'x'.*is of type int64")
+    two = mlp()
+    two.graph.input.append(helper.make_tensor_value_info("more", TensorProto.FLOAT, ["n", 3]))
+    two.graph.node.append(node("Add", "y more", "end"))
+    two.graph.output[0].name = "end"
+    refused(two, tmp_path, "depends on 2 inputs")
+    several = mlp()
+    several.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
+    refused(several, tmp_path, "2 outputs .*say which")
+
+
+def test_missing_files_and_folders_are_named(tmp_path):
+    for path in (tmp_path / "none.onnx", tmp_path):
+        with pytest.raises(ah.AnchorheadError, match="is not a file"):
+            ah.convert(path / "none.onnx", on=(0, 1), within=1e-2)
+
+
+@pytest.mark.parametrize("target", ["onnx", "safetensors", "csv", "expressions"])
+def test_mutated_inputs_are_read_or_refused_and_nothing_else(target, tmp_path, monkeypatch):
+    """A small run of tools/fuzz.py, which does a hundred thousand."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    found = import_module("fuzz").run(target, 2026, 0, 300, tmp_path / f"input.{target}")
+    assert not found.found
+    assert found.refused > 100
