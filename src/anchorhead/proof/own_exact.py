@@ -17,15 +17,14 @@ from __future__ import annotations
 import math
 import time
 
-from flint import acb, arb, ctx
+from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.proof.balls import upper
-from anchorhead.proof.ellipse import Enclosure
-from anchorhead.proof.head import enclosure
 from anchorhead.proof.own_balls import BallOwnHead, tail_of
-from anchorhead.proof.supremum import Span, Supremum
+from anchorhead.proof.relative import relative_spans
+from anchorhead.proof.supremum import Supremum
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.asymptotes import Asymptotes, Line, asymptotes
 from anchorhead.targets.expression import Expression
@@ -48,7 +47,7 @@ def prove_exact_own(head: OwnHead, function: Expression, floor: float, limit_s: 
     sup = Supremum(0.02, floor, time.perf_counter() + limit_s)
     target = ScalarTarget((function,), low, high)
     jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
-    spans = _spans(target, balls, low, high)
+    spans = relative_spans(target, balls)
     sup.cover(spans, balls.scale, balls.logit_bits(max(-low, high)), balls.landmarks(), 1.0)
     return math.nextafter(max(sup.bound + jump, low_rest, high_rest), math.inf)
 
@@ -85,26 +84,3 @@ def _rest(head: OwnHead, line: Line, side: int, start: float) -> float:
         constant = arb(head.bias) + (0.0 if own else float(head.values[tail.top]))
         apart = abs(slope - line.slope) + abs(constant - line.constant) / max(1.0, start)
         return upper(line.remainder(start) + apart + tail.left_over)
-
-
-def _spans(target: ScalarTarget, balls: BallOwnHead, low: float, high: float) -> list[Span]:
-    """(f - r) / max(1, |s|) on the pieces of the target, each cut at -1 and 1."""
-    spans = []
-    with ctx.workprec(256):
-        for piece in target.pieces.pieces:
-            f = enclosure(piece.expressions[0], target.variable)
-            for start, end, sign in ((-math.inf, -1.0, -1), (-1.0, 1.0, 0), (1.0, math.inf, 1)):
-                left, right = (arb(max(min(x, high), low)) for x in (start, end))
-                outer = piece.left.lower().max(left), piece.right.upper().min(right)
-                inner = piece.left.upper().max(left), piece.right.lower().min(right)
-                if outer[0] < outer[1]:
-                    spans.append(Span(*outer, inner, _relative(f, balls, sign)))
-    return spans
-
-
-def _relative(f: Enclosure, balls: BallOwnHead, sign: int) -> Enclosure:
-    def quotient(z: acb) -> acb:
-        difference = f(z) - balls(z)
-        return difference / (sign * z) if sign else difference
-
-    return quotient
