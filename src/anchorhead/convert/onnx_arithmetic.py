@@ -110,14 +110,20 @@ def function(op: str) -> Operation:
     return lambda tape, node, inputs, opset: [_applied(tape, value(node, inputs, 0), FUNCTIONS[op](node))]
 
 
-def plus(tape: Tape, one: Given, two: Given) -> Given:
-    """one + two, as numpy adds."""
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        return _constants(tape, one, two, np.add)
+def _value_first(one: Given, two: Given) -> tuple[Value, Given]:
+    """The two with a constant, if there is one, behind."""
     if isinstance(one, np.ndarray):
         one, two = two, one
     if not isinstance(one, Value):
         raise AnchorheadError("nothing in it depends on the input")
+    return one, two
+
+
+def plus(tape: Tape, one: Given, two: Given) -> Given:
+    """one + two, as numpy adds."""
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return _constants(tape, one, two, np.add)
+    one, two = _value_first(one, two)
     if isinstance(two, np.ndarray):
         if two.size == 1 and two.ndim <= len(one.shape):
             return tape.lined(one, Line(shift=_fraction(two)))
@@ -134,10 +140,7 @@ def times(tape: Tape, one: Given, two: Given) -> Given:
     """one times two, entry by entry."""
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return _constants(tape, one, two, np.multiply)
-    if isinstance(one, np.ndarray):
-        one, two = two, one
-    if not isinstance(one, Value):
-        raise AnchorheadError("nothing in it depends on the input")
+    one, two = _value_first(one, two)
     if isinstance(two, np.ndarray):
         if two.size == 1 and two.ndim <= len(one.shape):
             return tape.lined(one, Line(_fraction(two)))
