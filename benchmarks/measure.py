@@ -13,17 +13,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 100
+WIDTH = 112
 
 
-def best_time(job: Callable[[], Any], repeats: int = 5) -> float:
+def best_time(job: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
     """The shortest of several runs, in seconds, after one to warm up."""
     job()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         job()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -32,7 +32,7 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def in_own_process(module: str, *arguments: str) -> dict[str, Any]:
+def in_own_process(module: str, *arguments: str) -> Any:
     """What `python -m module arguments` prints as JSON on its last line."""
     run = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])
@@ -42,15 +42,29 @@ def table_of(title: str, rows: Sequence[dict[str, Any]]) -> Table:
     """The rows of a benchmark side by side."""
     table = Table(title=title, title_justify="left")
     for column in rows[0]:
-        table.add_column(column, justify="left" if column == "case" else "right", overflow="fold")
+        table.add_column(
+            column, justify="left" if column == "case" else "right", no_wrap=column == "case", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*(value if isinstance(value, str) else f"{value:.3g}" for value in row.values()))
+        table.add_row(*map(_shown, row.values()))
     return table
 
 
-def command(title: str, run: Callable[[str], dict[str, Any]], main: Callable[[], list[dict[str, Any]]]) -> None:
-    """`python -m module CASE` prints the figures of one case as JSON, without a case a table of all."""
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if isinstance(value, int) or 1_000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def command(title: str, run: Callable[[str], Any], main: Callable[[], list[dict[str, Any]]]) -> None:
+    """`python -m module CASE` prints the figures of one case as JSON, without a case a table of all.
+
+    title   its first line stands above the table, the others below it
+    """
     if len(sys.argv) > 1:
         sys.stdout.write(json.dumps(run(sys.argv[1])) + "\n")
     else:
-        Console(width=WIDTH).print(table_of(title.splitlines()[0], main()))
+        first, _, rest = title.partition("\n")
+        console = Console(width=WIDTH)
+        console.print(table_of(first, main()))
+        console.print(rest.strip(), markup=False, highlight=False, soft_wrap=True)

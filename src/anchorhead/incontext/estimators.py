@@ -1,6 +1,7 @@
 """Models of scikit-learn whose fit is a forward pass: the examples are a prompt, attention layers find the weights.
 
-Outside the network columns and labels are moved and scaled, nothing else. After fit:
+Outside the network each column is standardised, moved and scaled by itself, and so are labels; nothing else. The
+intercept is an entry of the network's weights, like the coefficients. After fit:
 
     coef_, intercept_   for one's own columns
     network_            the Learner that found them, a Network: saves, loads, runs on network_.prompt of other examples
@@ -94,8 +95,9 @@ class InContext(BaseEstimator):
                 stacklevel=4,
             )
         if not settled:
+            left = f"about {self.distance_:.2g} is left" if np.isfinite(self.distance_) else "how far is not known yet"
             warnings.warn(
-                f"{self.n_iter_:,} steps did not settle within tol={self.tol:g}: about {self.distance_:.2g} is left. "
+                f"{self.n_iter_:,} steps did not settle within tol={self.tol:g}: {left}. "
                 "Give a larger max_iter or tol, or columns that are less alike",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -117,18 +119,32 @@ class InContext(BaseEstimator):
         return float(value)
 
     def prompt(self, X: Any, y: Any) -> Array:
-        """The prompt of other examples for network_, moved and scaled as those of fit were."""
+        """The prompt of other examples for network_, moved and scaled as those of fit were.
+
+        What the network makes least is what fit made least: of a penalty that is divided by the number of examples, n
+        is that of fit. The intercept is found anew, and so is the rest; middle, scale, centre and unit are fit's.
+        """
         check_is_fitted(self, "network_")
-        examples, labels = (np.asarray(one, dtype=np.float64) for one in (X, y))
-        return self.network_.prompt(self.columns_(examples), self.labels_(self._numbers_of(labels)))
+        examples = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.network_.prompt(self.columns_(examples), self.labels_(self._numbers_of(np.asarray(y))))
 
     def coefficients(self, w: Array) -> tuple[Array, float]:
-        """Coefficients and intercept for one's own columns, from what network_ makes of a prompt."""
+        """Coefficients and intercept for one's own columns, from the weights w that network_ makes of a prompt."""
         check_is_fitted(self, "network_")
-        return coefficients_of(np.asarray(w, dtype=np.float64), self.columns_, self.labels_)
+        given, needed = np.asarray(w, dtype=np.float64), self.network_.descent.weights
+        if given.shape != (needed,):
+            raise AnchorheadError(
+                f"w has the shape {given.shape}: needed are the {needed} weights of network_(prompt), one a column"
+                f"{' and that of the intercept' if self.network_.descent.intercept else ''}, of one prompt"
+            )
+        return coefficients_of(given, self.columns_, self.labels_)
 
-    def _numbers_of(self, y: Array) -> Array:
-        return y
+    def _numbers_of(self, y: np.ndarray) -> Array:
+        """The labels as the loss takes them, before they are moved and scaled."""
+        try:
+            return y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise AnchorheadError(f"y holds {y.dtype} labels: {type(self).__name__} takes numbers") from error
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)

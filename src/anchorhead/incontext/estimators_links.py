@@ -41,17 +41,21 @@ class LogisticRegression(ClassifierMixin, InContext):
             raise AnchorheadError(f"Only binary classification is supported. The type of the target is {kind}.")
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise AnchorheadError(f"y holds one class, {self.classes_[0]!r}: two are needed")
+            raise AnchorheadError(f"y holds one class, {str(self.classes_[0])!r}: two are needed")
         coefficients, intercept = self._learn(X, self._numbers_of(y))
         self.coef_, self.intercept_ = coefficients[None], np.array([intercept])
         return self
 
-    def _numbers_of(self, y: Array) -> Array:
+    def _numbers_of(self, y: np.ndarray) -> Array:
+        known = np.isin(y, self.classes_)
+        if not known.all():
+            first, second = map(str, self.classes_)
+            raise AnchorheadError(f"y holds {str(y[~known][0])!r}: the classes of fit are {first!r} and {second!r}")
         return (y == self.classes_[1]).astype(np.float64)
 
     def _task(self, y: Array) -> Task:
         decay = 1 / (self._number("C", above=0.0) * len(y))
-        return Task(named_loss("logistic"), bool(self.fit_intercept), self.fit_intercept, decay, slope=0.25)
+        return Task(named_loss("logistic"), bool(self.fit_intercept), decay, slope=0.25)
 
     def decision_function(self, X: Any) -> Array:
         """X w + b: above 0 for the second class."""
@@ -99,8 +103,8 @@ class PoissonRegressor(Regressor):
         alpha, mean = self._number("alpha"), float(y.mean())
         if self.fit_intercept:
             labels = Labels(0.0, mean, 1.0, float(np.log(mean)))
-            return Task(named_loss("poisson"), True, True, alpha / mean, labels=labels, scores=POISSON_SCORES)
-        return Task(named_loss("poisson"), False, False, alpha, slope=max(1.0, mean), scores=POISSON_SCORES)
+            return Task(named_loss("poisson"), True, alpha / mean, labels=labels, scores=POISSON_SCORES)
+        return Task(named_loss("poisson"), False, alpha, slope=max(1.0, mean), scores=POISSON_SCORES)
 
     def predict(self, X: Any) -> Array:
         return np.exp(self._scores(X))
@@ -139,7 +143,7 @@ class HuberRegressor(Regressor):
             self.scale_ = self._number("scale", above=0.0)
         labels = Labels.measured(middle if self.fit_intercept else 0.0, epsilon * self.scale_)
         loss = named_loss("huber", delta=1.0)
-        return Task(loss, self.fit_intercept, self.fit_intercept, alpha * self.scale_ / len(y), labels=labels)
+        return Task(loss, bool(self.fit_intercept), alpha * self.scale_ / len(y), labels=labels)
 
     def objective(self, X: Any, y: Any, coefficients: Any = None, intercept: Any = None) -> float:
         """What fit makes least, at the fitted coefficients or at others."""
@@ -178,11 +182,9 @@ class QuantileRegressor(Regressor):
         self.smoothing_ = smoothing * unit
         centre = float(np.quantile(y, q)) if self.fit_intercept else 0.0
         loss = named_loss("quantile", q=q, smoothing=smoothing)
-        intercept = bool(self.fit_intercept)
         return Task(
             loss,
-            intercept,
-            intercept,
+            bool(self.fit_intercept),
             threshold=self._number("alpha"),
             labels=Labels.measured(centre, unit),
             slope=1 / (4 * smoothing),

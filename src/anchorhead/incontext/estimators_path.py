@@ -31,8 +31,8 @@ class CoefficientPath:
 
     @property
     def distance(self) -> Float[np.ndarray, " points"]:
-        """The largest distance of any, relative to the largest."""
-        scale = max(float(np.abs(self.settled).max(initial=0.0)), 1e-300)
+        """The largest distance of any, relative to the largest; as it is where all settle at 0."""
+        scale = float(np.abs(self.settled).max(initial=0.0)) or 1.0
         return np.abs(self.coefficients - self.settled).max(axis=1) / scale
 
 

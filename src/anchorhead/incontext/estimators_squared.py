@@ -9,14 +9,19 @@ from anchorhead.incontext.estimators import Array, Regressor
 from anchorhead.incontext.estimators_task import Labels, Task
 from anchorhead.targets.losses import named_loss
 
+FAR = 4.0
+"""Labels whose mean is more deviations from 0 are moved there. An intercept so much larger than the coefficients would
+leave them few digits, since tol is relative to the largest weight."""
+
 
 def squared_task(y: Array, fit_intercept: bool, decay: float = 0.0, threshold: float = 0.0) -> Task:
-    """The squared loss with penalties: columns and labels are centred, so the intercept is known."""
-    centre = float(y.mean()) if fit_intercept else 0.0
-    unit = float(np.sqrt(np.mean((y - centre) ** 2)))
+    """The squared loss with penalties, on labels that are scaled to deviation 1, or to mean square 1 if there is no
+    intercept. They are moved to mean 0 where they are far from it; elsewhere the network finds all of the intercept."""
+    mean = float(y.mean()) if fit_intercept else 0.0
+    unit = float(np.sqrt(np.mean((y - mean) ** 2)))
     unit = unit if unit > 1e-12 * max(float(np.abs(y).max()), 1e-300) else 1.0
-    labels = Labels.measured(centre, unit)
-    return Task(named_loss("squared"), False, fit_intercept, decay, threshold / unit, labels)
+    labels = Labels.measured(mean if abs(mean) > FAR * unit else 0.0, unit)
+    return Task(named_loss("squared"), bool(fit_intercept), decay, threshold / unit, labels)
 
 
 class LinearRegression(Regressor):

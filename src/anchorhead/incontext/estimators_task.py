@@ -4,8 +4,9 @@ A model minimises, over w and, where it has one, an intercept b,
 
     mean over the examples of loss(w . x_i + b, y_i)  +  decay |w|^2 / 2  +  threshold |w|_1.
 
-Outside the network columns are only moved and scaled, x'_j = (x_j - middle_j) / scale_j, and labels likewise,
-y' = (y - centre) / unit. The same minimum is at w'_j = w_j scale_j / gain, where penalties act on w'_j gain / scale_j.
+Outside the network each column is standardised by itself, that is moved and scaled: x'_j = (x_j - middle_j) / scale_j,
+and labels likewise, y' = (y - centre) / unit. All else, the intercept b' for such columns included, is found by
+attention layers. The same minimum is at w'_j = w_j scale_j / gain, where penalties act on w'_j gain / scale_j.
 """
 
 from __future__ import annotations
@@ -82,14 +83,13 @@ class Labels:
 class Task:
     """A model on scaled labels and one's own columns: decay and threshold are those of w / gain.
 
-    intercept   whether the network has one; a squared loss on centred columns and labels needs none
+    intercept   whether there is one: an entry of the network's w, and columns that are moved to their means
     slope       the largest slope of the link, or where it has none the slope at 0
     scores      ranges of the link's argument to try one after the other; none where a head serves everywhere
     """
 
     loss: Loss
     intercept: bool
-    fit_intercept: bool
     decay: float = 0.0
     threshold: float = 0.0
     labels: Labels = Labels()
@@ -98,7 +98,7 @@ class Task:
 
     def columns(self, X: Float[np.ndarray, "n d"]) -> Columns:
         penalised = self.decay > 0 or self.threshold > 0
-        return Columns.of(X, self.fit_intercept, penalised, self.decay / self.slope)
+        return Columns.of(X, self.intercept, penalised, self.decay / self.slope)
 
     def descent(self, columns: Columns, momentum: float, ease: float, steps: int, examples: int) -> Descent:
         """The descent in the scaled columns, with `ease` times a rate that is safe whatever the columns are."""
@@ -115,7 +115,7 @@ class Task:
             steps=steps,
             rate=min(rate, SAFE / steepest) if decay else rate,
             features=len(columns.scale),
-            intercept=bool(self.intercept),
+            intercept=self.intercept,
             decay=decay,
             threshold=self.threshold / scale,
             momentum=momentum,
