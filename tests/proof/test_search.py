@@ -76,6 +76,11 @@ def test_no_bound_is_ever_exceeded(low, width, tokens, size, several, c, reach, 
     assert hunted(network, seed).error <= network.certificate.bound
 
 
+def test_a_box_in_which_no_token_comes_near_a_crossing_is_searched_all_the_same():
+    network = truncated_linear(*functions(3, 2, 0), -3.0, -2.0, anchors=2, on=(-0.109375, 0.109375), dtype="float32")
+    assert 0 < hunted(network).error <= network.certificate.bound
+
+
 def test_what_a_uniform_grid_misses_is_found():
     network = truncated_linear(*functions(), -1, 1, anchors=9, on=(-1e6, 1e6))
     target = target_of(network)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from anchorhead.domain import Box
 from anchorhead.network import Network
@@ -97,7 +97,7 @@ def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 
     width = target.high - target.low
     aims = rng.uniform(target.low - width / 4, target.high + width / 4, (RANDOM_ROWS, len(least)))
     hunt.look(hunt.segments.inputs(aims, hunt.segments.random(RANDOM_ROWS, rng)))
-    if len(points):
+    if _reached(points, hunt).any():
         errors = _dealt(points, hunt, rng)
         _narrow(hunt, *_brackets(points, errors, count=max(4, 64 // len(least))))
     same = np.broadcast_to(hunt.s, (RANDOM_ROWS, len(least)))
@@ -194,10 +194,16 @@ def _ladder(places: np.ndarray, gap: float, rungs: int) -> np.ndarray:
     return (places[:, None] + steps).ravel()
 
 
+def _reached(points: np.ndarray, hunt: _Hunt) -> Bool[np.ndarray, "points tokens"]:
+    """Which tokens can have each value of s."""
+    least, most = hunt.segments.reach
+    return (points[:, None] >= least) & (points[:, None] <= most)
+
+
 def _dealt(points: np.ndarray, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
     """The error at each point, seen by one of the tokens that reach it; they take turns."""
     least, most = hunt.segments.reach
-    can = (points[:, None] >= least) & (points[:, None] <= most)
+    can = _reached(points, hunt)
     # between the reaches of two tokens nobody can look
     seen = can.any(axis=1)
     turn = np.arange(len(points)) % np.maximum(can.sum(axis=1), 1)
