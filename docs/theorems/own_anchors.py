@@ -43,7 +43,7 @@ model, report = ah.attention_only(BertModel(config).eval(), within=1e-5)
 print(report)
 
 # %% [markdown]
-# **Proof.** Behind a LayerNorm $|w \cdot z|$ is at most $|w|_2 \sqrt d$, its affine part folded into $w$. So every
+# **Proof.** Behind a LayerNorm $|w \cdot z|$ is at most $|w|_2 \sqrt d$, its affine part folded into $w$ and $b$. So every
 # neuron has a range that holds for every text, and errors of heads and of rounding are added up over the neurons:
 
 # %%

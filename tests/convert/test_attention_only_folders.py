@@ -14,8 +14,9 @@ from attention_only_models import small
 from safetensors.torch import load_file
 
 import anchorhead as ah
-from anchorhead.convert.attention_only.folder import read_model, write_folder
+from anchorhead.convert.attention_only.folder import check_out, read_model, write_folder
 from anchorhead.convert.attention_only.samples import random_inputs
+from anchorhead.convert.attention_only.texts import embeddings, read_tokenizer
 from anchorhead.errors import AnchorheadError
 
 SAVED = ["bert", "gpt2", "vit", "whisper", "llama", "gemma2"]
@@ -128,6 +129,13 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_weights_can_be_read_by_whom_the_rest_of_the_folder_can(tmp_path):
+    model, report = ah.attention_only(small("bert"), within=1e-3)
+    write_folder(model, report, tmp_path / "out")
+    modes = {name: (tmp_path / "out" / name).stat().st_mode for name in ("model.safetensors", "config.json")}
+    assert modes["model.safetensors"] == modes["config.json"]
+
+
 def _config(folder: Path, **changes) -> None:
     folder.mkdir(exist_ok=True)
     path = folder / "config.json"
@@ -165,6 +173,56 @@ def test_folders_that_are_no_model_are_refused(tmp_path):
     assert "cannot be loaded" in said()
 
 
+@pytest.mark.parametrize(("name", "key"), [("bert", "hidden_act"), ("gpt2", "activation_function")])
+def test_activations_that_transformers_does_not_know_are_named_with_those_that_have_a_head(tmp_path, name, key):
+    small(name).save_pretrained(tmp_path / "model")
+    _config(tmp_path / "model", **{key: "selu"})
+    with pytest.raises(AnchorheadError, match=rf"'selu' \({key}\).*no head.*gelu.*relu"):
+        read_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"num_attention_heads": 0}, {"hidden_size": "wide"}, {"hidden_size": 7}, {"vocab_size": -1}, {"hidden_act": []}],
+)
+def test_a_config_that_makes_no_model_is_refused(tmp_path, changes):
+    small("bert").save_pretrained(tmp_path / "model")
+    _config(tmp_path / "model", **changes)
+    with pytest.raises(AnchorheadError, match=r"cannot be loaded as a model|do not fit"):
+        read_model(tmp_path / "model")
+
+
+def test_texts_need_a_tokenizer_that_is_there(tmp_path):
+    small("bert").save_pretrained(tmp_path / "model")
+    with pytest.raises(AnchorheadError, match=r"no tokenizer.*vocab\.txt"):
+        read_tokenizer(tmp_path / "model")
+
+
+class _Tokenizer:
+    """Makes the same tokens of every text."""
+
+    model_max_length = 8
+
+    def __init__(self, tokens):
+        self.tokens = tokens
+
+    def __call__(self, texts, **options):
+        return self.tokens
+
+
+def test_texts_need_the_tokenizer_of_the_model():
+    tokens = {"input_ids": torch.tensor([[1, 99]]), "attention_mask": torch.ones(1, 2)}
+    with pytest.raises(AnchorheadError, match=r"token 99.*knows 99.*another model's"):
+        embeddings(small("bert"), _Tokenizer(tokens), ["text"])
+
+
+@pytest.mark.parametrize("names", [{"a": 1}, 5, [], [3], "BertModel"])
+def test_a_folder_whose_config_names_no_class_is_read_as_the_base_model(tmp_path, names):
+    small("bert").save_pretrained(tmp_path / "model")
+    _config(tmp_path / "model", architectures=names)
+    assert type(read_model(tmp_path / "model")).__name__ == "BertModel"
+
+
 def test_weights_that_do_not_fit_or_are_missing_are_named(tmp_path):
     small("bert").save_pretrained(tmp_path / "model")
     _config(tmp_path / "model", intermediate_size=64)
@@ -173,6 +231,24 @@ def test_weights_that_do_not_fit_or_are_missing_are_named(tmp_path):
     _config(tmp_path / "model", intermediate_size=48, num_hidden_layers=3)
     with pytest.warns(UserWarning, match=r"layer\.2.*made at random"):
         read_model(tmp_path / "model")
+
+
+def test_names_that_no_folder_can_have_are_refused_before_any_work(tmp_path):
+    with pytest.raises(AnchorheadError, match="cannot be written"):
+        check_out(tmp_path / ("o" * 300), None, force=False)
+    with pytest.raises(AnchorheadError, match="there is no folder"):
+        check_out(tmp_path / ("o" * 300) / "out", None, force=False)
+    with pytest.raises(AnchorheadError, match="is not a folder"):
+        read_model(tmp_path / ("o" * 300))
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refused)
+    with pytest.raises(AnchorheadError, match=r"out cannot be written.*Permission denied"):
+        check_out(tmp_path / "out", None, force=False)
 
 
 def test_the_output_folder_is_apart_from_the_models(tmp_path):

@@ -70,12 +70,16 @@ def activation_of(module: Any, gated: bool, where: str) -> Activation:
         and (getattr(module, "min", -10), getattr(module, "max", 10)) == (-10, 10)
     )  # fmt: skip
     if found is None or not usual or (gated and found.gate is None):
-        known = dict.fromkeys(one.name for one in _BY_CLASS.values() if not gated or one.gate is not None)
         raise AnchorheadError(
             f"the activation of {where} is {_shown(module)}, for which there is no head"
-            f"{' with a gate' if gated else ''}: those of {', '.join(known)} can be converted"
+            f"{' with a gate' if gated else ''}: those of {', '.join(names_of_activations(gated))} can be converted"
         )
     return found
+
+
+def names_of_activations(gated: bool = False) -> list[str]:
+    """Those that can be converted, as transformers names them."""
+    return list(dict.fromkeys(one.name for one in _BY_CLASS.values() if not gated or one.gate is not None))
 
 
 def is_activation(module: Any) -> bool:

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
+from anchorhead.convert.attention_only.activations import names_of_activations
 from anchorhead.convert.attention_only.convert import DTYPES, transformers_or_error
 from anchorhead.convert.attention_only.families import require_family
 from anchorhead.convert.attention_only.readme import readme
@@ -25,6 +24,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 LEFT_OUT = (*PICKLES, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".py", ".pyc", ".so")
 """Weights in other formats, which are the original's, and code."""
 LARGEST_CONFIG = 10_000_000
+ACTIVATION_KEYS = ("hidden_act", "hidden_activation", "activation_function", "activation")
 
 
 def read_model(folder: str | Path, dtype: str | None = None) -> Any:
@@ -33,7 +33,8 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
     folder = Path(folder)
     config = read_config(folder)
     _check_weights(folder)
-    name = (config.get("architectures") or [None])[0]
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
     found = getattr(transformers, name, None) if isinstance(name, str) else None
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         found = transformers.AutoModel
@@ -43,7 +44,8 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
     with _quiet(transformers):
         try:
             model, told = found.from_pretrained(folder, **options, **told_of)
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+        except Exception as error:  # a config can be wrong in any way, and each raises something else
+            _check_activations(folder, config)
             raise AnchorheadError(f"{folder} cannot be loaded as a model: {error}") from error
     _check_loaded(folder, told)
     return model.eval()
@@ -52,8 +54,8 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
 def read_config(folder: Path) -> dict[str, Any]:
     """A folder's config.json, if it is that of a model that can be converted."""
     path = folder / "config.json"
-    if not folder.is_dir() or not path.is_file():
-        what = "has no config.json" if folder.is_dir() else "is not a folder"
+    if not os.path.isfile(path):  # unlike Path's, False where a name cannot be looked up at all
+        what = "has no config.json" if os.path.isdir(folder) else "is not a folder"
         raise AnchorheadError(f"{folder} {what}: give a local folder in the Hugging Face layout, with a model in it")
     try:
         if path.stat().st_size > LARGEST_CONFIG:
@@ -74,6 +76,19 @@ def read_config(folder: Path) -> dict[str, Any]:
             "give a model whose code is in transformers itself"
         )
     return config
+
+
+def _check_activations(folder: Path, config: dict[str, Any]) -> None:
+    """Refuses an activation that transformers does not know: it would say no more than its name."""
+    from transformers.activations import ACT2FN
+
+    for key in ACTIVATION_KEYS:
+        name = config.get(key)
+        if isinstance(name, str) and name not in ACT2FN:
+            raise AnchorheadError(
+                f"{folder / 'config.json'} names the activation {name!r} ({key}), for which there is no head: those of "
+                f"{', '.join(names_of_activations())} can be converted"
+            )
 
 
 def _check_weights(folder: Path) -> None:
@@ -124,7 +139,10 @@ def write_folder(
         (temporary / "README.md").write_text(
             readme(model, report, (temporary / "modules.json").exists()), encoding="utf-8"
         )
-        temporary.chmod(0o777 & ~_umask())
+        mask = _umask()
+        temporary.chmod(0o777 & ~mask)
+        for weights in temporary.glob("*.safetensors"):  # written for the owner alone
+            weights.chmod(0o666 & ~mask)
         if out.exists():
             aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
             os.replace(out, aside / out.name)
@@ -141,8 +159,12 @@ def write_folder(
 def check_out(out: Path, source: str | Path | None, force: bool) -> None:
     """Refuses an output folder before any work is done."""
     parent = out.absolute().parent
-    if not parent.is_dir():
+    if not os.path.isdir(parent):
         raise AnchorheadError(f"{out} cannot be written: there is no folder {parent}")
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=f".{out.name}.", dir=parent))
+    except OSError as error:
+        raise AnchorheadError(f"{out} cannot be written: {error}") from error
     if source is not None:
         one, two = out.resolve(), Path(source).resolve()
         if one == two or two in one.parents or one in two.parents:

@@ -41,6 +41,10 @@ def read_tokenizer(folder: Path) -> Any:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise AnchorheadError(f"{folder} has no tokenizer that can be read, which texts need: {error}") from error
+    needed = sorted(tokenizer.vocab_files_names.values())
+    if needed and not any((folder / name).is_file() for name in needed):
+        # transformers would make one that knows no word
+        raise AnchorheadError(f"{folder} has no tokenizer, which texts need: put {' or '.join(needed)} there")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
@@ -72,7 +76,12 @@ def embeddings(
         batch = tokenizer(
             [texts[i] for i in some], padding=True, truncation=True, max_length=int(longest), return_tensors="pt"
         )
-        mask = batch["attention_mask"]
+        mask, words = batch["attention_mask"], base.get_input_embeddings().weight.shape[0]
+        unknown = batch["input_ids"][batch["input_ids"] >= words]
+        if len(unknown):
+            raise AnchorheadError(
+                f"the tokenizer makes the token {int(unknown[0])}, where the model knows {words:,}: another model's"
+            )
         for i, vector in zip(some, _pooled(base, batch, mask, first, device), strict=True):
             found[i] = vector
         done += len(some)
