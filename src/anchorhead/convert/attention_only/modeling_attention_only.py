@@ -1,6 +1,7 @@
 """Models of transformers in which attention layers stand for the feed-forward sublayers.
 
-This file and `attend.py` are all that a saved folder needs beside torch and transformers.
+This file, `attend.py` and `attend_triton.py`, for GPUs, are all that a saved folder needs beside torch and
+transformers.
 
 A feed-forward sublayer y = W_2 phi(W_1 z + b_1) + b_2 becomes one attention layer with mask "self+registers": every
 token sees itself and a few register tokens that all layers' heads share, and a head stands for a neuron.
