@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.heads.cases import TARGETS
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import Atom, Part
 from anchorhead.heads.pieces import split, whole_pieces
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.straight import best_straight, straight
+from tests.heads.cases import TARGETS
 
 
 @pytest.mark.parametrize("q", [2, 3, 4])

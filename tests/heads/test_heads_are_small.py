@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.heads.cases import TARGETS
 
 from anchorhead.heads import SAFETY, Problem, smallest
 from anchorhead.heads.search import Search
+from tests.heads.cases import TARGETS
 
 SMALL = [
     ("relu", 1e-9, "float64", 3),

@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.heads.cases import TARGETS
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import estimate, smallest, solve, uniform
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.search import Search
+from tests.heads.cases import TARGETS
 
 
 def weights(found):
