@@ -110,6 +110,7 @@ def test_far_from_zero_and_on_tiny_and_huge_domains(dtype):
         assert largest_error(head) <= head.certificate.bound <= within
 
 
+@pytest.mark.slow
 def test_several_kinks():
     head = ah.head("abs(x*x - 1/4)", on=(-1, 1), within=1e-2)
     assert largest_error(head) <= head.certificate.bound <= 1e-2

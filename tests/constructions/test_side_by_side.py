@@ -87,32 +87,35 @@ def test_a_causal_sequence_of_parts_is_proven_and_cannot_see_later_tokens(sequen
     assert np.array_equal(sequence(x)[:, 0], sequence(other)[:, 0])
 
 
-def test_changed_weights_are_refused(built, sequence):
+@pytest.mark.parametrize(
+    ("which", "least"), [("a grid and a neuron", 10), pytest.param("sequence", 18, marks=pytest.mark.slow)]
+)
+def test_changed_weights_are_refused(which, least, built, sequence):
     """Every array of every layer, changed at some place: what passes is what nobody reads."""
     rng = np.random.default_rng(0)
     refused = 0
-    for network in (built("a grid and a neuron"), sequence):
-        box = network.certificate.on.broadcast_to((2, 2) if network.token_axis else (network.embed.inputs,))
-        x = rng.uniform(box.low, box.high, (200, *box.low.shape))
-        for place, layer in enumerate(network.layers):
-            for name in ("weight", "registers", "bias", "query", "key", "value", "output"):
-                array = getattr(layer, name, None)
-                if array is None or not array.any():
-                    continue
-                changed = np.array(array)
-                spots = np.argwhere(changed != 0)
-                spot = tuple(spots[rng.integers(len(spots))])
-                changed[spot] = changed[spot] * 1.5 + 0.1
-                layers = list(network.layers)
-                layers[place] = replace(layer, **{name: changed})
-                other = network.with_(layers=tuple(layers))
-                try:
-                    ah.check(other)
-                except ah.CertificateError:
-                    refused += 1
-                else:
-                    assert np.array_equal(other(x), network(x)), (place, name, spot)
-    assert refused > 30
+    network = sequence if which == "sequence" else built(which)
+    box = network.certificate.on.broadcast_to((2, 2) if network.token_axis else (network.embed.inputs,))
+    x = rng.uniform(box.low, box.high, (200, *box.low.shape))
+    for place, layer in enumerate(network.layers):
+        for name in ("weight", "registers", "bias", "query", "key", "value", "output"):
+            array = getattr(layer, name, None)
+            if array is None or not array.any():
+                continue
+            changed = np.array(array)
+            spots = np.argwhere(changed != 0)
+            spot = tuple(spots[rng.integers(len(spots))])
+            changed[spot] = changed[spot] * 1.5 + 0.1
+            layers = list(network.layers)
+            layers[place] = replace(layer, **{name: changed})
+            other = network.with_(layers=tuple(layers))
+            try:
+                ah.check(other)
+            except ah.CertificateError:
+                refused += 1
+            else:
+                assert np.array_equal(other(x), network(x)), (place, name, spot)
+    assert refused >= least
 
 
 def test_parts_that_touch_each_other_are_refused(built):

@@ -38,6 +38,7 @@ print("agree")
 """
 
 
+@pytest.mark.slow
 def test_the_kernels_agree_with_the_formulas():
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)

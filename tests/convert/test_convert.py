@@ -83,6 +83,7 @@ def test_polylines_become_networks_on_their_own_interval():
     assert ah.convert(spline, on=(1, 2), within=1e-6).certificate.on == ah.Box.of((1, 2))
 
 
+@pytest.mark.slow
 def test_smooth_splines_become_heads():
     spline = CubicSpline(np.linspace(0, 3, 4), np.sin(np.linspace(0, 3, 4)))
     network = ah.convert(spline, within=1e-2)

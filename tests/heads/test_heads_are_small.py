@@ -47,6 +47,7 @@ def test_the_fewest_anchors_for_an_error(name, within, dtype, anchors):
     assert np.abs(found.atom(s)[:, 0].astype(np.float64) - f(s)).max() <= within
 
 
+@pytest.mark.slow
 def test_gelu_climbs_from_seven_anchors_to_eight():
     search = Search(Problem.of(*TARGETS["gelu"]), "float64")
     errors = {found.atom.anchors: found.total for found in search.climb(search.ladder, 8)}

@@ -117,7 +117,14 @@ def test_the_estimate_finds_the_largest_error_that_a_long_search_finds(name):
     assert found.estimate == estimate(found.atom, problem)
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("gelu", "float64"), ("sin", "float32"), ("elu", "float64")])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("sin", "float32"),
+        pytest.param("gelu", "float64", marks=pytest.mark.slow),
+        pytest.param("elu", "float64", marks=pytest.mark.slow),
+    ],
+)
 def test_sketches_tell_the_error_of_solutions(name, dtype):
     search = Search(Problem.of(*TARGETS[name]), dtype)
     for way in search.ways:

@@ -59,7 +59,8 @@ def _models(y: np.ndarray) -> dict[str, tuple[Any, str]]:
     }
 
 
-LONG = [(kind, name) for kind in ("logistic", "poisson") for name in ("cancer", "table")] + [("linear", "cancer")]
+LONG = [(kind, name) for kind in ("logistic", "poisson") for name in ("cancer", "table")]
+LONG += [("linear", "cancer"), ("poisson", "diabetes")]
 CASES = [
     pytest.param(kind, name, marks=[pytest.mark.slow] if (kind, name) in LONG else [])
     for kind in ("linear", "ridge", "lasso", "elastic net", "logistic", "poisson")
