@@ -21,6 +21,7 @@ def main() -> None:
             print(f"running {script}", flush=True)
             page = markdown(run(script, pages / kind))
             (pages / kind / f"{script.stem}.md").write_text(page)
+    subprocess.run([sys.executable, "-m", "anchorhead", "zoo", "-o", str(pages / "zoo")], check=True)
     command = [
         sys.executable,
         "-m",
