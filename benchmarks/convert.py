@@ -8,8 +8,6 @@ converted, or once it had run where nothing is converted. On the long sequence e
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from itertools import pairwise
 
@@ -22,7 +20,7 @@ from anchorhead.lab.converted import random_relu_network
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
-from benchmarks.measure import best_time, in_own_process, peak_megabytes
+from benchmarks.measure import best_time, command, in_own_process, peak_megabytes
 
 BATCH = 100
 TASK = [(form, layout) for form in ("two-layer", "attention-softmax") for layout in ("transformer", "sequence")]
@@ -183,4 +181,4 @@ def long_sequence() -> dict:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(sys.argv[1])) + "\n")
+    command(__doc__ or "", run, main)

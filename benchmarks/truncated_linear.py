@@ -7,15 +7,13 @@ all at once. Both build keys and values for every input.
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 
 import numpy as np
 import torch
 
 import anchorhead as ah
-from benchmarks.measure import best_time, in_own_process, peak_megabytes
+from benchmarks.measure import best_time, command, in_own_process, peak_megabytes
 
 TOKENS, INPUTS, ANCHORS, BATCH = 50, 10, 1000, 1000
 WAYS = ("anchorhead", "plain torch, token queries", "plain torch, all queries")
@@ -71,4 +69,4 @@ def chunked(network: ah.Network, x: torch.Tensor) -> torch.Tensor:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(sys.argv[1])) + "\n")
+    command(__doc__ or "", run, main)

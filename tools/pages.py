@@ -8,6 +8,7 @@ from typing import Any
 
 import jupytext
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
@@ -17,7 +18,8 @@ def run(script: Path, folder: Path) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     notebook = jupytext.read(script)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    sockets = Config({"KernelManager": {"transport": "ipc"}})  # files that this user alone can open, no ports
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}, config=sockets).execute()
     return notebook
 
 
