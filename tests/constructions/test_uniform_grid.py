@@ -119,17 +119,23 @@ def move_a_value(registers, names):
     registers[len(registers) // 2, names.index("value 0")] += 0.3
 
 
+def columns(names, axis):
+    """The columns of a register that hold slope and offset along an axis."""
+    slope = [n for n, name in enumerate(names) if name.startswith("slope along")][axis]
+    return slope, slope + 1
+
+
 def blunt_the_keys(registers, names):
-    for name in ("slope along axis 0", "offset along axis 0"):
-        registers[:, names.index(name)] *= 0.1
+    registers[:, columns(names, 0)] *= 0.1
 
 
 def turn_the_keys(registers, names):
-    registers[:, names.index("slope along axis 1")] *= -1
+    registers[:, columns(names, 1)[0]] *= -1
 
 
 def shift_the_keys(registers, names):
-    registers[:, names.index("offset along axis 0")] += 0.2 * registers[:, names.index("slope along axis 0")]
+    slope, offset = columns(names, 0)
+    registers[:, offset] += 0.2 * registers[:, slope]
 
 
 @pytest.mark.parametrize("name", ["kinks, float32", "a sequence of one feature"])

@@ -245,7 +245,9 @@ def _reseated(network: Network, target: CallableSeveral, pairs: int) -> Network:
     seat = Seat(tokens, len(target.variables) // tokens, tuple(range(len(target.variables))), outputs, causal=True)
     known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
     certificate = replace(network.certificate, kind="measured", method=known)
-    return seated_grid(atom, seat).with_(target=network.target, certificate=certificate, outside=network.outside)
+    return seated_grid(atom, seat, target.variables).with_(
+        target=network.target, certificate=certificate, outside=network.outside
+    )
 
 
 def _one_callable(

@@ -177,7 +177,7 @@ def _measured(atom: GridAtom, target: SeveralVariables, why: str) -> _Known:
 def _certified(
     atom: GridAtom, target: SeveralVariables, known: _Known, tokens: int | None, outside: Outside
 ) -> Network:
-    network = grid_network(atom, tokens)
+    network = grid_network(atom, tokens, target.variables)
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     certificate = Certificate(
         kind=known.kind,

@@ -15,10 +15,12 @@ depend.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from anchorhead.constructions.feature_names import less
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
@@ -53,19 +55,25 @@ class Seat:
         return sorted({token for token, _ in self.outputs})
 
 
-def grid_network(atom: GridAtom, tokens: int | None = None) -> Network:
+def grid_network(atom: GridAtom, tokens: int | None = None, variables: Sequence[str] = ()) -> Network:
     """The network, without target and certificate: inputs (..., d) to outputs (..., m); with tokens=n, inputs
     (..., n, d/n) to outputs (..., n, m/n), entries in order.
+
+    variables   what its axes are called, where they have names
     """
     if tokens is None:
-        return _of_one_token(atom)
+        return _of_one_token(atom, _axis_names(atom, variables))
     if tokens < 1 or atom.variables % tokens or atom.outputs % tokens:
         raise AnchorheadError(
             f"tokens={tokens!r} for {atom.variables} variables and {atom.outputs} outputs: a number that divides both"
         )
     columns = atom.outputs // tokens
     outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
-    return seated_grid(atom, Seat(tokens, atom.variables // tokens, tuple(range(atom.variables)), outputs))
+    return seated_grid(atom, Seat(tokens, atom.variables // tokens, tuple(range(atom.variables)), outputs), variables)
+
+
+def _axis_names(atom: GridAtom, variables: Sequence[str]) -> list[str]:
+    return list(variables) or [f"input {j}" for j in range(atom.variables)]
 
 
 def _columns(atom: GridAtom) -> list[np.ndarray]:
@@ -74,18 +82,25 @@ def _columns(atom: GridAtom) -> list[np.ndarray]:
     return [array[k] for (slopes, offsets), k in zip(atom.axes, index, strict=True) for array in (slopes, offsets)]
 
 
-def _key_names(atom: GridAtom) -> list[str]:
-    return [f"{what} along axis {j}" for j in range(atom.variables) for what in ("slope", "offset")]
+def _key_names(axes: list[str]) -> list[str]:
+    return [f"{what} along {axis}" for axis in axes for what in ("slope", "offset")]
+
+
+def _query_names(atom: GridAtom, axes: list[str]) -> list[str]:
+    return [less(axis, origin) for axis, origin in zip(axes, atom.origins.tolist(), strict=True)]
+
+
+def _label(axes: list[str]) -> tuple[str]:
+    return (f"the function of {', '.join(axes)}, over a grid",)
 
 
 def _output_names(count: int) -> tuple[str, ...]:
     return tuple(f"output {i}" for i in range(count)) if count > 1 else ("output",)
 
 
-def _of_one_token(atom: GridAtom) -> Network:
+def _of_one_token(atom: GridAtom, axes: list[str]) -> Network:
     d, m, dtype = atom.variables, atom.outputs, atom.dtype
-    names = [f"input {j} less its origin" for j in range(d)] + ["one", *_key_names(atom)]
-    names += [f"value {i}" for i in range(m)]
+    names = [*_query_names(atom, axes), "one", *_key_names(axes), *(f"value {i}" for i in range(m))]
     width = len(names)
     registers = np.zeros((atom.anchors, width), dtype)
     registers[:, d + 1 : 3 * d + 1] = np.stack(_columns(atom), axis=1)
@@ -102,20 +117,21 @@ def _of_one_token(atom: GridAtom) -> Network:
         bias=atom.bias if atom.bias.any() else None,
         grid=atom.sides,
         features=_output_names(m),
-        labels=("the function, over a grid",),
+        labels=_label(axes),
     )
     embed = Embed(np.eye(width, d, dtype=dtype), token, registers=registers, tokens=1, features=tuple(names))
     return Network([embed, attention], token_axis=False)
 
 
-def seated_grid(atom: GridAtom, seat: Seat) -> Network:
+def seated_grid(atom: GridAtom, seat: Seat, variables: Sequence[str] = ()) -> Network:
     """The network of a grid in a sequence: inputs (..., n, features) to (..., n, columns)."""
+    axes = _axis_names(atom, variables)
     n, few, d, m, dtype = seat.tokens, seat.features, atom.variables, seat.columns, atom.dtype
     gate = np.full(n, len(seat.readers))
     gate[seat.readers] = np.arange(len(seat.readers))
     points = int(gate.max()) + 1
     shared = ["one", *(f"at position {j}" for j in range(n)), *(f"out of reach of point {p}" for p in range(points))]
-    shared += [*_key_names(atom), *(f"of point {p}" for p in range(points)), *(f"value {i}" for i in range(m))]
+    shared += [*_key_names(axes), *(f"of point {p}" for p in range(points)), *(f"value {i}" for i in range(m))]
     shared += ["nothing"] if seat.causal else []
     one, at, away, keys = 0, 1, 1 + n, 1 + n + points
     own, values = keys + 2 * d, keys + 2 * d + points
@@ -138,7 +154,7 @@ def seated_grid(atom: GridAtom, seat: Seat) -> Network:
     token[:, few + one] = 1
     token[:, few + at : few + away] = np.eye(n)
     token[:, few + away : few + keys] = np.where(gate[:, None] == np.arange(points), 0, -OUT_OF_REACH)
-    names = [f"input {f} less its origin" for f in range(few)]
+    names = [less(f"x {f}", *middles) for f, middles in enumerate(origins.reshape(n, few).T.tolist())]
     embed = Embed(
         np.eye(few + width, few, dtype=dtype), token, registers=registers, tokens=n, features=(*names, *shared)
     )
@@ -150,7 +166,7 @@ def seated_grid(atom: GridAtom, seat: Seat) -> Network:
         output[sources.index(entry // few), axis, entry % few] = 1
     skip = np.zeros((d + width, few + width), dtype)
     skip[d:, few:] = np.eye(width)
-    gathered = tuple(f"{names[entry % few]} of token {entry // few}" for entry in seat.axes) + tuple(shared)
+    gathered = (*_query_names(atom, axes), *shared)
     key = FAR * pick[[few + at + j for j in sources]]
     gather = Attention(
         np.broadcast_to(pick[few + one], (len(sources), 1, few + width)),
@@ -179,6 +195,6 @@ def seated_grid(atom: GridAtom, seat: Seat) -> Network:
         skip=Linear(added, features=_output_names(m)),
         grid=(*atom.sides, points),
         features=_output_names(m),
-        labels=("the function, over a grid",),
+        labels=_label(axes),
     )
     return Network([embed, gather, attention])

@@ -8,24 +8,48 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.neuron_layers import Neurons
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.mlp import IDENTITY
 
 MOST_TERMS = 4
+ARGUMENTS = ("s", "t", "u", "z")
 
 
-def neuron_labels(neurons: Neurons, names: Sequence[str]) -> tuple[str, ...]:
-    """What the head of each neuron and part computes, in the names of the features before."""
+def neuron_labels(neurons: Neurons, before: Sequence[str]) -> tuple[str, ...]:
+    """What the head of each neuron and part computes, such as `square(s) at s = 0.5 x + 0.5 y, divided by 4`.
+
+    before   what the neurons before, or the inputs, are called
+    """
+    argument = next((name for name in ARGUMENTS if name not in before), "its argument")
+    names = [f"({name})" if " " in name else name for name in before]
+    functions = [_at(shape.activation, argument) for shape in neurons.shapes]
     return tuple(
-        f"{neurons.shapes[neurons.assigned[r]].activation} at x = {affine_text(weight, neurons.bias[r], names)}"
+        functions[neurons.assigned[r]]
+        + affine_text(weight, float(neurons.target.bias[r]), names)
+        + _units(float(neurons.scale[r]), float(neurons.shift[r]))
         + (f", part {p}" if neurons.parts > 1 else "")
-        for r, weight in enumerate(neurons.weight)
+        for r, weight in enumerate(neurons.target.weight)
         for p in range(neurons.parts)
     )
 
 
+def _at(activation: Expression, argument: str) -> str:
+    """`square(s) at s = `; of a neuron that changes nothing, nothing."""
+    if activation is IDENTITY:
+        return ""
+    renamed = activation.substitute({name: Expression("variable", data=argument) for name in activation.variables})
+    return f"{renamed} at {argument} = "
+
+
+def _units(scale: float, shift: float) -> str:
+    less = "" if shift == 0 else f", {'less' if shift > 0 else 'plus'} {abs(shift):.4g}"
+    return less if scale == 1 else f"{less}, divided by {scale:.4g}"
+
+
 def affine_text(weight: Float[np.ndarray, " n"], bias: float, names: Sequence[str]) -> str:
-    """The largest few terms of w . x + b, such as `2 (x 0 of token 1) - (x 1 of token 0) + 0.5`."""
-    heaviest = np.argsort(-np.abs(weight[: len(names)]), kind="stable")
-    terms = [(float(weight[i]), f"({names[i]})") for i in heaviest if weight[i] != 0]
+    """The largest few terms of w . x + b, such as `2 (x 0 of token 1) - y + 0.5`."""
+    heaviest: list[int] = np.argsort(-np.abs(weight), kind="stable").tolist()
+    terms = [(float(weight[i]), names[i]) for i in heaviest if weight[i] != 0]
     shown, hidden = terms[:MOST_TERMS], len(terms) - MOST_TERMS
     text = "".join(_signed(factor, name) for factor, name in shown)
     if hidden > 0:

@@ -7,10 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from anchorhead.constructions.feature_names import less
 from anchorhead.constructions.neuron_layers import Laid
 from anchorhead.proof.shape import Shape
 
 FAR = 1000.0
+TAKEN = ("one", "nothing")
+"""Names of features that an input cannot have."""
 
 
 def out_of_reach(largest_logit: float) -> float:
@@ -28,11 +31,15 @@ def anchors_of(shape: Shape, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class LaidOut:
-    """Neurons that become a network of `tokens` tokens with `inputs` features each."""
+    """Neurons that become a network of `tokens` tokens with `inputs` features each.
+
+    variables  what the entries of all tokens are called, where they have names
+    """
 
     laid: Laid
     tokens: int
     dtype: str
+    variables: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> int:
@@ -48,6 +55,22 @@ class LaidOut:
 
     def _cast(self, array: np.ndarray) -> np.ndarray:
         return np.asarray(array).astype(self.dtype)
+
+    @cached_property
+    def _entries(self) -> list[str]:
+        """What the entries of the input are called, token by token."""
+        if self.variables:
+            return [f"variable {name}" if name in TAKEN else name for name in self.variables]
+        of = [f" of token {j}" for j in range(self.tokens)] if self.tokens > 1 else [""]
+        return [f"x {f}{which}" for which in of for f in range(self.inputs)]
+
+    def _input_names(self, centred: bool) -> list[str]:
+        """What the features are called that hold a token's inputs, or these less the middle of their interval."""
+        names = self._entries if self.tokens == 1 else [f"x {f}" for f in range(self.inputs)]
+        if not centred:
+            return names
+        middles = self.laid.middle.reshape(self.tokens, self.inputs).T
+        return [less(name, *middle) for name, middle in zip(names, middles, strict=True)]
 
     def _output_names(self) -> tuple[str, ...]:
         return tuple(f"output {o}" for o in range(self.outputs))

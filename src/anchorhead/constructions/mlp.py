@@ -130,9 +130,9 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     """The network, without target and certificate."""
     tokens = target.tokens or 1
     if way.layout == "transformer":
-        maker: Transformer | Sequence = Transformer(laid, tokens, way.dtype, way.causal)
+        maker: Transformer | Sequence = Transformer(laid, tokens, way.dtype, target.variables, way.causal)
     else:
-        maker = Sequence(laid, tokens, way.dtype)
+        maker = Sequence(laid, tokens, way.dtype, target.variables)
     build = {"two-layer": maker.two_layer, "attention-softmax": maker.attention_softmax, "deep": maker.deep}
     network = build[way.form]()
     return network if target.tokens is not None else network.with_(token_axis=False)

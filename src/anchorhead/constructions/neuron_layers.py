@@ -20,7 +20,7 @@ from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.mlp import Hidden, Merged, Mlp, merged
+from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
 
 ChooseShape = Callable[[Expression, float, float, float], Shape]
 """A shape for an activation on [low, high], within an error."""
@@ -28,12 +28,19 @@ ChooseShape = Callable[[Expression, float, float, float], Shape]
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """Queries t = weight . before + bias of one layer, and the shape that each neuron has."""
+    """Queries t = weight . before + bias of one layer, and the shape that each neuron has.
+
+    target        z = target . (the neurons before, or x): the pre-activations that queries stand for
+    scale, shift  a = phi(z) = scale read + shift
+    """
 
     weight: Float[np.ndarray, "neurons before"]
     bias: Float[np.ndarray, " neurons"]
     shapes: tuple[Shape, ...]
     assigned: Int[np.ndarray, " neurons"]
+    target: Affine
+    scale: Float[np.ndarray, " neurons"]
+    shift: Float[np.ndarray, " neurons"]
 
     @property
     def count(self) -> int:
@@ -105,8 +112,9 @@ def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle:
             for name in ("in_scale", "in_shift", "out_scale", "out_shift")
         )
         weight = weight / (unit_in * in_scale)[:, None]
-        result.append(Neurons(weight, (bias / unit_in - in_shift) / in_scale, layer.shapes, layer.assigned))
         scale, shift = unit_out * out_scale, unit_out * out_shift
+        bias = (bias / unit_in - in_shift) / in_scale
+        result.append(Neurons(weight, bias, layer.shapes, layer.assigned, layer.merged.affine, scale, shift))
         sources = after
     affine = readout.affine
     return Laid(middle, tuple(result), affine.weight * scale, affine.bias + affine.weight @ shift)

@@ -212,7 +212,7 @@ def certified_callable(
     outside: Outside,
     lipschitz: Lipschitz | None = None,
 ) -> Network:
-    network = grid_network(atom, target.tokens)
+    network = grid_network(atom, target.tokens, target.variables)
     shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
     certificate = Certificate(
         kind=kind,

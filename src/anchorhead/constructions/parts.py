@@ -232,11 +232,11 @@ def grid_part(target: Expressions, grid: _Grid, causal: bool) -> Part:
     sums = np.eye(target.columns)[:, columns]
     name = f"grid of {', '.join(grid.part.variables)}"
     if target.tokens is None:
-        return Part(name, grid_network(grid.atom), tuple(places), sums)
+        return Part(name, grid_network(grid.atom, variables=grid.part.variables), tuple(places), sums)
     outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in grid.part.outputs)
     features = target.input_shape[-1]
     seat = Seat(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
-    return Part(name, seated_grid(grid.atom, seat), tuple(range(features)), sums)
+    return Part(name, seated_grid(grid.atom, seat, grid.part.variables), tuple(range(features)), sums)
 
 
 def network_part(target: Expressions, neurons: Network) -> Part:

@@ -95,7 +95,7 @@ class Sequence(LaidOut):
         weight[: self.inputs] = np.eye(self.inputs)
         middle = -self.laid.middle.reshape(self.tokens, self.inputs)
         bias = np.concatenate([middle, np.eye(self.tokens)[:, :extra]], axis=1)
-        names = [f"x {f}" for f in range(self.inputs)] + [f"at position {j}" for j in range(extra)]
+        names = self._input_names(centred=True) + [f"at position {j}" for j in range(extra)]
         return Embed(self._cast(weight), self._cast(bias), tokens=self.tokens, features=tuple(names))
 
     def _copied(self) -> tuple[Embed, Attention]:
@@ -105,7 +105,7 @@ class Sequence(LaidOut):
         own = np.eye(width)[None, self.inputs :]
         value = np.eye(width)[None, : self.inputs]
         output = np.eye(self.inputs)[None]
-        names = tuple(f"x {f}" for f in range(self.inputs))
+        names = tuple(self._input_names(centred=True))
         query, key, value, output = (self._cast(array) for array in (FAR * own, own, value, output))
         return embed, Attention(query, key, value, output, features=names, labels=("copies the token itself",))
 

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from anchorhead.constructions.feature_names import less, scaled
 from anchorhead.constructions.head_labels import neuron_labels
 from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
@@ -50,9 +51,10 @@ class Transformer(LaidOut):
         """Embed, Attention that gathers, Linear that centres, Attention that computes, Linear that adds the bias."""
         names = self._constants()
         embed, kept = self._embed(names, centred=False)
-        gather, names = self._gather(kept)
+        gather, names = self._gather(kept, centred=False)
         middle = np.zeros(len(names))
         middle[: len(self.laid.middle)] = -self.laid.middle
+        names = Features(self._centred_entries() + names.names[len(self.laid.middle) :])
         centre = Linear(self._cast(np.eye(len(names))), self._cast(middle), features=tuple(names.names))
         compute, names = self._compute(self.laid.neurons[-1], names, last=True)
         return self._network(embed, gather, centre, compute, self._readout(names))
@@ -63,10 +65,10 @@ class Transformer(LaidOut):
         embed, names = self._embed(names, centred=True)
         layers: list[Embed | Attention | Linear] = [embed]
         if self.tokens > 1:
-            gather, names = self._gather(names)
+            gather, names = self._gather(names, centred=True)
             layers.append(gather)
-        for number, neurons in enumerate(self.laid.neurons, start=1):
-            compute, names = self._compute(neurons, names, last=number == len(self.laid.neurons))
+        for number, neurons in enumerate(self.laid.neurons):
+            compute, names = self._compute(neurons, names, last=number + 1 == len(self.laid.neurons), number=number)
             layers.append(compute)
         last = self._readout(names) if self.laid.neurons else self._affine_readout(names)
         return self._network(*layers, last)
@@ -136,7 +138,7 @@ class Transformer(LaidOut):
         return names
 
     def _embed(self, constants: Features, centred: bool) -> tuple[Embed, Features]:
-        names = Features([f"x {f}" for f in range(self.inputs)] + constants.names)
+        names = Features(self._input_names(centred) + constants.names)
         weight = np.zeros((len(names), self.inputs))
         weight[: self.inputs] = np.eye(self.inputs)
         bias = np.zeros((self.tokens, len(names)))
@@ -207,11 +209,13 @@ class Transformer(LaidOut):
         value[0, :, : self.inputs] = np.eye(self.inputs)
         return query, key, value
 
-    def _gather(self, names: Features) -> tuple[Attention, Features]:
+    def _centred_entries(self) -> list[str]:
+        return [less(name, middle) for name, middle in zip(self._entries, self.laid.middle.tolist(), strict=True)]
+
+    def _gather(self, names: Features, centred: bool) -> tuple[Attention, Features]:
         """Every token comes to hold the whole sequence; constants pass through the skip."""
         constants = names.names[self.inputs :]
-        gathered = [f"x {f} of token {j}" for j in range(self.tokens) for f in range(self.inputs)]
-        after = Features(gathered + constants)
+        after = Features((self._centred_entries() if centred else list(self._entries)) + constants)
         output = np.zeros((self.tokens, len(after), self.inputs))
         for j in range(self.tokens):
             output[j, j * self.inputs : (j + 1) * self.inputs] = np.eye(self.inputs)
@@ -247,8 +251,8 @@ class Transformer(LaidOut):
             labels=labels,
         )
 
-    def _compute(self, neurons: Neurons, names: Features, last: bool) -> tuple[Attention, Features]:
-        """A head for every neuron and part."""
+    def _compute(self, neurons: Neurons, names: Features, last: bool, number: int = 0) -> tuple[Attention, Features]:
+        """A head for every neuron and part of layer `number`."""
         gated = last and self.tokens > 1
         parts, count, before = neurons.parts, neurons.count, neurons.weight.shape[1]
         size = 3 + (self.tokens if gated else 0)
@@ -275,13 +279,15 @@ class Transformer(LaidOut):
             output[:, :, : self.outputs] = readout[:, None]
         else:
             kept = names.names[before:]
-            after = Features([f"neuron {r}" for r in range(count)] + kept)
+            units = zip(neurons.scale.tolist(), neurons.shift.tolist(), strict=True)
+            after = Features([scaled(f"neuron {r}", *unit) for r, unit in enumerate(units)] + kept)
             output = np.zeros((count, parts, len(after), 1))
             output[np.arange(count), :, np.arange(count), 0] = 1
         heads = count * parts
         attention = self._attention(
             query.reshape(heads, size, -1), key, value, output.reshape(heads, len(after), -1), names, after, kept,
-            neuron_labels(neurons, names.names), causal=self.causal,
+            neuron_labels(neurons, [f"neuron {r}" for r in range(before)] if number else self._entries),
+            causal=self.causal,
         )  # fmt: skip
         return attention, after
 

@@ -187,7 +187,7 @@ def _stalled(target: SeveralVariables, bound: UniformBound, within: float, dtype
 def _certified(
     bound: UniformBound, atom: GridAtom, target: SeveralVariables, tokens: int | None, outside: Outside
 ) -> Network:
-    network = grid_network(atom, tokens)
+    network = grid_network(atom, tokens, target.variables)
     lengths = (b - a for a, b in zip(target.low, target.high, strict=True))
     betas = [SHARPNESS / (length / max(side - 1, 1)) ** 2 for length, side in zip(lengths, atom.sides, strict=True)]
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)

@@ -69,7 +69,7 @@ class Layered:
             affine = _affine([read for read, _ in row], sizes[number])
             distinct = tuple(dict.fromkeys(function for _, function in row))
             hidden.append(Hidden(affine, distinct, np.array([distinct.index(function) for _, function in row])))
-        return Mlp(tuple(hidden), _affine(outputs, sizes[depth]), tokens, name)
+        return Mlp(tuple(hidden), _affine(outputs, sizes[depth]), tokens, name, self.variables)
 
     def neuron(self, inner: Read, function: Expression) -> Read:
         """function(inner), one layer on."""

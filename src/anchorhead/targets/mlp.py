@@ -131,13 +131,14 @@ class Mlp:
     """x -> readout(hidden_L(... hidden_1(x))), a feed-forward network in exact arithmetic.
 
     With `tokens` = n the vector x is n tokens, one after the other, and so is the result. `name` says what it is where
-    it was not given as a network.
+    it was not given as a network, `variables` what the entries of x are called, where they have names.
     """
 
     hidden: tuple[Hidden, ...]
     readout: Affine
     tokens: int | None = None
     name: str = ""
+    variables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -179,7 +180,7 @@ class Mlp:
         affine = self.readout
         neurons = Hidden(affine, (IDENTITY,), np.zeros(affine.outputs, int), kept=True)
         readout = Affine(np.eye(affine.outputs), np.zeros(affine.outputs))
-        return Mlp((*self.hidden, neurons), readout, self.tokens, self.name or str(self))
+        return Mlp((*self.hidden, neurons), readout, self.tokens, self.name or str(self), self.variables)
 
     def values(self, x: Any) -> Float[np.ndarray, "..."]:
         """f(x), affine maps and piecewise linear activations in extended precision where the machine has it."""
