@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import safetensors
 import torch
 from hypothesis import HealthCheck, given, settings
 from torch import Tensor, nn
@@ -209,10 +212,11 @@ def test_places_of_the_stream_hold_the_features_that_they_are_named_after() -> N
     assert bridge.output_names == net.streams[-1].features
     stream = cache["blocks.1.hook_resid_post"][:, bridge.token_labels().index("input 0")]
     for neuron in range(4):
-        place = bridge.feature_names.index(f"block 0: neuron {neuron}")
+        begins = f"block 0: neuron {neuron}"
+        (place,) = (i for i, name in enumerate(bridge.feature_names) if name.startswith(begins))
         scale = hidden[:, neuron].max() / stream[:, place].max()
         assert torch.allclose(scale * stream[:, place], hidden[:, neuron], atol=1e-4)
-        heads = [wiring for wiring in bridge.head_wiring[0] if wiring.endswith(f"writes neuron {neuron}")]
+        heads = [wiring for wiring in bridge.head_wiring[0] if f"| writes neuron {neuron}" in wiring]
         assert heads
         assert all("asks with x 0; x 1; one" in wiring for wiring in heads)
     first = net.layers[1]
@@ -229,10 +233,22 @@ def test_linear_maps_between_attentions_are_heads_that_see_their_own_token() -> 
     bridge = _compare(net, torch.from_numpy(rng.normal(size=(2, 4, 2))), 1e-13)
     _, cache = bridge.run_with_cache(torch.from_numpy(rng.normal(size=(2, 4, 2))))
     assert bridge.block_labels == ("layer 2 (Attention)", "layer 3 (Linear)", "layer 4 (Attention)")
-    assert bridge.head_wiring[1][0].endswith("writes block 1: feature 0; block 1: feature 1; block 1: feature 2")
+    features = "feature 0; feature 1; feature 2"
+    assert bridge.head_wiring[1][0] == f"input tokens see themselves | reads {features} | writes {features}"
     assert bridge.head_labels[1][1] == "unused"
     assert torch.equal(cache["blocks.1.attn.hook_pattern"][0, 0], torch.eye(4, dtype=torch.float64))
     assert not cache["blocks.1.attn.hook_pattern"][0, 1].any()
+
+
+def test_the_wiring_says_who_asks_and_what_is_read() -> None:
+    causal = to_transformer_lens(table.network("causal (float64)"))
+    assert all(wiring.startswith("input tokens ask, mask causal | asks with ") for wiring in causal.head_wiring[1])
+    (grid,) = to_transformer_lens(table.network("grid (float64)")).head_wiring[0]
+    points = table.network("grid (float64)").streams[0].registers
+    assert grid.startswith(f"input tokens ask the first {points} registers | ")
+    learner = to_transformer_lens(table.network("learner, logistic (float64)"))
+    own = learner.head_labels[1].index("a linear map of the token itself")
+    assert learner.head_wiring[1][own].endswith("| reads label | writes link")
 
 
 def test_steps_of_a_learner_add_to_its_state_in_place() -> None:
@@ -295,12 +311,20 @@ def test_inputs_may_have_any_batch_axes_and_no_token_axis_where_the_network_has_
         assert torch.allclose(bridge(x.reshape(2, 3, -1)), y.reshape(2, 3, -1), atol=1e-14)
         assert torch.allclose(bridge(x[0]), y[0], atol=1e-14)
         assert bridge(torch.zeros(2, 2, dtype=torch.int64)).shape == (2, 1)
+        assert bridge(x[:0]).shape == (0, 1)
+        assert torch.equal(bridge(bridge(x, stop_at_layer=0)), y)
 
 
 def test_what_cannot_be_used_is_refused(net: Network, x: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     bridge = to_transformer_lens(net)
     with pytest.raises(AnchorheadError, match=r"shape \(5, 2, 3\): needed is \(\.\.\., 2, 2\), or a residual stream"):
         bridge(torch.zeros(5, 2, 3))
+    stream = bridge(x, stop_at_layer=0)
+    with pytest.raises(AnchorheadError, match=rf"stream of 2 tokens: needed are {stream.shape[1]}"):
+        bridge(stream[:, :2])
+    learner = incontext.gradient_descent("squared", steps=3, rate=0.1, features=2, on=(-1, 1))
+    with pytest.raises(AnchorheadError, match="stream of 0 tokens: needed are 1 registers and states"):
+        to_transformer_lens(learner)(torch.zeros(2, 0, learner.streams[0].width, dtype=torch.float64))
     with pytest.raises(AnchorheadError, match="part of the network"):
         bridge(x, attention_mask=torch.ones(5, 2))
     monkeypatch.setattr(lens_model, "MOST_PATTERN", 100)
@@ -309,9 +333,21 @@ def test_what_cannot_be_used_is_refused(net: Network, x: Tensor, monkeypatch: py
     monkeypatch.setattr(lens_layout, "MOST_WEIGHTS", 100)
     with pytest.raises(AnchorheadError, match="weights: at most 100"):
         to_transformer_lens(net)
-    learner = incontext.gradient_descent("squared", steps=3, rate=0.1, features=2, on=(-1, 1))
     with pytest.raises(AnchorheadError, match=r"1,000,001 layers.*with_steps"):
         to_transformer_lens(learner.with_steps(1_000_000))
+
+
+def test_a_file_goes_back_into_a_bridge_and_says_what_its_heads_do(net: Network, x: Tensor, tmp_path: Path) -> None:
+    path = ah.export(net, tmp_path / "net.lens.safetensors")
+    bridge, other = to_transformer_lens(net), to_transformer_lens(net)
+    with safetensors.safe_open(path, "pt") as file, torch.no_grad():
+        said = {name: json.loads(text) for name, text in file.metadata().items() if not name.startswith("anchorhead.")}
+        for weight in other.parameters():
+            weight.zero_()
+        other.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118, it is no mapping
+        assert torch.equal(other(x), bridge(x))
+    for name in ("feature_names", "output_names", "block_labels", "head_labels", "head_wiring"):
+        assert said[name] == json.loads(json.dumps(getattr(bridge, name))), name
 
 
 def test_without_the_extra_the_error_names_it(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import anchorhead as ah
@@ -41,6 +43,31 @@ def test_every_head_and_every_feature_has_a_label(name, networks):
     assert not [label for label in features if label.startswith("feature ")]
 
 
+@pytest.mark.parametrize("name", ["clip-by-position", "product", "sort", "running-maximum", "relu-network"])
+def test_every_head_that_has_a_label_matters(name, networks):
+    pytest.importorskip("transformer_lens", reason="needs the extra lens", exc_type=ImportError)
+    one, bridge = zoo.animal(name), ah.export(networks[name], to="transformer-lens")
+    x = torch.from_numpy(one.inputs(200))
+    with torch.no_grad():
+        y = bridge(x)
+        for block, heads in enumerate(bridge.head_labels):
+            for head, label in enumerate(heads):
+                cut = [(f"blocks.{block}.attn.hook_z", partial(_without, torch.tensor([head])))]
+                changed = float((bridge.run_with_hooks(x, fwd_hooks=cut) - y).abs().max())
+                assert changed == 0 if label == "unused" else changed > 0.05, label
+
+
+def _without(head, z, hook):
+    return z.index_fill(2, head, 0.0)
+
+
+def test_every_relu_is_on_for_a_good_part_of_the_inputs_and_off_for_another():
+    model = zoo._relu_network()
+    share = (model[0](torch.from_numpy(zoo.animal("relu-network").inputs(2000))) > 0).double().mean(0)
+    assert share.min() > 0.2
+    assert share.max() < 0.8
+
+
 def test_the_functions_are_not_all_zero():
     for name in zoo.names():
         one = zoo.animal(name)
@@ -58,7 +85,23 @@ def test_the_command_writes_weights_labels_picture_and_page(tmp_path):
     about = json.loads((tmp_path / "new" / "sine.json").read_text())
     assert about["layers"][1]["heads"] == ["sin"]
     assert ah.load(tmp_path / "new" / "sine.safetensors").certificate.kind == "proven"
-    assert "![" in (tmp_path / "new" / "README.md").read_text()
+    assert (about["takes"], about["gives"]) == ([1, 1], [1, 1])
+    assert about["largest error found"] <= about["proven bound"] <= 1e-6
+    page = (tmp_path / "new" / "README.md").read_text()
+    assert "![" in page
+    assert 'ah.load("sine.safetensors")' in page
+    assert "Takes (batch, 6, 3), gives (batch, 6, 1); 1 attention layer, 1 head, " in page
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_what_is_said_of_shapes_and_box_holds(name, networks):
+    one = zoo.animal(name)
+    about, x = zoo.about(one, networks[name], count=20), one.inputs(3)
+    assert all(side in (None, real) for side, real in zip(about["takes"], x.shape[1:], strict=True))
+    assert tuple(about["gives"]) == one.truth(x).shape[1:]
+    assert (np.array(about["on"]["low"]) <= x).all()
+    assert (x <= np.array(about["on"]["high"])).all()
+    assert json.loads(json.dumps(about, allow_nan=False)) == about
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):

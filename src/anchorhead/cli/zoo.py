@@ -19,8 +19,8 @@ List = Annotated[bool, typer.Option("--list", help="Say which networks there are
 def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) -> None:
     """Build small networks of known functions: ground truth for work on interpretability.
 
-    For each a file of weights, a picture, and a JSON file that says what every head does and every feature means; and
-    a page, README.md, that lists them. What is in the folder under other names stays.
+    For each a file of weights, a picture, and a JSON file that says what it takes, what every head does and every
+    feature means; and a page, README.md, that lists them. What is in the folder under other names stays.
 
     Example: [bold]anchorhead zoo sort regression -o zoo[/bold]
     """
@@ -36,53 +36,63 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AnchorheadError(f"{output} cannot be made: {error.strerror}") from error
-    rows = []
+    made = []
     with progress_bar("networks") as progress:
         for number, one in enumerate(chosen):
-            rows.append(_housed(one, output))
+            made.append(_housed(one, output))
             progress(number + 1, len(chosen))
-    write_atomically(output / "README.md", _page(rows).encode())
-    for row in rows:
-        typer.echo(f"{row['name']:18}{row['size']:50}proven {row['bound']:.1e}  found {row['found']:.1e}")
+    write_atomically(output / "README.md", _page(made).encode())
+    for about, size in made:
+        errors = f"proven {about['proven bound']:.1e}  found {about['largest error found']:.1e}"
+        typer.echo(f"{about['name']:18}{size:50}{errors}")
     typer.echo(f"wrote {output / 'README.md'}")
 
 
-def _housed(one: Any, folder: Path) -> dict[str, Any]:
-    """Writes a network, its labels and its picture, and returns what the page says of it."""
+def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:
+    """Writes a network, its labels and its picture, and returns what is known of it, and its size in words."""
     from anchorhead.incontext import Learner, trace
     from anchorhead.lab import zoo as animals
-    from anchorhead.network.describe import labels
     from anchorhead.network.files import write_atomically
     from anchorhead.plotting import plot
 
     network = one.build()
-    certificate = network.certificate
-    found = animals.largest_error(one, network)
-    about = {
-        "name": one.name,
-        "computes": one.summary,
-        "certificate": str(certificate),
-        "largest error found": found,
-        "layers": labels(network),
-    }
+    about = animals.about(one, network)
     network.save(folder / f"{one.name}.safetensors")
     write_atomically(folder / f"{one.name}.json", json.dumps(about, indent=1, ensure_ascii=False).encode())
     seen = trace(network, one.inputs(1)[0]) if isinstance(network, Learner) else network
     plot(seen, folder / f"{one.name}.png")
-    heads = sum(len(layer["heads"]) * layer.get("times", 1) for layer in about["layers"] if "heads" in layer)
-    layers = sum(layer.get("times", 1) for layer in about["layers"] if layer["layer"] == "Attention")
-    size = f"{layers} attention layers, {heads} heads, {network.parameters:,} weights"
-    return {"name": one.name, "summary": one.summary, "size": size, "bound": certificate.bound, "found": found}
+    attentions = [layer for layer in about["layers"] if layer["layer"] == "Attention"]
+    layers = _counted(sum(layer.get("times", 1) for layer in attentions), "attention layer")
+    heads = _counted(sum(len(layer["heads"]) * layer.get("times", 1) for layer in attentions), "head")
+    return about, f"{layers}, {heads}, {network.parameters:,} weights"
 
 
-def _page(rows: list[dict[str, Any]]) -> str:
-    """A section a network, with its picture and links to its files."""
+def _page(made: list[tuple[dict[str, Any], str]]) -> str:
+    """How to load them; then a section a network, with its picture and links to its files."""
+    first = made[0][0]["name"]
     lines = ["# A small zoo of attention-only networks", ""]
-    lines += ["Every network computes a known function, within a proven bound. The JSON file beside it says what every"]
-    lines += ["head does and every feature means.", ""]
-    for row in rows:
-        name = row["name"]
-        lines += [f"## {name}", "", f"{row['summary'][0].upper()}{row['summary'][1:]}.", ""]
-        lines += [f"{row['size']}; proven within {row['bound']:.1e}, largest error found {row['found']:.1e}."]
-        lines += [f"[Weights]({name}.safetensors), [labels]({name}.json).", "", f"![{row['summary']}]({name}.png)", ""]
+    lines += [
+        "Every network computes a known function, within a proven bound. The JSON file beside it says what it takes,"
+    ]
+    lines += ["what every head does and every feature means. To run one, and to look into it with TransformerLens:", ""]
+    lines += ["```python", "import anchorhead as ah", ""]
+    lines += [f'net = ah.load("{first}.safetensors")  # net(x), net.attention(x), print(net.describe())']
+    lines += ['bridge = ah.export(net, to="transformer-lens")  # bridge.run_with_cache(x), bridge.head_labels']
+    lines += ["```", ""]
+    for about, size in made:
+        name, computes = about["name"], about["computes"]
+        lines += [f"## {name}", "", f"{computes[0].upper()}{computes[1:]}.", ""]
+        lines += [f"Takes {_shape(about['takes'])}, gives {_shape(about['gives'])}; {size}; proven within"]
+        lines += [f"{about['proven bound']:.1e}, largest error found {about['largest error found']:.1e}."]
+        if about["takes"][0] is None:
+            lines += ["Inputs are prompts, which `net.prompt(X, y)` makes of examples and labels."]
+        lines += [f"[Weights]({name}.safetensors), [labels]({name}.json).", "", f"![{computes}]({name}.png)", ""]
     return "\n".join(lines)
+
+
+def _shape(sides: list[int | None]) -> str:
+    return f"(batch, {', '.join('tokens' if side is None else str(side) for side in sides)})"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -39,6 +39,13 @@ class Sight:
     points: int = 0
     itself: bool = False
 
+    def __str__(self) -> str:
+        kinds = f"{', '.join(self.asking) or 'no'} tokens"
+        if self.itself:
+            return f"{kinds} see themselves"
+        seen = f" the first {self.points} registers" if self.points else ""
+        return f"{kinds} ask{seen}" + (f", mask {self.mask}" if self.mask else "")
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -47,6 +54,7 @@ class Block:
     reads      (features,) the place of each feature that enters
     attention  the layer, if it is one, whose heads write their outputs to `writes` (outputs,); -1: no head writes it
     own        (rows, features) the map that heads which see their own token write to `own_writes` (rows,)
+    own_names  (rows,) what its rows are called
     bias       what is added at places, to every token
     fresh      the places that hold 0 before this block
     before, after   what the features are called that enter the layer and leave it
@@ -59,6 +67,7 @@ class Block:
     sight: Sight
     own: Float[np.ndarray, "rows features"]
     own_writes: Int[np.ndarray, " rows"]
+    own_names: tuple[str, ...]
     own_sight: Sight
     bias: dict[int, float]
     fresh: frozenset[int]
@@ -172,6 +181,7 @@ class _Builder:
                 sight=_sight(attention, needed),
                 own=weight[own],
                 own_writes=places[own],
+                own_names=tuple(names[i] for i in own),
                 own_sight=Sight(tuple(needed), itself=True),
                 bias={int(places[i]): float(bias[i]) for i in np.flatnonzero(bias)},
                 fresh=frozenset(places[fresh].tolist()),

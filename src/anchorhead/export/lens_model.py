@@ -33,7 +33,7 @@ class LensModel(nn.Module):
         self.counts = (start.registers, start.states)
         self.kind: Kind = network.output
         self.token_axis, self.width = network.token_axis, layout.width
-        self.input_shape = (network.embed.tokens, network.embed.inputs)
+        self.input_shape, self.tokens = (network.embed.tokens, network.embed.inputs), start.tokens
         self.tokens_in = LensEmbed(network.embed, layout)
         made = [block_weights(layout, block, network.dtype) for block in layout.blocks or [None]]
         self.head_labels, self.head_wiring = (
@@ -57,6 +57,7 @@ class LensModel(nn.Module):
         given = torch.as_tensor(input_ids if inputs_embeds is None else inputs_embeds)
         given = given.to(self.tokens_out.weight)
         if given.dim() == 3 and given.shape[-1] == self.width:
+            self._check_stream(given)
             batch, stream = given.shape[:1], given
         else:
             x = given if self.token_axis else given.unsqueeze(-2)
@@ -67,7 +68,7 @@ class LensModel(nn.Module):
             (stream,) = layer(stream)
         y = self.tokens_out(stream)[:, self._leaving(stream.shape[1])]
         y = y.reshape(*batch, *y.shape[1:])
-        return y if self.token_axis or given is stream else y.squeeze(-2)
+        return y if self.token_axis else y.squeeze(-2)
 
     def _leaving(self, tokens: int) -> slice:
         registers, states = self.counts
@@ -83,6 +84,12 @@ class LensModel(nn.Module):
             raise AnchorheadError(
                 f"an input of shape {given}: needed is {shape}, or a residual stream (batch, all tokens, {self.width})"
             )
+
+    def _check_stream(self, stream: Tensor) -> None:
+        tokens, least = stream.shape[1], sum(self.counts)
+        if tokens < least or (self.tokens is not None and tokens != self.tokens):
+            needed = f"{least} registers and states, behind any inputs" if self.tokens is None else str(self.tokens)
+            raise AnchorheadError(f"a residual stream of {tokens} tokens: needed are {needed}")
 
 
 class LensEmbed(nn.Module):
@@ -164,7 +171,7 @@ class LensAttention(nn.Module):
         sees_something = seen.any(-1, keepdim=True)
         pattern = torch.softmax(scores.masked_fill(~sees_something, 0.0), -1).masked_fill(~sees_something, 0.0)
         pattern = weighed(pattern)
-        z = torch.matmul(pattern, v).transpose(1, 2).reshape(batch, tokens, -1)
+        z = torch.matmul(pattern, v).transpose(1, 2).flatten(2)
         return (projected or self.o)(z), pattern
 
     def seen(self, tokens: int) -> Bool[Tensor, "heads tokens tokens"]:

@@ -19,7 +19,7 @@ from anchorhead.network import Attention
 NOTHING = Sight(())
 UNUSED = "unused"
 OWN = "a linear map of the token itself"
-MOST_NAMES = 4
+MOST_NAMES = 8
 """How many features the wiring of a head lists."""
 
 
@@ -29,7 +29,7 @@ class BlockWeights:
 
     sights  for each head the tokens that it lets each token see
     labels  for each head what it is for, as the network says it
-    wiring  for each head what it asks with, against what, what it reads and where that goes
+    wiring  for each head which tokens ask, what they ask with, against what, what is read and where that goes
     """
 
     query: Float[np.ndarray, "headsize width"]
@@ -64,9 +64,8 @@ def block_weights(layout: LensLayout, block: Block | None, dtype: str) -> BlockW
         output[block.own_writes, first + rows // size, rows % size] = 1
         sights[first : first + own] = [block.own_sight] * own
         for head in range(own):
-            places = block.own_writes[head * size : (head + 1) * size]
             labels[first + head] = OWN
-            wiring[first + head] = f"sees its own token | writes {_listed(layout.names[place] for place in places)}"
+            wiring[first + head] = _own_wiring(block, slice(head * size, (head + 1) * size))
         for place, number in block.bias.items():
             bias[place] = number
     flat = (heads * size, width)
@@ -87,7 +86,12 @@ def _wiring(block: Block, layer: Attention, head: int) -> str:
     of_head = (one[head if len(one) > 1 else 0] for one in (layer.query, layer.key, layer.value))
     asked, shown, read = (_listed(_names(block.before, (one != 0).any(axis=0))) for one in of_head)
     written = _listed(_names(block.after, (layer.output[head] != 0).any(axis=1)))
-    return f"asks with {asked} | against {shown} | reads {read} | writes {written}"
+    return f"{block.sight} | asks with {asked} | against {shown} | reads {read} | writes {written}"
+
+
+def _own_wiring(block: Block, rows: slice) -> str:
+    read = _listed(_names(block.before, (block.own[rows] != 0).any(axis=0)))
+    return f"{block.own_sight} | reads {read} | writes {_listed(block.own_names[rows])}"
 
 
 def _names(names: tuple[str, ...], used: np.ndarray) -> Iterable[str]:

@@ -44,13 +44,18 @@ class LensBridge(TransformerBridge):
     """A TransformerBridge that gives what network.module() gives, for every input that the network takes.
 
     network        the network that it comes from, with its target and certificate. The certificate speaks of the
-                   network as it computes; here the same sums run in another order, and no input is guarded
-    feature_names  what each of the d_model places of the residual stream holds, and which block writes it
+                   network as it computes; here the same sums run in another order, and no input is guarded. Its
+                   weights are for its dtype: for float32 build the network with dtype="float32", do not cast
+    feature_names  what each of the d_model places of the residual stream holds, and which block writes it first;
+                   blocks behind that one may add to it in place, as a learner's steps do to its weights
     output_names   what each output means
     block_labels   for each block the layer of the network that it comes from
     head_labels    for each block, for each head, what it is for. A layer's own heads come first, with the network's
                    labels, then heads that see their own token alone and compute a linear map, then "unused" ones
-    head_wiring    for each block, for each head, the features that it asks with, asks against, reads and writes
+    head_wiring    for each block, for each head, the tokens that ask, and the features that it asks with, asks
+                   against, reads and writes
+    token_labels   a method: what each token is, input, register or state. Patterns have a row and a column for every
+                   token; the rows of tokens that do not ask are 0
     """
 
     network: Network
@@ -138,12 +143,17 @@ make = to_transformer_lens
 
 
 def to_bytes(bridge: LensBridge, network: Network) -> bytes:
-    """The bridge's state_dict as safetensors, with what its parts are called, and the network's texts, as metadata."""
+    """The bridge's state_dict as safetensors, with what its parts are called, and the network's texts, as metadata.
+
+    It goes back into a bridge of the same network: bridge.load_state_dict(safetensors.torch.load_file(path)). To make
+    that bridge, the network's own file is needed: to_transformer_lens(load("net.safetensors")).
+    """
     said = {
         "feature_names": bridge.feature_names,
         "output_names": bridge.output_names,
         "block_labels": bridge.block_labels,
         "head_labels": bridge.head_labels,
+        "head_wiring": bridge.head_wiring,
         "n_heads": bridge.cfg.n_heads,
         "d_head": bridge.cfg.d_head,
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.gradient_descent import gradient_descent
 from anchorhead.incontext.prompts import prompt
 from anchorhead.network import Network
+from anchorhead.network.describe import labels
 
 FIRST, SECOND, THIRD = "x[0,0]", "x[1,0]", "x[2,0]"
 LINES = np.random.default_rng(0).normal(size=(6, 4)).round(2)  # three slopes and a threshold for each of six tokens
@@ -51,7 +53,30 @@ def animal(name: str) -> Animal:
     return ZOO[name]
 
 
-def largest_error(one: Animal, network: Network, count: int = 2000) -> float:
+def about(one: Animal, network: Network, count: int = 2000) -> dict[str, Any]:
+    """All that is known of the network, as JSON can hold it; the error is looked for at so many inputs.
+
+    takes, gives  the shapes of an input and of an output, less the batch; null: any number of tokens
+    on            the box of inputs for which the bound is proven, low and high
+    layers        for each layer what its heads do and what the features that leave it mean
+    """
+    certificate, tokens = network.certificate, [network.embed.tokens] if network.token_axis else []
+    if certificate is None:
+        raise AnchorheadError(f"the network {one.name} has no certificate: build it anew")
+    return {
+        "name": one.name,
+        "computes": one.summary,
+        "takes": [*tokens, network.embed.inputs],
+        "gives": list(network(one.inputs(1)).shape[1:]),
+        "on": certificate.to_json()["on"],
+        "proven bound": certificate.bound,
+        "largest error found": largest_error(one, network, count),
+        "certificate": str(certificate),
+        "layers": labels(network),
+    }
+
+
+def largest_error(one: Animal, network: Network, count: int) -> float:
     """The largest |network - function| at random inputs."""
     x = one.inputs(count)
     return float(np.abs(network(x) - one.truth(x)).max())
@@ -66,10 +91,12 @@ def _clipped(x: np.ndarray) -> np.ndarray:
 
 
 def _relu_network() -> torch.nn.Sequential:
-    rng = np.random.default_rng(2)
+    """Biases are small, so that every neuron is on for some inputs of the box and off for others."""
+    rng = np.random.default_rng(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2)).double()
     for parameter in model.parameters():
-        parameter.data = torch.from_numpy(rng.normal(size=tuple(parameter.shape)).round(2))
+        spread = 1.0 if parameter.dim() == 2 else 0.25
+        parameter.data = torch.from_numpy(rng.normal(scale=spread, size=tuple(parameter.shape)).round(2))
     return model
 
 
@@ -107,18 +134,15 @@ def _descended(slope: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callabl
     return descended
 
 
-def _sorted_in(order: int) -> list[list[str]]:
-    low, high = (f"{name}({FIRST}, {SECOND}, {THIRD})" for name in ("min", "max"))
-    return [[low], [f"{FIRST} + {SECOND} + {THIRD} - {low} - {high}"], [high]][:order]
-
-
 _PLANE = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+_LEAST, _MOST = (f"{name}({FIRST}, {SECOND}, {THIRD})" for name in ("min", "max"))
+_SORTED = [[_LEAST], [f"{FIRST} + {SECOND} + {THIRD} - {_LEAST} - {_MOST}"], [_MOST]]
 ZOO = {
     one.name: one
     for one in (
         Animal(
             "sine",
-            "sin(s) on [-π, π]: one head of a few anchors",
+            "the sine of a number from -π to π: one head of six anchors",
             lambda: head("sin", (-np.pi, np.pi), within=1e-6).network,
             np.sin,
             _uniform(-np.pi, np.pi, 1, 1),
@@ -132,21 +156,21 @@ ZOO = {
         ),
         Animal(
             "clip-by-position",
-            "the same by eight heads, with the tokens' own positions as anchors",
+            "as clip, by eight heads, each for a part of [-1, 1], with the tokens' own positions as anchors",
             lambda: truncated_linear(LINES[:, :3], LINES[:, 3], low=-1, high=1, heads=8),
             _clipped,
             _uniform(-10, 10, 6, 3),
         ),
         Animal(
             "product",
-            "x y: a head for each of two squares",
+            "the product of two numbers: a head for each of two squares",
             lambda: approximate("x*y", on=_PLANE, within=1e-6),
             lambda x: x[..., :1] * x[..., 1:],
             _uniform(-1, 1, 2),
         ),
         Animal(
             "surface",
-            "sin(3x) cos(2y) + exp(xy): one head over a grid of anchors",
+            "the function sin(3x) cos(2y) + exp(xy): one head over a grid of anchors",
             lambda: approximate("sin(3*x)*cos(2*y) + exp(x*y)", on=_PLANE, within=1e-6),
             lambda x: np.sin(3 * x[..., :1]) * np.cos(2 * x[..., 1:]) + np.exp(x[..., :1] * x[..., 1:]),
             _uniform(-1, 1, 2),
@@ -154,7 +178,7 @@ ZOO = {
         Animal(
             "sort",
             "three tokens in ascending order: gather, then two layers of neurons",
-            lambda: approximate(_sorted_in(3), on=(0, 1), tokens=3, features=1, within=1e-6),
+            lambda: approximate(_SORTED, on=(0, 1), tokens=3, features=1, within=1e-6),
             lambda x: np.sort(x, axis=1),
             _uniform(0, 1, 3, 1),
         ),
@@ -184,7 +208,7 @@ ZOO = {
         ),
         Animal(
             "classification",
-            "20 steps of gradient descent on the logistic loss: score, link, collect",
+            "20 steps of gradient descent on the logistic loss: score, link, gradient, a layer each",
             lambda: gradient_descent("logistic", steps=STEPS, rate=RATE, features=2, on=(-1, 1)),
             _descended(lambda s, y: 1 / (1 + np.exp(-s)) - y),
             _prompts("logistic"),
