@@ -4,29 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
 import anchorhead
+from tools.docstrings import structured
 
 project = "Anchorhead"
 author = "the Anchorhead authors"
 version = release = anchorhead.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 2
 html_theme = "furo"
 html_title = "Anchorhead"
+html_show_copyright = False
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
+smartquotes = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 
 
-def as_written(
-    app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
-) -> None:  # the names are Sphinx's
-    """Docstrings are laid out by hand, with formulas in columns: they are shown as they are."""
-    if any(lines):
-        lines[:] = ["::", "", *(f"    {line}" for line in lines), ""]
+def formula(self: Any, node: Any) -> None:
+    """A formula in the text, as MathML, which browsers show without scripts and without a network."""
+    self.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def displayed_formula(self: Any, node: Any) -> None:
+    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise SkipNode
+
+
+def docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = structured(lines)
 
 
 def setup(app: Any) -> None:
-    app.connect("autodoc-process-docstring", as_written)
+    app.add_html_math_renderer("mathml", (formula, None), (displayed_formula, None))
+    app.connect("autodoc-process-docstring", docstring)

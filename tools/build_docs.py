@@ -21,6 +21,7 @@ def main() -> None:
             print(f"running {script}", flush=True)
             page = markdown(run(script, pages / kind))
             (pages / kind / f"{script.stem}.md").write_text(page)
+    (pages / "api" / "command_line.md").write_text(command_line())
     subprocess.run([sys.executable, "-m", "anchorhead", "zoo", "-o", str(pages / "zoo")], check=True)
     command = [
         sys.executable,
@@ -37,6 +38,13 @@ def main() -> None:
     if code := subprocess.run(command, check=False).returncode:
         sys.exit(code)
     print(TARGET / "html" / "index.html")
+
+
+def command_line() -> str:
+    """The help texts of all commands, as a page."""
+    command = [sys.executable, "-m", "typer", "anchorhead.cli.app", "utils", "docs", "--name", "anchorhead"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return text.replace("# `anchorhead`", "# Command line", 1)
 
 
 if __name__ == "__main__":
