@@ -29,7 +29,7 @@ def hunt(
         Interval | None, typer.Option(parser=Interval.parse, metavar="LOW:HIGH", help="The domain: -10:10, -pi:pi.")
     ] = None,
     within: Annotated[float | None, typer.Option(help="The error that the head is built for.")] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="The type it computes in.  [default: float64]")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="The type it computes in. By default float64.")] = None,
     inputs: Annotated[int, typer.Option(min=1, help="How many inputs to try.")] = 10_000_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the inputs.")] = 0,
     state: Annotated[

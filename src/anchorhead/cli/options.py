@@ -68,7 +68,8 @@ Withins = Annotated[
 ActivationOption = typer.Option(help="What stands between the layers: relu, gelu, …, or an expression in x.")
 Tokens = Annotated[int | None, typer.Option(min=1, help="Inputs and outputs are so many tokens.")]
 Features = Annotated[
-    int | None, typer.Option(min=1, help="With --tokens: a token has so many features; x[i,j] is feature j of token i.")
+    int | None,
+    typer.Option(min=1, help="With --tokens: a token has so many features; x\\[i,j] is feature j of token i."),
 ]
 Causal = Annotated[bool, typer.Option("--causal", help="Token i's output depends on tokens up to i only.")]
 FormOption = typer.Option(help="How the layers are arranged; by default as the function asks for.")

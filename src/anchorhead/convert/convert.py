@@ -62,7 +62,7 @@ def convert(
     placement  "solved": anchors where they serve best; "uniform": the paper's
     dtype      float32 or float64; by default the model's own
     causal     token i's output may depend on tokens up to i only (transformer layout)
-    activation what stands between the layers of a safetensors file
+    activation  what stands between the layers of a safetensors file
     output     of an ONNX file: the name of the value at which the network ends; by default its only output
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
     progress   called with (anchors, error) while heads are solved for
