@@ -40,7 +40,7 @@ def export(
             "neither --to nor --output says what to export to: give --to onnx, --to torch or --to lens"
         )
     name = check_format(output, "transformer-lens" if to is To.lens else to)
-    path = output or file.with_suffix(FORMATS[name].suffix)
+    path = output or file.parent / f"{file.stem}{FORMATS[name].suffix}"
     with waiting("exporting"):
         write(file, path, to=name)
     typer.echo(f"{FORMATS[name].words[0].upper()}{FORMATS[name].words[1:]}: {path}")

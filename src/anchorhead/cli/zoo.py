@@ -52,6 +52,7 @@ def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:
     """Writes a network, its labels and its picture, and returns what is known of it, and its size in words."""
     from anchorhead.incontext import Learner, trace
     from anchorhead.lab import zoo as animals
+    from anchorhead.network.describe import counted
     from anchorhead.network.files import write_atomically
     from anchorhead.plotting import plot
 
@@ -62,8 +63,8 @@ def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:
     seen = trace(network, one.inputs(1)[0]) if isinstance(network, Learner) else network
     plot(seen, folder / f"{one.name}.png")
     attentions = [layer for layer in about["layers"] if layer["layer"] == "Attention"]
-    layers = _counted(sum(layer.get("times", 1) for layer in attentions), "attention layer")
-    heads = _counted(sum(len(layer["heads"]) * layer.get("times", 1) for layer in attentions), "head")
+    layers = counted(sum(layer.get("times", 1) for layer in attentions), "attention layer")
+    heads = counted(sum(len(layer["heads"]) * layer.get("times", 1) for layer in attentions), "head")
     return about, f"{layers}, {heads}, {network.parameters:,} weights"
 
 
@@ -92,7 +93,3 @@ def _page(made: list[tuple[dict[str, Any], str]]) -> str:
 
 def _shape(sides: list[int | None]) -> str:
     return f"(batch, {', '.join('tokens' if side is None else str(side) for side in sides)})"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+HIDDEN = "stands in for hidden tokens"
+
 
 def less(name: str, *middles: float) -> str:
     """What a feature is called that holds what the name says, less its middle; tokens may differ in it."""

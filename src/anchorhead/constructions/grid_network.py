@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import less
+from anchorhead.constructions.feature_names import HIDDEN, less
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
@@ -132,7 +132,7 @@ def seated_grid(atom: GridAtom, seat: Seat, variables: Sequence[str] = ()) -> Ne
     points = int(gate.max()) + 1
     shared = ["one", *(f"at position {j}" for j in range(n)), *(f"out of reach of point {p}" for p in range(points))]
     shared += [*_key_names(axes), *(f"of point {p}" for p in range(points)), *(f"value {i}" for i in range(m))]
-    shared += ["nothing"] if seat.causal else []
+    shared += [HIDDEN] if seat.causal else []
     one, at, away, keys = 0, 1, 1 + n, 1 + n + points
     own, values = keys + 2 * d, keys + 2 * d + points
     width = len(shared)

@@ -73,12 +73,17 @@ def network(
     bias = None if several else np.array([scale.middle], dtype)
     features = tuple(f"output {g}" for g in range(target.outputs)) if several else ("output",)
     cuts = np.linspace(target.low, target.high, heads + 1)
-    labels = tuple(f"owns [{low:g}, {high:g}]" for low, high in pairwise(cuts))
+    labels = [f"owns [{low:g}, {high:g}]" for low, high in pairwise(cuts)]
+    labels[0] += " and all below"
+    labels[-1] += " and all above"
     return Network(
         [
             Embed(weight.astype(dtype), table.astype(dtype), tokens=tokens, features=names),
             Attention(
-                *(a.astype(dtype) for a in (query, key, value, output)), bias=bias, features=features, labels=labels
+                *(a.astype(dtype) for a in (query, key, value, output)),
+                bias=bias,
+                features=features,
+                labels=tuple(labels),
             ),
         ]
     )

@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import less, scaled
+from anchorhead.constructions.feature_names import HIDDEN, less, scaled
 from anchorhead.constructions.head_labels import neuron_labels
-from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
+from anchorhead.constructions.laid_out import FAR, ONE, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
 from anchorhead.proof.shape import Shape
@@ -120,14 +120,14 @@ class Transformer(LaidOut):
     def _constants(self, registers: bool = True) -> Features:
         """The features that hold no input: 1, the position, and what registers carry."""
         names = Features()
-        names.add("one")
+        names.add(ONE)
         if registers:
             names.add("is an input")
         if self.tokens > 1:
             names.add(*(f"at position {j}" for j in range(self.tokens)))
             names.add(*(f"not at position {j}" for j in range(self.tokens)))
         if self.causal and self.tokens > 1:
-            names.add("nothing")
+            names.add(HIDDEN)
         if registers:
             for number, (shape, _, last) in enumerate(self._tables):
                 label = f" of head {number}, {shape.activation}"
@@ -144,7 +144,7 @@ class Transformer(LaidOut):
         bias = np.zeros((self.tokens, len(names)))
         if centred:
             bias[:, : self.inputs] = -self.laid.middle.reshape(self.tokens, self.inputs)
-        bias[:, names["one"]] = 1
+        bias[:, names[ONE]] = 1
         has_registers = "is an input" in names.names
         if has_registers:
             bias[:, names["is an input"]] = 1
@@ -156,7 +156,7 @@ class Transformer(LaidOut):
         registers = self._registers(names) if has_registers else np.zeros((0, len(names)))
         if self.causal and self.tokens > 1:
             nothing = np.zeros((1, len(names)))
-            nothing[0, names["nothing"]] = 1
+            nothing[0, names[HIDDEN]] = 1
             if has_registers:
                 self._silence(nothing, names)
             registers = np.concatenate([registers, nothing])
@@ -196,15 +196,13 @@ class Transformer(LaidOut):
     def _gather_keys(self, names: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Queries, keys and values of n heads, of which head j copies the inputs of token j."""
         query, key = np.zeros((self.tokens, 1, len(names))), np.zeros((self.tokens, 1, len(names)))
-        query[:, 0, names["one"]] = 1
+        query[:, 0, names[ONE]] = 1
         for j in range(self.tokens):
-            key[j, 0, names[f"at position {j}"] if self.tokens > 1 else names["one"]] = (
-                2 * FAR if self.tokens > 1 else 1
-            )
+            key[j, 0, names[f"at position {j}"] if self.tokens > 1 else names[ONE]] = 2 * FAR if self.tokens > 1 else 1
             if self.causal and self.tokens > 1:
-                key[j, 0, names["nothing"]] = FAR
+                key[j, 0, names[HIDDEN]] = FAR
             if self.tokens == 1 and "is an input" in names.names:
-                key[j, 0, names["one"]], key[j, 0, names["is an input"]] = 0, 2 * FAR
+                key[j, 0, names[ONE]], key[j, 0, names["is an input"]] = 0, 2 * FAR
         value = np.zeros((1, self.inputs, len(names)))
         value[0, :, : self.inputs] = np.eye(self.inputs)
         return query, key, value
@@ -258,9 +256,9 @@ class Transformer(LaidOut):
         size = 3 + (self.tokens if gated else 0)
         query = np.zeros((count, parts, size, len(names)))
         query[:, :, 0, :before] = neurons.weight[:, None]
-        query[:, :, 0, names["one"]] = neurons.bias[:, None]
-        query[:, :, 1, names["one"]] = 1
-        query[:, :, 2, names["one"]] = -self.far
+        query[:, :, 0, names[ONE]] = neurons.bias[:, None]
+        query[:, :, 1, names[ONE]] = 1
+        query[:, :, 2, names[ONE]] = -self.far
         for j in range(self.tokens if gated else 0):
             query[:, :, 3 + j, names[f"not at position {j}"]] = 1
         tables = {(k, p): self._tables.index((neurons.shapes[k], p, gated)) for k, p in self._pairs(neurons)}
@@ -336,7 +334,7 @@ class Transformer(LaidOut):
             after.add(f"query of neuron {r}, part {p}")
             after.add(*(f"not at position {j}, for neuron {r}, part {p}" for j in range(width - 1)))
         if self.tokens > 1:
-            after.add("nothing", *(f"not at position {j}" for j in range(self.tokens)))
+            after.add("unused", *(f"not at position {j}" for j in range(self.tokens)))
         output = np.zeros((self.tokens, blocks, width, self.inputs))
         weight = neurons.weight.reshape(neurons.count, self.tokens, self.inputs)
         bias = np.zeros((blocks, width))

@@ -133,7 +133,7 @@ def lay_out(network: Network) -> LensLayout:
     names = tuple(builder.names)
     if len(names) == network.embed.inputs:
         # inputs and residual streams are told apart by the length of their last axis
-        names = (*names, "nothing")
+        names = (*names, "unused")
     layout = LensLayout(names, tuple(builder.blocks), builder.readout(last))
     if layout.weights > MOST_WEIGHTS:
         raise AnchorheadError(

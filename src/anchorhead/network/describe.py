@@ -26,7 +26,7 @@ def describe(network: Network) -> str:
     layers = network.layers
     largest = max(float(np.abs(array).max(initial=0)) for array in weights(layers))
     head = [
-        f"Network of {_counted(len(layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}",
+        f"Network of {counted(len(layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}",
         f"  takes       {_shape(network, network.embed.tokens or 'tokens', network.embed.inputs)}",
         f"  gives       {_shape(network, _outputs(network), network.streams[-1].width)}, the {network.output} tokens",
         f"  weights     largest {largest:.3g}",
@@ -80,7 +80,7 @@ def _layers(prefix: str, layers: tuple[Any, ...], stream: Stream, first: int = 1
     lines: list[str] = []
     for number, layer in enumerate(layers, start=first):
         if isinstance(layer, Repeat):
-            lines.append(f"{prefix}{number}. Repeat {_counted(layer.times, 'time')}:")
+            lines.append(f"{prefix}{number}. Repeat {counted(layer.times, 'time')}:")
             lines += _indented("\n".join(_layers(f"{prefix}{number}.", layer.layers, stream)))
         else:
             lines += _layer(f"{prefix}{number}", layer, layer.follow(stream))
@@ -101,15 +101,15 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
             heads = _heads(layer.labels or ())
             return [f"{number}. Attention: {_attention(layer, leaves.tokens)}", *heads, *features]
         case Softmax():
-            groups = _counted(len(layer.groups), "group")
+            groups = counted(len(layer.groups), "group")
             return [f"{number}. Softmax within a token: {groups} of {_sizes(layer.groups)} features"]
     return []
 
 
 def _attention(layer: Attention, tokens: int | None) -> str:
-    text = _counted(layer.heads, "head")
+    text = counted(layer.heads, "head")
     tokens = tokens if layer.grid is None else layer.points
-    text += "" if tokens is None else f" over {_counted(tokens, 'anchor')} (tokens that carry a key)"
+    text += "" if tokens is None else f" over {counted(tokens, 'anchor')} (tokens that carry a key)"
     text += f", query and key size {layer.query.shape[1]}, value size {layer.value.shape[1]}"
     text += ", shared keys" if layer.heads > 1 and len(layer.key) == 1 else ""
     text += ", shared values" if layer.heads > 1 and len(layer.value) == 1 else ""
@@ -118,7 +118,8 @@ def _attention(layer: Attention, tokens: int | None) -> str:
     return text + (", with skip" if layer.skip else "")
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """`1 head`, `1,200 heads`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 

@@ -45,7 +45,7 @@ class SeveralTarget:
         box = certificate.on.broadcast_to(shape)
         if record.kind == mlp.KIND:
             target = Mlp.from_record(record)
-            names = tuple(f"input {i}" for i in range(target.inputs))
+            names = target.variables or tuple(f"input {i}" for i in range(target.inputs))
             known = bool(target.name), names, _flattened(target.values, len(shape)), target.outputs
         else:
             target = (

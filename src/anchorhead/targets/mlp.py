@@ -148,6 +148,8 @@ class Mlp:
                 raise AnchorheadError(
                     f"layer {number} of the network has {one.outputs} outputs, layer {number + 1} takes {two.inputs}"
                 )
+        if self.variables and len(self.variables) != self.inputs:
+            raise AnchorheadError(f"{len(self.variables)} names for {self.inputs} inputs: one for each, or none")
         if self.tokens is not None:
             for name, size in (("inputs", self.inputs), ("outputs", self.outputs)):
                 if self.tokens < 1 or size % self.tokens:
@@ -211,6 +213,7 @@ class Mlp:
         activations = [[activation.to_json() for activation in layer.activations] for layer in self.hidden]
         kept = [layer.kept for layer in self.hidden]
         data = {"activations": activations, "kept": kept, "tokens": self.tokens, "name": self.name}
+        data["variables"] = list(self.variables)
         return TargetRecord(KIND, data, arrays)
 
     @classmethod
@@ -227,8 +230,9 @@ class Mlp:
                 for number, activations in enumerate(layers)
             ]
             readout = Affine.from_arrays("readout", record.arrays)
-            tokens = record.data["tokens"]
-            return cls(tuple(hidden), readout, None if tokens is None else int(tokens), str(record.data["name"]))
+            tokens = None if record.data["tokens"] is None else int(record.data["tokens"])
+            variables = tuple(str(name) for name in record.data.get("variables", ()))
+            return cls(tuple(hidden), readout, tokens, str(record.data["name"]), variables)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise AnchorheadError(f"the stored target is not a network: {error!r}") from error
 
