@@ -1,4 +1,4 @@
-"""A converted network along a line through its box: outputs beside the target's, and the error under its bound."""
+"""A converted network along a path through its box: outputs beside the target's, and the error under its bound."""
 
 from __future__ import annotations
 
@@ -21,19 +21,13 @@ MOST_DRAWN = 5
 
 
 def draw_converted(network: Network, function: Callable[..., Any] | None = None, seed: int = 0) -> Figure:
-    """Outputs along the line between two opposite corners of the box above, the largest error of any below.
-
-    With two inputs, the whole box.
-    """
+    """Outputs along a path through the box above, the largest error of any below; with two inputs, the whole box."""
     target = SeveralTarget.of(network, function)
     certificate, (low, high) = target.certificate, target.box
     if low.shape == (2,):
         return draw_surface(network, target)
-    corner = np.random.default_rng(seed).random(low.shape) < 0.5
-    start, end = np.where(corner, low, high), np.where(corner, high, low)
     along = np.linspace(0, 1, POINTS)
-    steps = along.reshape(-1, *(1 for _ in low.shape))
-    x = np.clip(start + steps * (end - start), low, high).astype(network.dtype)
+    x = _path(low, high, along, seed).astype(network.dtype)
     exact = target.values(x).astype(np.float64).reshape(POINTS, -1)
     computed = network(x, outside="ignore").astype(np.float64).reshape(POINTS, -1)
     drawn = np.sort(np.argsort(-np.ptp(exact, axis=0), kind="stable")[:MOST_DRAWN])
@@ -43,9 +37,9 @@ def draw_converted(network: Network, function: Callable[..., Any] | None = None,
     for number, output in enumerate(drawn):
         label = "target" if number == 0 else None
         upper.plot(along, exact[:, output], color=style.PALE, linewidth=8, label=label)
-    for number, output in enumerate(drawn):
-        colour = style.SERIES[number]
-        upper.plot(along, computed[:, output], color=colour, linewidth=1.8, label=f"network, output {output}")
+    widths = np.linspace(1.8 + 0.6 * (len(drawn) - 1), 1.8, len(drawn))  # lines below others stay in sight
+    for output, colour, width in zip(drawn, style.SERIES, widths, strict=False):
+        upper.plot(along, computed[:, output], color=colour, linewidth=width, label=f"network, output {output}")
     error = np.abs(computed - exact)
     floor = max(certificate.bound * 1e-6, 1e-300)
     several = error.shape[1] > 1
@@ -62,7 +56,7 @@ def draw_converted(network: Network, function: Callable[..., Any] | None = None,
     upper.set_xlim(0, 1)
     upper.set_ylabel("output")
     lower.set_ylabel("|network − target|")
-    lower.set_xlabel("along a diagonal of the box")
+    lower.set_xlabel("along a path through the box")
     for axes in (upper, lower):
         axes.grid(True)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -70,3 +64,17 @@ def draw_converted(network: Network, function: Callable[..., Any] | None = None,
     kind = "A function as attention" if target.named else "A network as attention"
     style.title(upper, kind, f"{target.text}{more}, on {certificate.on}, {network.dtype}")
     return figure
+
+
+def _path(low: np.ndarray, high: np.ndarray, along: np.ndarray, seed: int) -> np.ndarray:
+    """(points, inputs): every input swings between its ends, each with a frequency and a phase of its own.
+
+    One input alone goes from end to end. On a straight line inputs would meet all at once, and outputs such as their
+    maximum would hide one another.
+    """
+    steps = along.reshape(-1, *(1 for _ in low.shape))
+    if low.size == 1:
+        return low + steps * (high - low)
+    rng = np.random.default_rng(seed)
+    turns = rng.uniform(0.5, 1.5, low.shape) * steps + rng.uniform(0, 1, low.shape)
+    return np.clip(low + (high - low) * (1 - np.cos(2 * np.pi * turns)) / 2, low, high)
