@@ -51,12 +51,24 @@ def test_the_ending_says_the_format(saved, tmp_path):
         ([], "neither --to nor --output"),
         (["-o", "net.xyz"], "does not end in .onnx or .pt2"),
         (["--to", "onnx", "-o", "nowhere/net.onnx"], "there is no folder"),
+        (["--to", "onnx", "-o", "net.pt2"], "end it in .onnx"),
+        (["--to", "lens", "-o", "net.onnx"], "end it in .lens.safetensors"),
+        (["--to", "transformer-lens", "-o", "net.onnx"], "end it in .lens.safetensors"),
     ],
 )
 def test_what_cannot_be_exported_is_said(saved, words, message):
     result = run("export", saved, *words)
     assert result.exit_code == 1
     assert message in result.output
+
+
+@pytest.mark.parametrize("file", [".", "..", "missing.safetensors"])
+def test_what_is_no_file_is_said(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("export", file, "--to", "onnx")
+    assert result.exit_code == 1
+    assert f"{file} is not a file" in result.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_network_is_said(tmp_path):

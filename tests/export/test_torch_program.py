@@ -15,6 +15,8 @@ from .table import NAMES, inputs, network
 
 FEW = [f"{name} (float64)" for name in ("grid", "two-layer, sequence", "attention, causal", "learner, direct")]
 """The others take minutes."""
+RELATIVE = {"float32": 1e-6, "float64": 1e-9}
+"""A program may sum in another order than the module that it was traced from."""
 
 
 def same(name: str) -> None:
@@ -24,7 +26,7 @@ def same(name: str) -> None:
         x = torch.from_numpy(inputs(net, batch, seed=batch))
         with torch.no_grad():
             theirs, ours = module(x), runs(x)
-        assert torch.equal(ours, theirs) or float((ours - theirs).abs().max()) <= 1e-9 * float(theirs.abs().max())
+        assert float((ours - theirs).abs().max()) <= RELATIVE[net.dtype] * float(theirs.abs().max())
 
 
 @pytest.mark.parametrize("name", FEW)

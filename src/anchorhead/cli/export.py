@@ -16,6 +16,7 @@ class To(StrEnum):
     onnx = "onnx"
     torch = "torch"
     lens = "lens"
+    transformer_lens = "transformer-lens"
 
 
 def export(
@@ -39,7 +40,7 @@ def export(
         raise AnchorheadError(
             "neither --to nor --output says what to export to: give --to onnx, --to torch or --to lens"
         )
-    name = check_format(output, "transformer-lens" if to is To.lens else to)
+    name = check_format(output, to)
     path = output or file.parent / f"{file.stem}{FORMATS[name].suffix}"
     with waiting("exporting"):
         write(file, path, to=name)

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.network.files import check_folder, load, write_atomically
+
+if TYPE_CHECKING:
+    from anchorhead.constructions.head import Head
 
 
 @dataclass(frozen=True)
@@ -52,47 +55,68 @@ FORMATS: dict[str, Format] = {
         "transformer_lens",
     ),
 }
+SHORT = {"lens": "transformer-lens"}
+"""Other words for formats."""
 
 
-def export(network: Network | str | Path, path: str | Path | None = None, *, to: str | None = None) -> Any:
+def export(network: Network | Head | str | Path, path: str | Path | None = None, *, to: str | None = None) -> Any:
     """The network in another format: written to `path`, which is returned; without a path, the object itself.
 
-    network  a Network, or the path of a saved one
+    network  a Network, a Head, or the path of a saved one
     path     where to write it; its ending says the format: f.onnx, f.pt2, f.lens.safetensors
-    to       "onnx", "torch" or "transformer-lens", where no path says it, or against its ending
+    to       "onnx", "torch" or "transformer-lens" ("lens"), where no path or ending says it
 
-    An ONNX file holds MatMul, Add, Softmax and changes of shape alone, runs without Python, takes any batch size, and
-    carries certificate, target and feature names in its metadata. A .pt2 file is a program of torch.export, which
-    torch.export.load reads; the same texts are its extra files. A TransformerBridge has hooks and caches on real-valued
-    inputs, and says what each head and each place of the residual stream is (head_labels, feature_names); its file
-    holds the bridge's state_dict with these texts. None has a guard: inputs outside the certified box are computed as
-    they are.
+    An ONNX file (opset 17) holds MatMul, Add, Softmax and changes of shape alone, in a Loop where layers repeat, runs
+    without Python, takes any batch of 1 or more, and carries certificate, target and feature names in its metadata. A
+    .pt2 file is a program of torch.export, which torch.export.load reads; the same texts are its extra files. A
+    TransformerBridge has hooks and caches on real-valued inputs, and says what each head and each place of the residual
+    stream is (head_labels, feature_names); its file holds the bridge's state_dict with these texts, for
+    bridge.load_state_dict on a bridge of the same network. None has a guard: inputs outside the certified box are
+    computed as they are.
     """
     name = check_format(path, to)
     chosen = FORMATS[name]
     if path is not None:
         check_folder(path)
-    if not isinstance(network, Network):
-        if not isinstance(network, str | Path):
-            raise AnchorheadError(f"a {type(network).__name__} cannot be exported: give a Network, or its file")
-        network = load(network)
-    made = chosen.function("make")(network)
+    given = _network(network, path)
+    made = chosen.function("make")(given)
     if path is None:
         return made
-    write_atomically(path, chosen.function("to_bytes")(made, network))
+    write_atomically(path, chosen.function("to_bytes")(made, given))
     return Path(path)
 
 
+def _network(thing: Any, path: str | Path | None) -> Network:
+    """The network that is meant; its own file is never what is written over."""
+    if isinstance(thing, str | Path):
+        if path is not None and Path(path).exists() and Path(thing).exists() and Path(path).samefile(thing):
+            raise AnchorheadError(f"{path} is the network that is to be exported: give the result another name")
+        return load(thing)
+    network = getattr(thing, "network", thing)
+    if not isinstance(network, Network):
+        raise AnchorheadError(
+            f"a {type(thing).__name__} cannot be exported: give a Network, a Head, or the path of a saved one"
+        )
+    return network
+
+
 def check_format(path: str | Path | None, to: str | None) -> str:
-    """The format's name, from what was asked for or from the ending of the path."""
+    """The format's name, from what was asked for or from the ending of the path; the two may not contradict."""
     known = ", ".join(f'"{name}" (*{one.suffix})' for name, one in FORMATS.items())
+    to = None if to is None else SHORT.get(to, to)
     if to is not None and to not in FORMATS:
         raise AnchorheadError(f"to={to!r}: a network can be exported to {known}")
-    if to is None:
-        if path is None:
-            raise AnchorheadError(f"neither a path nor to= says what to export to: give one of {known}")
-        to = next((name for name, one in FORMATS.items() if Path(path).name.lower().endswith(one.suffix)), None)
-        if to is None:
-            endings = " or ".join(one.suffix for one in FORMATS.values())
-            raise AnchorheadError(f"{path} does not end in {endings}: say to=, one of {known}")
-    return to
+    if path is None and to is None:
+        raise AnchorheadError(f"neither a path nor to= says what to export to: give one of {known}")
+    file = "" if path is None else Path(path).name.lower()
+    said = next((name for name, one in FORMATS.items() if file.endswith(one.suffix)), None)
+    chosen = to or said
+    if chosen is None:
+        endings = " or ".join(one.suffix for one in FORMATS.values())
+        raise AnchorheadError(f"{path} does not end in {endings}: end it so, or say to= (--to), one of {known}")
+    if said is not None and said != chosen:
+        raise AnchorheadError(
+            f"{path} has the ending of {FORMATS[said].words}, but would be {FORMATS[chosen].words}: "
+            f"end it in {FORMATS[chosen].suffix}, or leave out to= (--to)"
+        )
+    return chosen

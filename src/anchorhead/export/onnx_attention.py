@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 from onnx import numpy_helper
@@ -103,18 +103,17 @@ def _self_and_registers(graph: Graph, kind: Kind, queries: Flow, keys: Flows, va
 def _grid_logits(graph: Graph, sides: tuple[int, ...], size: int, queries: Flow, keys: Flow) -> Flow:
     """Sums over axes of the logits along each, for all points, row by row."""
     each = size // len(sides)
-    logits: Flow | None = None
+    parts: list[Flow] = []
     for axis, side in enumerate(sides):
         stride = math.prod(sides[axis + 1 :])
         block = (axis * each, (axis + 1) * each)
         along = graph.sliced(graph.sliced(keys, -2, 0, side * stride, stride), -1, *block)
-        part = graph.matmul(graph.sliced(queries, -1, *block), graph.transposed(along, 0, 2, 1))
-        if logits is None:
-            logits = part
-            continue
-        grown = graph.add(graph.unsqueezed(logits, -1), graph.unsqueezed(part, -2))
-        kept = [0] * (2 + grown.batched)
-        logits = Flow(graph.node("Reshape", grown.name, graph.numbers(*kept, -1)), grown.batched)
-    if logits is None:
-        raise ValueError("a grid has at least one axis")
-    return logits
+        parts.append(graph.matmul(graph.sliced(queries, -1, *block), graph.transposed(along, 0, 2, 1)))
+    return reduce(partial(_grown, graph), parts)
+
+
+def _grown(graph: Graph, logits: Flow, part: Flow) -> Flow:
+    """Every logit so far with every one along the next axis: (..., points) and (..., side) to (..., points * side)."""
+    every = graph.add(graph.unsqueezed(logits, -1), graph.unsqueezed(part, -2))
+    kept = [0] * (2 + every.batched)
+    return Flow(graph.node("Reshape", every.name, graph.numbers(*kept, -1)), every.batched)

@@ -17,13 +17,14 @@ from anchorhead.network import Network
 OPSET = 17
 IR_VERSION = 8
 """Both of 2022: old runtimes read them too."""
-MOST_BYTES = 2**31 - 2**20
-"""A file of ONNX's format, protobuf, ends at 2 GiB."""
+MOST_BYTES = 2**31 - 2**26
+"""What the weights may take: a file of ONNX's format, protobuf, ends at 2 GiB, and names and nodes need room too."""
 
 
 def make(network: Network) -> onnx.ModelProto:
     """The model of x (batch, tokens, inputs) to y (batch, tokens, outputs), without a token axis (batch, inputs) to
-    (batch, outputs). The batch is free, and so are the tokens where the network takes any number."""
+    (batch, outputs). The batch is free, 1 or more, since onnxruntime refuses some products of no matrices; so are the
+    tokens where the network takes any number."""
     size = network.parameters * np.dtype(network.dtype).itemsize
     if size > MOST_BYTES:
         raise AnchorheadError(

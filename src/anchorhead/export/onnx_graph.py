@@ -57,7 +57,7 @@ class Graph:
     def constant(self, array: np.ndarray, name: str) -> str:
         """A constant of the whole model; weights come in its dtype."""
         if name not in self.store.constants:
-            self.store.constants[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+            self.store.constants[name] = numpy_helper.from_array(np.asarray(array, order="C"), name)
         return name
 
     def numbers(self, *values: int) -> str:

@@ -82,7 +82,8 @@ def _repeated(graph: Graph, module: RepeatModule, name: str, tokens: Flows) -> F
     after: Flows = {kind: body.batched(after[kind], 2) if tokens[kind].batched else after[kind] for kind in tokens}
     left: Flows = {kind: Flow(graph.store.fresh(kind), flow.batched) for kind, flow in tokens.items()}
     times = graph.constant(np.array(module.times, dtype=np.int64), f"{name}.times")
-    inputs = [times, "", *(flow.name for flow in tokens.values())]
+    always = graph.constant(np.array(True), "always")
+    inputs = [times, always, *(flow.name for flow in tokens.values())]
     loop = graph.store.fresh("Loop")
     outputs = [flow.name for flow in left.values()]
     written = _body(body, list(carried.values()), [after[kind] for kind in tokens], loop)

@@ -12,8 +12,9 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.export.carried import texts
 from anchorhead.network import Network, Repeat
 
-MOST_STEPS = 2_000
-"""How many layers a program may run: a Repeat is written out, step by step, which takes about 10 ms a layer."""
+MOST_STEPS = 500
+"""How many layers a program may run: a Repeat is written out, step by step. Tracing takes 0.2 to 0.5 s a layer, and
+loading about half of that."""
 EXAMPLE = (3, 6)
 """The batch and, where any number will do, the tokens of the input with which a program is traced."""
 
@@ -36,7 +37,7 @@ def make(network: Network) -> torch.export.ExportedProgram:
             free[1] = torch.export.Dim("tokens", min=2)
     x = torch.zeros(shape, dtype=getattr(torch, network.dtype))
     module = network.module().requires_grad_(False)
-    return torch.export.export(module, (x,), dynamic_shapes=(free, None)[:1])
+    return torch.export.export(module, (x,), dynamic_shapes=(free,))
 
 
 def to_bytes(program: torch.export.ExportedProgram, network: Network) -> bytes:
