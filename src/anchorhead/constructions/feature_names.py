@@ -1,8 +1,27 @@
-"""What features are called that hold a quantity in units of their own."""
+"""What features are called: which number each name has, and names of quantities in units of their own."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 HIDDEN = "stands in for hidden tokens"
+
+
+@dataclass
+class Features:
+    """Names of features, and which number each has."""
+
+    names: list[str] = field(default_factory=list)
+
+    def add(self, *names: str) -> list[int]:
+        self.names += names
+        return list(range(len(self.names) - len(names), len(self.names)))
+
+    def __getitem__(self, name: str) -> int:
+        return self.names.index(name)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def less(name: str, *middles: float) -> str:

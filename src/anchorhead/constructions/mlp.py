@@ -18,7 +18,7 @@ from anchorhead.constructions.head import Placement, Progress
 from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
-from anchorhead.constructions.transformer_layout import Transformer
+from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
@@ -130,7 +130,7 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     """The network, without target and certificate."""
     tokens = target.tokens or 1
     if way.layout == "transformer":
-        maker: Transformer | Sequence = Transformer(laid, tokens, way.dtype, target.variables, way.causal)
+        maker: SoftmaxTransformer | Sequence = SoftmaxTransformer(laid, tokens, way.dtype, target.variables, way.causal)
     else:
         maker = Sequence(laid, tokens, way.dtype, target.variables)
     build = {"two-layer": maker.two_layer, "attention-softmax": maker.attention_softmax, "deep": maker.deep}

@@ -11,39 +11,22 @@ register of zeros, whose key of 1000 wins where the sought one is hidden.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import HIDDEN, less, scaled
+from anchorhead.constructions.feature_names import HIDDEN, Features, less, scaled
 from anchorhead.constructions.head_labels import neuron_labels
 from anchorhead.constructions.laid_out import FAR, ONE, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
-from anchorhead.network import Attention, Embed, Linear, Network, Softmax
+from anchorhead.network import Attention, Embed, Linear, Network
 from anchorhead.proof.shape import Shape
-
-
-@dataclass
-class Features:
-    """Names of features, and which number each has."""
-
-    names: list[str] = field(default_factory=list)
-
-    def add(self, *names: str) -> list[int]:
-        self.names += names
-        return list(range(len(self.names) - len(names), len(self.names)))
-
-    def __getitem__(self, name: str) -> int:
-        return self.names.index(name)
-
-    def __len__(self) -> int:
-        return len(self.names)
 
 
 @dataclass(frozen=True, eq=False)
 class Transformer(LaidOut):
-    """One network in this layout, of `tokens` tokens with `inputs` features each."""
+    """One network in this layout, of `tokens` tokens with `inputs` features each; neurons are heads."""
 
     causal: bool = False
 
@@ -57,7 +40,7 @@ class Transformer(LaidOut):
         names = Features(self._centred_entries() + names.names[len(self.laid.middle) :])
         centre = Linear(self._cast(np.eye(len(names))), self._cast(middle), features=tuple(names.names))
         compute, names = self._compute(self.laid.neurons[-1], names, last=True)
-        return self._network(embed, gather, centre, compute, self._readout(names))
+        return Network([embed, gather, centre, compute, self._readout(names)])
 
     def deep(self) -> Network:
         """Embed, Attention that gathers where there are several tokens, an Attention a layer, Linear."""
@@ -71,32 +54,7 @@ class Transformer(LaidOut):
             compute, names = self._compute(neurons, names, last=number + 1 == len(self.laid.neurons), number=number)
             layers.append(compute)
         last = self._readout(names) if self.laid.neurons else self._affine_readout(names)
-        return self._network(*layers, last)
-
-    def attention_softmax(self) -> Network:
-        """Embed, Attention that gathers the sequence into pre-activations, Linear, Softmax, Linear."""
-        (neurons,) = self.laid.neurons
-        names = self._constants(registers=False)
-        embed, names = self._embed(names, centred=True)
-        groups = [(r, p) for r in range(neurons.count) for p in range(neurons.parts)]
-        size = max(len(part) for shape in neurons.shapes for part in shape.parts) * self.tokens
-        gather = self._gather_queries(neurons, names, groups)
-        logits = self._logits(neurons, groups, size)
-        weight = np.zeros((self.outputs, len(groups) + (self.tokens > 1), size))
-        readout = self.laid.weight.reshape(self.tokens, self.outputs, neurons.count)
-        for group, (r, p) in enumerate(groups):
-            part = anchors_of(neurons.shapes[neurons.assigned[r]], p)
-            values = part[2][None, :, None] * readout[:, :, r].T[:, None, :]
-            weight[:, group, : values[0].size] = values.reshape(self.outputs, -1)
-        bias = self.laid.bias
-        if self.tokens > 1:
-            weight[:, -1, : self.tokens] = bias.reshape(self.tokens, self.outputs).T
-            bias = np.zeros(self.outputs)
-        last = Linear(self._cast(weight.reshape(self.outputs, -1)), self._cast(bias), features=self._output_names())
-        return self._network(embed, gather, logits, Softmax((size,) * logits.weight.shape[0]), last)
-
-    def _network(self, *layers: Embed | Attention | Linear | Softmax) -> Network:
-        return Network(layers)
+        return Network([*layers, last])
 
     @cached_property
     def _tables(self) -> list[tuple[Shape, int, bool]]:
@@ -324,55 +282,3 @@ class Transformer(LaidOut):
         weight = np.zeros((self.outputs, len(names)))
         weight[:, : len(self.laid.middle)] = self.laid.weight
         return Linear(self._cast(weight), self._cast(self.laid.bias), features=self._output_names())
-
-    def _gather_queries(self, neurons: Neurons, names: Features, groups: list[tuple[int, int]]) -> Attention:
-        """The sequence is gathered straight into every neuron's query, with the position beside it."""
-        width = 1 + (self.tokens if self.tokens > 1 else 0)
-        blocks = len(groups) + (self.tokens > 1)
-        after = Features()
-        for r, p in groups:
-            after.add(f"query of neuron {r}, part {p}")
-            after.add(*(f"not at position {j}, for neuron {r}, part {p}" for j in range(width - 1)))
-        if self.tokens > 1:
-            after.add("unused", *(f"not at position {j}" for j in range(self.tokens)))
-        output = np.zeros((self.tokens, blocks, width, self.inputs))
-        weight = neurons.weight.reshape(neurons.count, self.tokens, self.inputs)
-        bias = np.zeros((blocks, width))
-        for group, (r, _) in enumerate(groups):
-            output[:, group, 0] = weight[r]
-            bias[group, 0] = neurons.bias[r]
-        skip = np.zeros((blocks, width, len(names)))
-        for j in range(width - 1):
-            skip[:, 1 + j, names[f"not at position {j}"]] = 1
-        query, key, value = self._gather_keys(names)
-        return Attention(
-            *(self._cast(a) for a in (query, key, value, output.reshape(self.tokens, blocks * width, self.inputs))),
-            bias=self._cast(bias.reshape(-1)),
-            mask="causal" if self.causal and self.tokens > 1 else None,
-            skip=Linear(self._cast(skip.reshape(blocks * width, -1)), features=tuple(after.names))
-            if self.tokens > 1
-            else None,
-            features=tuple(after.names),
-            labels=self._gathering(),
-        )
-
-    def _logits(self, neurons: Neurons, groups: list[tuple[int, int]], size: int) -> Linear:
-        """For every neuron and part a group of logits, an anchor for every token, others out of reach."""
-        width = 1 + (self.tokens if self.tokens > 1 else 0)
-        blocks = len(groups) + (self.tokens > 1)
-        weight, bias = np.zeros((blocks, size, width)), np.full((blocks, size), -self.far)
-        names = []
-        for group, (r, p) in enumerate(groups):
-            slopes, offsets, _ = anchors_of(neurons.shapes[neurons.assigned[r]], p)
-            k, j = np.divmod(np.arange(len(slopes) * self.tokens), self.tokens)
-            weight[group, : len(k), 0], bias[group, : len(k)] = slopes[k], offsets[k]
-            if self.tokens > 1:
-                weight[group, np.arange(len(k)), 1 + j] = 1
-            names += [
-                f"anchor {i // self.tokens} of neuron {r}, part {p}, token {i % self.tokens}" for i in range(size)
-            ]
-        if self.tokens > 1:
-            bias[-1, : self.tokens] = 0
-            weight[-1, np.arange(self.tokens), 1 + np.arange(self.tokens)] = 1
-            names += [f"at position {i}" for i in range(size)]
-        return Linear(self._cast(weight), self._cast(bias.reshape(-1)), features=tuple(names))

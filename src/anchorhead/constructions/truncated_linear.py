@@ -135,6 +135,8 @@ def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarra
     arrays = []
     for name, given, dims in (("w", w, 2), ("t", t, 1)):
         array = given.detach().cpu() if isinstance(given, torch.Tensor) else given
+        if np.iscomplexobj(array):
+            raise AnchorheadError(f"{name} has complex entries: give real numbers")
         try:
             array = np.asarray(array, dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as error:
