@@ -108,7 +108,7 @@ def inside_onnx(data: bytes, rng: random.Random) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 4))):
         node, tensor = rng.choice(graph.node), rng.choice(graph.initializer)
         number = rng.choice((*LARGE[:10], -1, -2, 2, 3, 5, 10**6, 10**9)) % 2**63 * rng.choice((1, 1, 1, -1))
-        match rng.randrange(12):
+        match rng.randrange(14):
             case 0:
                 node.op_type = rng.choice((*OPERATIONS, "If", "LSTM", ""))
             case 1 if node.input:
@@ -133,6 +133,10 @@ def inside_onnx(data: bytes, rng: random.Random) -> bytes:
                 tensor.dims[:] = [*tensor.dims, number] if rng.random() < 0.5 else [number] * len(tensor.dims)
             case 7:
                 tensor.data_type = rng.randrange(24)
+            case 12:
+                node.output.append(f"more {rng.randrange(9)}")
+            case 13:
+                tensor.dims[:] = [*[1] * rng.choice((1, 2, 40, 70)), *tensor.dims]
             case 8:
                 if tensor.raw_data:
                     tensor.raw_data = rng.randbytes(len(tensor.raw_data))
@@ -200,6 +204,61 @@ ATTRIBUTES = (
 def words(text: str, *more: bytes) -> tuple[bytes, ...]:
     """Words that mean something to a reader."""
     return (*(word.encode() for word in text.split()), *more)
+
+
+CELLS = (
+    *(
+        "0",
+        "1",
+        "-0.0",
+        "1e308",
+        "1e-400",
+        " 2 ",
+        "+3",
+        "00012",
+        "1e3",
+        ".5",
+        "5.",
+        "0x10",
+        "1_0",
+        "1e999",
+        "nan",
+        "-inf",
+    ),
+    *("", "?", "yes", "no", "1.0", "a,b", 'say ""a""', "two\nlines", "é", "٣", "\x00", "9" * 400, "-1"),
+)
+NAMES = ("y", "Y", " y", "a", "", "y\ty", "1", "n" * 200, "\x1b[31m", "c d")
+
+
+def inside_csv(data: bytes, rng: random.Random) -> bytes:
+    """A table with as many fields in every row: fields, rows and columns changed, quotes and ends of lines at will."""
+    names = data.decode("utf-8-sig").splitlines()[0].replace('"', "").split(",")
+    rows = [[f"{rng.gauss(0, 3):.3g}" for _ in names[1:]] + [rng.choice("01")] for _ in range(rng.randrange(7))]
+    for _ in range(rng.choice((0, 1, 1, 2, 4))):
+        column = rng.randrange(len(names))
+        match rng.randrange(8):
+            case 0 | 1 if rows:
+                rng.choice(rows)[column] = rng.choice(CELLS[:12])
+            case 2 if rows:
+                rng.choice(rows)[column] = rng.choice(CELLS)
+            case 3:
+                names[column] = rng.choice(NAMES)
+            case 4:
+                rows += [row.copy() for _ in range(rng.choice((1, 1, 40))) for row in rows[:10]]
+            case 5 if rows:
+                del rows[rng.randrange(len(rows))]
+            case 6 if len(names) > 1:
+                for row in (names, *rows):
+                    del row[column]
+            case _:
+                times = rng.choice((1, 1, 3, 300))
+                names += [f"{names[column]}{place}" for place in range(times)]
+                for row in rows:
+                    row += [row[column]] * times
+    quote = rng.choice(("", "", '"'))
+    table = [",".join(f"{quote}{field}{quote}" for field in row) for row in (names, *rows)]
+    end = rng.choice(("\n", "\n", "\r\n", "\n\n", "\r"))
+    return (end.join(table) + rng.choice(("", end))).encode(rng.choice(("utf-8", "utf-8", "utf-8-sig")))
 
 
 def varint(number: int) -> bytes:
@@ -347,7 +406,7 @@ TARGETS: dict[str, Target] = {
         words('null [] {} -1 1e999 99999999999 "F64" "I64" "tensor" [1] NaN true'),
         inside_safetensors,
     ),
-    "csv": Target(csv_seeds, read_csv, words(', " nan inf 1e999 y -', b"\n", b"\r", b"\x00", b"\xff")),
+    "csv": Target(csv_seeds, read_csv, words(', " nan inf 1e999 y -', b"\n", b"\r", b"\x00", b"\xff"), inside_csv),
     "expressions": Target(
         expression_seeds,
         read_expression,

@@ -239,3 +239,52 @@ def test_the_reader_sees_what_the_library_of_onnx_sees(tmp_path):
         ]
         for tensor in made.graph.initializer:
             assert np.array_equal(mine.constants[tensor.name].array(), onnx.numpy_helper.to_array(tensor))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [
+            node("MatMul", "x a", "p"),
+            node("MatMul", "p a", "q"),
+            node("MatMul", "q b", "r"),
+            node("MatMul", "r b", "y"),
+        ],
+        [node("Mul", "x s", "p"), node("Mul", "p s", "q"), node("Mul", "q t", "r"), node("Mul", "r t", "y")],
+        [node("Mul", "x s2", "p"), node("Mul", "p s2", "q"), node("Mul", "q t", "r"), node("Mul", "r t", "y")],
+        [node("Add", "x s", "p"), node("MatMul", "p a", "q"), node("MatMul", "q b", "r"), node("MatMul", "r b", "y")],
+    ],
+)
+def test_products_that_underflow_are_bounded(nodes, tmp_path):
+    """1e-200 1e-200 is 0 in float64, and no later factor brings it back: what was lost must stand in the errors."""
+    constants = {"a": [[1e-200]], "b": [[1e200]], "s": [1e-200], "s2": 2.0**-600, "t": [1e200]}
+    made = model(nodes, {k: np.array(v) for k, v in constants.items()}, ["n", 1], kind=TensorProto.DOUBLE)
+    readout = mlp_from_onnx(saved(made, tmp_path))[0].readout
+    true = np.array([[Fraction(1)]])
+    for one in nodes:
+        true = true * Fraction(float(np.ravel(constants[one.input[1]])[0])) if one.op_type != "Add" else true
+    error = readout.weight_error
+    assert error is not None
+    assert abs(Fraction(float(readout.weight[0, 0])) - true[0, 0]) <= Fraction(float(error[0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "shape"),
+    [
+        ([node("MatMul", "x w3", "z"), node("ReduceSum", "z one", "y", keepdims=0)], {"one": np.array([1])}, [1, 4]),
+        ([node("MatMul", "w3 x", "z"), node("Gather", "z one", "y", axis=1)], {"one": np.array([1])}, [5, 2]),
+        ([node("MatMul", "w3 x", "z"), node("Gather", "z one", "y", axis=1)], {"one": np.array([1])}, [5]),
+        ([node("ReduceSum", "x none", "y")], {"none": np.zeros(0, np.int64)}, [1, 4]),
+        ([node("Div", "i j", "k"), node("Slice", "x k end one", "y")],
+         {"i": np.array([-7]), "j": np.array([2]), "end": np.array([9]), "one": np.array([1])}, [1, 6]),
+        ([node("Sigmoid", "x", "a"), node("Abs", "a", "y")], {}, [1, 4]),
+        ([node("Softplus", "x", "a"), node("Relu", "a", "y")], {}, [1, 4]),
+        ([node("Conv", "x d", "y", group=4)], {"d": weights(8, 1, 2)}, [1, 4, 3]),
+        ([node("Conv", "x d", "y", group=2)], {"d": weights(6, 2, 2)}, [1, 4, 3]),
+    ],
+)  # fmt: skip
+def test_corners_of_the_operations_are_those_of_onnxruntime(nodes, constants, shape, tmp_path):
+    made = model(nodes, {"w3": W[None], **constants}, shape)
+    target, _ = mlp_from_onnx(saved(made, tmp_path))
+    x = weights(*shape)
+    assert np.allclose(target.values(x.astype(np.float64).reshape(-1)), runtime(made, x).reshape(-1), atol=1e-5)

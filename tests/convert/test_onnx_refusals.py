@@ -14,8 +14,11 @@ from onnx import TensorProto, helper
 from onnx_builder import mlp, model, node, saved, weights
 
 import anchorhead as ah
+from anchorhead.convert import onnx_files
 from anchorhead.convert.onnx_files import mlp_from_onnx
+from anchorhead.convert.onnx_maps import Work
 from anchorhead.convert.onnx_model import MOST_BYTES
+from anchorhead.convert.onnx_values import Tape
 
 
 def refused(made, tmp_path, match):
@@ -100,10 +103,28 @@ def test_graphs_inside_graphs_are_not_entered(tmp_path):
         ([node("Transpose", "x", "y", perm=[7, 0])], {}, "does not fit"),
         ([node("Div", "x z", "y")], {"z": np.float32(0)}, "divides by 0"),
         ([node("Add", "x z", "y")], {"z": np.float32(np.nan)}, "not finite"),
+        ([node("MatMul", "c r", "z"), node("ReduceSum", "z", "s"), node("Add", "x s", "y")],
+         {"c": np.ones((9_000, 1)), "r": np.ones((1, 9_000))}, "entries"),
+        ([*(node("Concat", f"c{i} c{i}", f"c{i + 1}", axis=0) for i in range(26)), node("Add", "x c26", "y")],
+         {"c0": np.ones(1)}, "entries"),
+        ([node("Reshape", "x s", "y")], {"s": np.array([1, -2])}, "its shape is"),
+        ([node("Clip", "x low", "y")], {"low": np.float32(np.nan)}, "not finite"),
+        ([node("Dropout", "x", "a mask"), node("Mul", "a mask", "y")], {}, "reads 'mask'"),
+        ([node("BatchNormalization", "x s o o q", "y")],
+         {"s": np.full(2, 1e-300), "o": np.zeros(2), "q": np.full(2, 1e200)}, "too small"),
     ],
 )  # fmt: skip
 def test_small_files_cannot_ask_for_much(nodes, constants, match, tmp_path):
     refused(model(nodes, constants, ["n", 2]), tmp_path, match)
+
+
+def test_what_a_graph_makes_on_the_way_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_files, "Tape", lambda: Tape(work=Work(room=1_000)))
+    nodes = [node("Add", f"c{i} c0", f"c{i + 1}") for i in range(99)]
+    assert mlp_from_onnx(saved(model([*nodes, node("Add", "x c99", "y")], {"c0": np.ones(9)}, ["n", 9]), tmp_path))
+    nodes = [node("Add", f"c{i} c0", f"c{i + 1}") for i in range(120)]
+    made = model([*nodes, node("Add", "x c120", "y")], {"c0": np.ones(9)}, ["n", 9])
+    refused(made, tmp_path, r"'Add of c111 c0' \(Add\).*holds more than")
 
 
 def test_a_hundred_large_products_are_not_worked_out(tmp_path):
@@ -148,6 +169,43 @@ def test_inputs_that_are_no_floats_or_not_one_are_named(tmp_path):
     refused(several, tmp_path, "2 outputs .*say which")
 
 
+def test_an_output_that_no_operation_makes_is_refused(tmp_path):
+    made = model([node("Dropout", "x", "y mask")], {}, ["n", 2])
+    with pytest.raises(ah.AnchorheadError, match="'mask' does not depend"):
+        mlp_from_onnx(saved(made, tmp_path), output="mask")
+    whole = model([node("Cast", "x", "y", to=1)], {}, ["n", 2], kind=TensorProto.INT64)
+    with pytest.raises(ah.AnchorheadError, match="'x' is of type int64"):
+        mlp_from_onnx(saved(whole, tmp_path), output="x")
+
+
+def test_constants_of_many_axes_and_networks_of_many_layers_are_refused(tmp_path):
+    made = mlp()
+    made.graph.initializer[0].dims[:] = [1] * 70
+    refused(made, tmp_path, "'w' has 70 axes")
+    nodes = [node("MatMul" if i % 2 else "Tanh", f"v{i} w" if i % 2 else f"v{i}", f"v{i + 1}") for i in range(402)]
+    nodes[0].input[0], nodes[-1].output[0] = "x", "y"
+    refused(model(nodes, {"w": np.float32([[0.5]])}, ["n", 1]), tmp_path, "201 layers of activations")
+
+
+def test_a_node_that_is_not_known_comes_with_the_value_before_it(tmp_path):
+    made = model([node("Relu", "x", "logits"), node("Softmax", "logits", "y")], {}, ["n", 2])
+    refused(made, tmp_path, "With output='logits' ")
+
+
+def test_normalising_by_the_batch_is_refused_in_old_files_too(tmp_path):
+    made = model([node("BatchNormalization", "x s s s s", "y m v")], {"s": np.ones(2, np.float32)}, ["n", 2], opset=9)
+    refused(made, tmp_path, "training mode")
+
+
+def test_a_plan_takes_onnx_files_and_names_missing_ones(tmp_path):
+    with pytest.raises(ah.AnchorheadError, match=r"none\.onnx is not a file"):
+        ah.plan(str(tmp_path / "none.onnx"), on=(0, 1), within=1e-2)
+    path = saved(mlp(), tmp_path)
+    assert ah.plan(str(path), on=(0, 1), within=1e-1, output="z").rows
+    with pytest.raises(ah.AnchorheadError, match="output='z' is for files"):
+        ah.plan("x + 1", on={"x": (0, 1)}, output="z")
+
+
 def test_missing_files_and_folders_are_named(tmp_path):
     for path in (tmp_path / "none.onnx", tmp_path):
         with pytest.raises(ah.AnchorheadError, match="is not a file"):
@@ -161,3 +219,6 @@ def test_mutated_inputs_are_read_or_refused_and_nothing_else(target, tmp_path, m
     found = import_module("fuzz").run(target, 2026, 0, 300, tmp_path / f"input.{target}")
     assert not found.found
     assert found.refused > 100
+    assert found.accepted > 3
+    if target == "csv":
+        assert found.accepted > 30, "most tables must get beyond the reader of lines"

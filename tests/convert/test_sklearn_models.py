@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 
 import numpy as np
 import pytest
@@ -102,3 +103,13 @@ def test_other_estimators_and_unfitted_ones_are_refused_by_name(digits):
 def test_converted_networks_are_planned_as_models_are(digits):
     plan = ah.plan(digits[0], on=(0, 1), within=[1e-2, 1e-4])
     assert len(plan.rows) >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("coefs_", "x"), ("coefs_", [[["a"]]]), ("coefs_", []), ("intercepts_", None)]
+)
+def test_models_whose_weights_are_none_are_refused(name, value, digits):
+    model = copy(digits[0])
+    setattr(model, name, value)
+    with pytest.raises(ah.AnchorheadError, match=f"{name}|call fit first"):
+        ah.convert(model, on=(0, 1), within=1e-2)

@@ -16,8 +16,11 @@ from anchorhead.convert.onnx_values import Line, Tape, Value, checked_size
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import build
 from anchorhead.targets.build import make, number
+from anchorhead.targets.underflow import LEAST
 
 MOST_SLOPES = 10_000
+LARGEST = float(np.finfo(np.float32).max)
+"""An end that files write where they mean none."""
 
 
 def add(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
@@ -41,16 +44,22 @@ def div(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
             raise AnchorheadError("it divides by 0")
         if isinstance(top, np.ndarray):
             whole_numbers = top.dtype.kind in "iu" and bottom.dtype.kind in "iu"
-            return [_constants(tape, top, bottom, np.floor_divide if whole_numbers else np.true_divide)]
+            return [_constants(tape, top, bottom, _truncated if whole_numbers else np.true_divide)]
         if bottom.size == 1 and len(bottom.shape) <= len(top.shape):
             return [tape.lined(top, Line(1 / _fraction(bottom)))]
         factor = 1.0 / floats(bottom)
-        return [_rows(tape, top, factor, np.abs(factor) * 2 * UNIT)]
+        return [_rows(tape, top, factor, np.maximum(np.abs(factor) * 2 * UNIT, LEAST))]
     if isinstance(top, np.ndarray):
         if top.size != 1:
             raise AnchorheadError("it divides different constants by what depends on the input: only one is supported")
         return [tape.applied(bottom, over(float(floats(top).ravel()[0])))]
     return [_combined(tape, top, bottom, build.div, "quotient")]
+
+
+def _truncated(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    """Whole numbers divided, towards 0 as ONNX says."""
+    down = np.floor_divide(top, bottom)
+    return down + ((down < 0) & (down * bottom != top))
 
 
 def neg(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
@@ -70,7 +79,8 @@ def clipped(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
         real(node, name, 0.0) if name in node.attributes else _scalar(inputs, place)
         for place, name in ((1, "min"), (2, "max"))
     ]
-    low, high = (None if end is None or abs(end) >= 3e38 else end for end in ends)
+    low = None if ends[0] is None or ends[0] <= -LARGEST else ends[0]
+    high = None if ends[1] is None or ends[1] >= LARGEST else ends[1]
     if low is not None and high is not None and not low < high:
         raise AnchorheadError(f"its min {low:g} is not below its max {high:g}")
     return [_applied(tape, value(node, inputs, 0), clip(low, high))]

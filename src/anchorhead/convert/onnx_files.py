@@ -22,6 +22,8 @@ from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 OLDEST, NEWEST = 7, 28
 """The opsets whose definitions of the supported operations were read."""
 MOST_NODES = 10_000
+MOST_LAYERS = 200
+"""How many activations may follow on each other: the proof's work grows with the square of it."""
 MOST_WEIGHTS = 50_000_000
 FLOATS = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}
 
@@ -43,13 +45,13 @@ def mlp_from_onnx(path: str | Path, tokens: int | None = None, output: str | Non
     try:
         wanted = _wanted(model, output)
         nodes = _ordered(model, wanted)
-        _check_supported(nodes)
+        _check_supported(nodes, model)
         info = _input(model, nodes, wanted)
         tape = Tape()
         known: dict[str, Given] = {info.name: tape.input(_shape(info, tokens))}
         for node in nodes:
             _run(tape, node, model, known)
-        made = known[wanted]
+        made = known.get(wanted)
         if not isinstance(made, Value):
             raise AnchorheadError(f"the output {wanted!r} does not depend on the input")
         return _network(tape, tape.affine(made), tokens), FLOATS[info.dtype]
@@ -68,7 +70,7 @@ def _wanted(model: Model, output: str | None) -> str:
         return output
     if len(model.outputs) != 1:
         names = ", ".join(map(repr, model.outputs)) or "none"
-        raise AnchorheadError(f"it has {len(model.outputs)} outputs ({names}): say which, with output=")
+        raise AnchorheadError(f"it has {len(model.outputs)} outputs ({names}): say which, with output= (--until)")
     return next(iter(model.outputs))
 
 
@@ -107,15 +109,17 @@ def _ordered(model: Model, wanted: str) -> list[Node]:
     return ordered
 
 
-def _check_supported(nodes: list[Node]) -> None:
+def _check_supported(nodes: list[Node], model: Model) -> None:
     """Refuses operations that are not known, the first by its name, the others by their kind."""
     unknown = [node for node in nodes if node.domain not in STANDARD or node.op not in OPERATIONS]
     if not unknown:
         return
     others = ", ".join(sorted({node.op for node in unknown} - {unknown[0].op}))
+    before = [name for name in unknown[0].inputs if name and name not in model.constants and name not in model.inputs]
+    remedy = f"With output={before[0]!r} (--until)" if before else "With output= (--until)"
     raise AnchorheadError(
         f"{unknown[0]} cannot be converted{f', nor can {others} further on' if others else ''}: supported are "
-        f"{', '.join(sorted(OPERATIONS))}. With output= the network ends at an earlier value"
+        f"{', '.join(sorted(OPERATIONS))}. {remedy} the network ends at an earlier value"
     )
 
 
@@ -127,16 +131,16 @@ def _input(model: Model, nodes: list[Node], wanted: str) -> Info:
         names = ", ".join(repr(info.name) for info in found) or "none"
         raise AnchorheadError(f"the output {wanted!r} depends on {len(found)} inputs ({names}): one is needed")
     if found[0].dtype not in FLOATS:
-        reader = next(str(node) for node in nodes if found[0].name in node.inputs)
-        raise AnchorheadError(
-            f"the input {found[0].name!r}, which {reader} reads, is of type {found[0].dtype}: floats are needed"
-        )
+        reader = next((f", which {node} reads," for node in nodes if found[0].name in node.inputs), "")
+        raise AnchorheadError(f"the input {found[0].name!r}{reader} is of type {found[0].dtype}: floats are needed")
     return found[0]
 
 
 def _shape(info: Info, tokens: int | None) -> tuple[int, ...]:
     if info.shape is None:
-        raise AnchorheadError(f"the file does not say which shape its input {info.name!r} has")
+        raise AnchorheadError(
+            f"the file does not say which shape its input {info.name!r} has: onnx.tools.update_model_dims sets it"
+        )
     shape = list(info.shape)
     if len(shape) > 1 and shape[0] is None:
         shape[0] = 1
@@ -157,10 +161,13 @@ def _run(tape: Tape, node: Node, model: Model, known: dict[str, Given]) -> None:
         inputs: list[Given | None] = []
         for name in node.inputs:
             if name and name not in known:
+                if name not in model.constants:
+                    raise AnchorheadError(f"it reads {name!r}, an output of a node of which only the first is made")
                 known[name] = model.constants[name].array()
             inputs.append(known[name] if name else None)
         with np.errstate(all="ignore"):
             made = OPERATIONS[node.op](tape, node, inputs, model.opsets[""])
+        _hold(tape, made, inputs)
     except AnchorheadError as error:
         raise AnchorheadError(f"{node} cannot be converted: {error}") from error
     for name, value in zip(node.outputs, made, strict=False):
@@ -168,10 +175,22 @@ def _run(tape: Tape, node: Node, model: Model, known: dict[str, Given]) -> None:
             known[name] = value if isinstance(value, Value) else np.asarray(value)
 
 
+def _hold(tape: Tape, made: list[Given], inputs: list[Given | None]) -> None:
+    """Counts what a node made anew; views, and functions of an input's own entries, take no room."""
+    maps = {id(one.affine) for one in inputs if isinstance(one, Value)}
+    for one in made:
+        if isinstance(one, Value) and id(one.affine) not in maps:
+            tape.work.hold(one.affine.numbers)
+        elif isinstance(one, np.ndarray) and one.base is None:
+            tape.work.hold(one.size)
+
+
 def _network(tape: Tape, readout: Map, tokens: int | None) -> Mlp:
     """The layers: at each depth the sources of that depth, and unchanged those that deeper ones still read."""
     needed = _reached(tape.sources, readout)
     depth = max((tape.sources[one].depth for one in needed), default=0)
+    if depth > MOST_LAYERS:
+        raise AnchorheadError(f"it has {depth:,} layers of activations: at most {MOST_LAYERS} are allowed")
     last = {one: _last_reader(tape.sources, one, needed, readout, depth) for one in needed}
     held = [0]
     hidden: list[Hidden] = []

@@ -15,11 +15,14 @@ from jaxtyping import Float
 from scipy import sparse
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.targets.underflow import LEAST, lost
 
 MOST_ENTRIES = 20_000_000
 """How many numbers that are not 0 a map may hold."""
 MOST_WORK = 400_000_000
 """How many multiplications and copies may be done for one file."""
+MOST_HELD = 100_000_000
+"""How many numbers the constants and maps that are made on the way may hold together."""
 UNIT = 2.0**-53
 Matrix = sparse.csr_array
 
@@ -29,6 +32,7 @@ class Work:
     """What may still be done."""
 
     left: int = MOST_WORK
+    room: int = MOST_HELD
 
     def spend(self, work: int, entries: int = 0) -> None:
         self.left -= int(work)
@@ -38,6 +42,11 @@ class Work:
             )
         if self.left < 0:
             raise AnchorheadError(f"the graph needs more than {MOST_WORK:,} multiplications to be written out")
+
+    def hold(self, numbers: int) -> None:
+        self.room -= int(numbers)
+        if self.room < 0:
+            raise AnchorheadError(f"what the graph makes on the way holds more than {MOST_HELD:,} numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,11 @@ class Map:
     def size(self) -> int:
         return len(self.bias)
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers it holds."""
+        return self.size + sum(one.nnz for one in (*self.terms.values(), *self.errors.values()))
+
     def of_bias(self) -> Float[np.ndarray, " outputs"]:
         return np.zeros(self.size) if self.bias_error is None else self.bias_error
 
@@ -74,10 +88,12 @@ def product(work: Work, matrix: Matrix, inner: Map) -> Map:
         known = inner.errors.get(source)
         parts = [] if known is None else [_matmul(work, size, known)]
         parts += [] if rounding is None else [rounding]
+        parts += _underflow(work, matrix, weight, known)
         if parts:
             errors[source] = sum(parts[1:], parts[0]) * (1 + 1e-10)
     bias = matrix @ inner.bias
     bias_error = size @ inner.of_bias() + _gamma(matrix) * (size @ np.abs(inner.bias))
+    bias_error = bias_error + np.diff(matrix.indptr) * lost((matrix.data,), (inner.bias, inner.of_bias()))
     return Map(terms, bias, errors, bias_error * (1 + 1e-10) if bias_error.any() else None)
 
 
@@ -93,7 +109,8 @@ def scaled(inner: Map, factor: Float[np.ndarray, " outputs"], factor_error: Floa
     if (factor == 1).all() and not factor_error.any():
         return inner
     rows, sizes = sparse.diags_array(factor, format="csr"), sparse.diags_array(np.abs(factor), format="csr")
-    spread = sparse.diags_array(np.abs(factor) * 2 * UNIT + factor_error * (1 + 1e-10), format="csr")
+    rounding = np.where(factor != 0, np.maximum(np.abs(factor) * 2 * UNIT, LEAST), 0.0)
+    spread = sparse.diags_array(rounding + factor_error * (1 + 1e-10), format="csr")
     exact = bool((np.frexp(np.abs(factor[factor != 0]))[0] == 0.5).all()) and not factor_error.any()
     terms, errors = {}, {}
     for source, weight in inner.terms.items():
@@ -101,11 +118,15 @@ def scaled(inner: Map, factor: Float[np.ndarray, " outputs"], factor_error: Floa
         known = inner.errors.get(source)
         parts = [] if known is None else [(sizes + spread) @ known]
         parts += [] if exact else [spread @ abs(weight)]
+        sides_of = [one for one in (weight, known) if one is not None]
+        if away := lost((factor, factor_error), tuple(one.data for one in sides_of)):
+            parts += [_ones(one) * away for one in sides_of]
         if parts:
             errors[source] = Matrix(sum(parts[1:], parts[0])) * (1 + 1e-10)
     bias_error = (np.abs(factor) + factor_error) * inner.of_bias()
     if not exact:
-        bias_error = bias_error + (np.abs(factor) * 2 * UNIT + factor_error) * np.abs(inner.bias)
+        bias_error = bias_error + (rounding + factor_error) * np.abs(inner.bias)
+    bias_error = bias_error + lost((factor, factor_error), (inner.bias, inner.of_bias()))
     return Map(terms, factor * inner.bias, errors, bias_error * (1 + 1e-10) if bias_error.any() else None)
 
 
@@ -163,6 +184,18 @@ def sides(matrix: Matrix) -> tuple[int, int]:
 def _picks(matrix: Matrix) -> bool:
     """Whether every row has at most one entry, and that is 1."""
     return bool((np.diff(matrix.indptr) <= 1).all() and (matrix.data == 1).all())
+
+
+def _ones(matrix: Matrix) -> Matrix:
+    """1 wherever the matrix has an entry."""
+    return Matrix((np.ones(len(matrix.data)), matrix.indices, matrix.indptr), shape=sides(matrix))
+
+
+def _underflow(work: Work, matrix: Matrix, weight: Matrix, known: Matrix | None) -> list[Matrix]:
+    """What underflow may take from matrix @ weight and from bounds on it, entry by entry."""
+    right = [weight] if known is None else [weight, known]
+    away = lost((matrix.data,), tuple(one.data for one in right))
+    return [_matmul(work, _ones(matrix), _ones(one)) * away for one in right] if away else []
 
 
 def _gamma(matrix: Matrix) -> float:

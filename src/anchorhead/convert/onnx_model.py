@@ -23,6 +23,7 @@ DTYPES = {
     11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
 }  # fmt: skip
 EXTERNAL = 1
+MOST_AXES = 32
 STANDARD = ("", "ai.onnx")
 
 
@@ -51,6 +52,8 @@ class Tensor:
             )
         if self.kind not in DTYPES:
             raise AnchorheadError(f"the constant {self.name!r} has a type that is not supported: {self.dtype}")
+        if len(self.dims) > MOST_AXES:
+            raise AnchorheadError(f"the constant {self.name!r} has {len(self.dims):,} axes: at most {MOST_AXES}")
         if any(side < 0 for side in self.dims):
             raise AnchorheadError(f"the constant {self.name!r} says that it has shape {self.dims}")
         count = math.prod(self.dims)
@@ -135,9 +138,9 @@ class Model:
 def read_model(path: str | Path) -> Model:
     """The model in a file of at most 512 MiB."""
     path = Path(path)
-    if not path.is_file():
-        raise AnchorheadError(f"{path} is not a file: give the path of an ONNX file")
     try:
+        if not path.is_file():
+            raise AnchorheadError(f"{path} is not a file: give the path of an ONNX file")
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise AnchorheadError(f"{path} has {size:,} bytes: ONNX files of at most {MOST_BYTES:,} are read")

@@ -12,9 +12,10 @@ from anchorhead.convert.onnx_functions import real, whole
 from anchorhead.convert.onnx_maps import UNIT, Matrix
 from anchorhead.convert.onnx_model import Node
 from anchorhead.convert.onnx_shapes import Given, Inputs, Operation, axes_of, moved, value
-from anchorhead.convert.onnx_values import Tape, Value
+from anchorhead.convert.onnx_values import Tape, Value, checked_size
 from anchorhead.convert.onnx_windows import convolution, pooling
 from anchorhead.errors import AnchorheadError
+from anchorhead.targets.underflow import NORMAL, least
 
 
 def matmul(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
@@ -24,11 +25,7 @@ def matmul(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
 def _matmul(tape: Tape, left: Given, right: Given) -> Given:
     """As numpy multiplies; one of the two is a constant, of one or two axes where the other depends on the input."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
-        tape.work.spend(left.size * (right.shape[-1] if right.ndim > 1 else 1))
-        try:
-            return floats(left) @ floats(right)
-        except ValueError as error:
-            raise AnchorheadError(f"arrays of shapes {left.shape} and {right.shape} cannot be multiplied") from error
+        return _constants(tape, left, right)
     if isinstance(left, Value) and isinstance(right, Value):
         raise AnchorheadError("both of its factors depend on the input: only products with a constant are linear")
     if isinstance(right, Value):
@@ -36,8 +33,9 @@ def _matmul(tape: Tape, left: Given, right: Given) -> Given:
             raise AnchorheadError("it has no constant factor")
         column = len(right.shape) == 1
         turned = right if column else moved(tape, right, lambda a: a.swapaxes(-1, -2))
-        made = _matmul(tape, turned, left.T if left.ndim <= 2 else _plain(left).T)
-        return made if column or left.ndim == 1 else moved(tape, made, lambda a: a.swapaxes(-1, -2))
+        made = _matmul(tape, turned, _plain(left).T)
+        made = made if column or left.ndim == 1 else moved(tape, made, lambda a: a.swapaxes(-1, -2))
+        return _with_axes(tape, made, left.ndim - (1 if column else 0))
     if not isinstance(left, Value) or not isinstance(right, np.ndarray):
         raise AnchorheadError("it has no constant factor")
     weight = floats(_plain(right))
@@ -48,7 +46,26 @@ def _matmul(tape: Tape, left: Given, right: Given) -> Given:
     tape.work.spend(copies * dense.size, copies * int(np.count_nonzero(dense)))
     across = Matrix(sparse.kron(sparse.eye_array(copies, format="csr"), Matrix(dense.T), format="csr"))
     last = (dense.shape[1],) if weight.ndim == 2 else ()
-    return tape.times(left, across, (*left.shape[:-1], *last))
+    made = tape.times(left, across, (*left.shape[:-1], *last))
+    return _with_axes(tape, made, right.ndim - (1 if len(left.shape) == 1 else 0))
+
+
+def _constants(tape: Tape, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    rows, columns = (1, *left.shape)[-max(2, left.ndim) :], (*right.shape, 1)[: max(2, right.ndim)]
+    try:
+        if not left.ndim or not right.ndim or rows[-1] != columns[-2]:
+            raise ValueError
+        shape = (*np.broadcast_shapes(rows[:-2], columns[:-2]), rows[-2], columns[-1])
+    except ValueError as error:
+        raise AnchorheadError(f"arrays of shapes {left.shape} and {right.shape} cannot be multiplied") from error
+    tape.work.spend(checked_size(shape) * rows[-1])
+    return floats(left) @ floats(right)
+
+
+def _with_axes(tape: Tape, made: Given, axes: int) -> Given:
+    """With axes of size 1 in front, where a constant factor has more axes than what it multiplies."""
+    more = axes - len(made.shape)
+    return made if more <= 0 else moved(tape, made, lambda a: a.reshape(*[1] * more, *a.shape))
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
@@ -69,7 +86,8 @@ def gemm(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
         factors.append(moved(tape, x, np.transpose) if whole(node, name, 0) else x)
     made = times(tape, _matmul(tape, *factors), np.array(real(node, "alpha", 1.0)))
     if len(inputs) > 2 and inputs[2] is not None:
-        made = plus(tape, made, times(tape, inputs[2], np.array(real(node, "beta", 1.0))))
+        shift = tape.constant(floats(inputs[2])) if isinstance(inputs[2], np.ndarray) else inputs[2]
+        made = plus(tape, made, times(tape, shift, np.array(real(node, "beta", 1.0))))
     return [made]
 
 
@@ -104,11 +122,11 @@ def global_average_pool(tape: Tape, node: Node, inputs: Inputs, opset: int) -> l
 def reduce(mean: bool) -> Operation:
     def operation(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
         x, axes = value(node, inputs, 0), axes_of(node, inputs, 1)
-        if axes is None and whole(node, "noop_with_empty_axes", 0):
+        if not axes and whole(node, "noop_with_empty_axes", 0):
             return [x]
-        if axes is not None and any(not -len(x.shape) <= axis < len(x.shape) for axis in axes):
+        if axes and any(not -len(x.shape) <= axis < len(x.shape) for axis in axes):
             raise AnchorheadError(f"its axes are {axes}, of an array of shape {x.shape}")
-        chosen = range(len(x.shape)) if axes is None else [axis % len(x.shape) for axis in axes]
+        chosen = range(len(x.shape)) if not axes else [axis % len(x.shape) for axis in axes]
         return [_reduced(tape, x, tuple(sorted(set(chosen))), bool(whole(node, "keepdims", 1)), mean)]
 
     return operation
@@ -116,6 +134,8 @@ def reduce(mean: bool) -> Operation:
 
 def _reduced(tape: Tape, x: Given, axes: tuple[int, ...], keep: bool, mean: bool) -> Given:
     if isinstance(x, np.ndarray):
+        if not x.size:
+            raise AnchorheadError("it has a constant without entries")
         return (floats(x).mean if mean else floats(x).sum)(axis=axes, keepdims=keep)
     count = math.prod(x.shape[axis] for axis in axes)
     rest = [axis for axis in range(len(x.shape)) if axis not in axes]
@@ -143,8 +163,8 @@ def _each(tape: Tape, matrix: Matrix, copies: int) -> Matrix:
 
 def batch_normalization(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     """(x - mean) scale / sqrt(variance + epsilon) + shift along axis 1, as float64 rounds its numbers."""
-    if whole(node, "training_mode", 0):
-        raise AnchorheadError("its training_mode is 1: it normalises by the batch")
+    if whole(node, "training_mode", 0) or (opset < 14 and any(node.outputs[1:])):
+        raise AnchorheadError("it is in training mode: it normalises by the batch")
     if not whole(node, "spatial", 1):
         raise AnchorheadError("its spatial is 0: only one mean for a channel is supported")
     x = value(node, inputs, 0)
@@ -160,6 +180,9 @@ def batch_normalization(tape: Tape, node: Node, inputs: Inputs, opset: int) -> l
         raise AnchorheadError(f"its variance + epsilon is {spread.min():g}: it must be positive")
     factor = scale / np.sqrt(spread)
     less = mean * factor
+    small = (np.abs(factor) < NORMAL) | ((np.abs(less) < NORMAL) & (mean != 0))
+    if (small & (scale != 0)).any():
+        raise AnchorheadError(f"its scale, down to {least(scale):g}, and variance make numbers too small for float64")
     across = [1, -1, *[1] * (len(x.shape) - 2)]
     spread_out = [
         np.broadcast_to(one.reshape(across), x.shape)

@@ -8,14 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from anchorhead.convert.onnx_functions import whole, wholes
-from anchorhead.convert.onnx_model import Node
+from anchorhead.convert.onnx_model import MOST_AXES, Node
 from anchorhead.convert.onnx_values import Tape, Value, checked_size
 from anchorhead.errors import AnchorheadError
 
 Given = Value | np.ndarray
 Inputs = list[Given | None]
 Operation = Callable[[Tape, Node, Inputs, int], list[Given]]
-MOST_AXES = 32
 
 
 def moved(tape: Tape, given: Given, move: Callable[[np.ndarray], np.ndarray], most: int | None = None) -> Given:
@@ -70,6 +69,8 @@ def reshape(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
         if any(one == 0 and axis >= len(x.shape) for axis, one in enumerate(shape)):
             raise AnchorheadError(f"its shape {shape} copies an axis that an array of shape {x.shape} has not")
         shape = [x.shape[axis] if one == 0 else one for axis, one in enumerate(shape)]
+    if min(shape, default=0) < -1:
+        raise AnchorheadError(f"its shape is {shape}: sizes, 0 to copy one, -1 once for what is left")
     return [moved(tape, x, lambda a: a.reshape(shape))]
 
 
@@ -165,7 +166,9 @@ def split(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
 def concat(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     parts = [value(node, inputs, place) for place in range(len(inputs))]
     axis = whole(node, "axis", 0)
-    tape.work.spend(sum(map(size_of, parts)))
+    entries = sum(map(size_of, parts))
+    checked_size((max(1, entries),))
+    tape.work.spend(entries)
     try:
         if all(isinstance(part, np.ndarray) for part in parts):
             return [np.concatenate(parts, axis)]  # type: ignore[arg-type]

@@ -15,11 +15,12 @@ from fractions import Fraction
 import numpy as np
 from jaxtyping import Int
 
-from anchorhead.convert.onnx_maps import UNIT, Map, Work, added, picking, product, scaled, shifted, stacked
+from anchorhead.convert.onnx_maps import Map, Work, added, picking, product, scaled, shifted, stacked
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import build
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY
+from anchorhead.targets.underflow import LEAST
 
 MOST_SIZE = 1_000_000
 """How many entries a value may have."""
@@ -193,7 +194,8 @@ class Tape:
 def _near(value: Fraction, size: int) -> tuple[np.ndarray, np.ndarray]:
     """So many copies of the nearest float, and of the distance to it."""
     near = float(value)
-    return np.full(size, near), np.full(size, 0.0 if Fraction(near) == value else 2 * UNIT * abs(near))
+    away = abs(Fraction(near) - value)
+    return np.full(size, near), np.full(size, float(away) * (1 + 1e-10) + LEAST if away else 0.0)
 
 
 def checked_size(shape: Shape) -> int:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import sparse
 
 from anchorhead.convert.onnx_functions import whole, wholes
 from anchorhead.convert.onnx_maps import Matrix, Work
@@ -33,14 +32,10 @@ def convolution(
         raise AnchorheadError(f"its kernel_shape is {kernel}, but its weights have shape {weight.shape}")
     places, made = _windows(node, shape, kernel, work, outputs // groups)
     count, size = math.prod(made), weight.shape[1] * math.prod(kernel)
-    blocks = []
-    for group in range(groups):
-        own = slice(group * weight.shape[1], (group + 1) * weight.shape[1])
-        columns = places[own].transpose(1, 0, 2).reshape(count, size)
-        rows = weight[group * (outputs // groups) : (group + 1) * (outputs // groups)].reshape(-1, size)
-        data = np.repeat(rows[:, None, :], count, 1)
-        blocks.append(_filled(data, np.broadcast_to(columns, data.shape), math.prod(shape)))
-    return Matrix(sparse.vstack(blocks)), (outputs, *made)
+    columns = places.reshape(groups, weight.shape[1], count, -1).swapaxes(1, 2).reshape(groups, 1, count, size)
+    rows = weight.reshape(groups, outputs // groups, 1, size)
+    data, columns = np.broadcast_arrays(rows, columns)
+    return _filled(data, columns, math.prod(shape)), (outputs, *made)
 
 
 def pooling(

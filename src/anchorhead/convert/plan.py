@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from anchorhead.constructions.head import Progress
@@ -22,7 +22,7 @@ from anchorhead.targets.mlp import Mlp
 
 MOST = 1000
 """How many errors may be asked for at once."""
-SUFFIX = ".safetensors"
+SUFFIXES = (".safetensors", ".onnx")
 
 
 def plan(
@@ -37,12 +37,14 @@ def plan(
     dtype: Any = None,
     causal: bool = False,
     activation: str | None = None,
+    output: str | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """How large a network would become: of a model, as `ah.convert` builds it, or of expressions, as `ah.approximate`.
 
-    model       a network as `ah.convert` takes it: a torch.nn.Sequential, a safetensors file with activation=, a
-                Maxout, a spline of straight pieces; or expressions as `ah.approximate` takes them, "x*y + sin(z)"
+    model       a network as `ah.convert` takes it: a torch.nn.Sequential, a safetensors file with activation=, an
+                ONNX file, an MLP of scikit-learn, a Maxout, a spline of straight pieces; or expressions as
+                `ah.approximate` takes them, "x*y + sin(z)"
     on          the box of inputs: (0, 1), or a pair of arrays with the ends of each input; of expressions, an interval
                 for each variable
     within      the error asked for, or a list of errors; of expressions, 1e-2 to 1e-8 by default
@@ -51,6 +53,8 @@ def plan(
     form, layout   of expressions: these alone
     dtype       float32 or float64; by default the model's own
     causal      token i's output may depend on tokens up to i only
+    activation  what stands between the layers of a safetensors file
+    output      of an ONNX file: the name of the value at which the network ends; by default its only output
     progress    called with (anchors, error) where a head is not at hand and has to be solved for
 
     Of a model, layers, heads, anchors, parameters, logits and multiply-adds are upper bounds that building never
@@ -59,8 +63,9 @@ def plan(
     show it.
     """
     if is_expression(model):
-        if activation is not None:
-            raise AnchorheadError(f"activation={activation!r} is for files of weights, not for expressions")
+        for name, word in (("activation", activation), ("output", output)):
+            if word is not None:
+                raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
         request = requested(model, on, tokens, features)
         errors = list(USUAL) if within is None else _withins(within)
         kind = dtype_name("float64" if dtype is None else dtype)
@@ -69,7 +74,7 @@ def plan(
     given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
     if given:
         raise AnchorheadError(f"{', '.join(given)}: of a model, all forms and layouts are planned; leave it out")
-    target, own = read(model, tokens, activation)
+    target, own = read(model, tokens, activation, output)
     if not isinstance(target, Mlp):
         raise AnchorheadError(
             f"a {type(model).__name__} becomes one head, whose size ah.convert says: plans are for networks"
@@ -82,9 +87,9 @@ def plan(
 
 
 def is_expression(model: Any) -> bool:
-    """Whether something is an expression or lists of them: a text that is no file of weights."""
+    """Whether something is an expression or lists of them: a text that neither is a file nor has the name of one."""
     if isinstance(model, str):
-        return not (model.endswith(SUFFIX) or Path(model).is_file())
+        return not (model.lower().endswith(SUFFIXES) or os.path.isfile(model))
     if isinstance(model, Sequence):
         return bool(model) and all(is_expression(one) for one in model)
     return isinstance(model, Expression)

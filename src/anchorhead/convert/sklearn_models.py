@@ -35,7 +35,7 @@ def mlp_of_sklearn(model: Any, tokens: int | None = None) -> tuple[Mlp, str]:
             f"a {type(model).__name__} of scikit-learn cannot be converted: {' and '.join(SUPPORTED)} can. Of a "
             "Pipeline, give its last step, and inputs as they come out of the steps before"
         )
-    if not hasattr(model, "coefs_"):
+    if not all(hasattr(model, name) for name in ("coefs_", "intercepts_", "out_activation_")):
         raise AnchorheadError(f"this {kind} is not fitted: call fit first")
     if model.activation not in ACTIVATIONS or model.out_activation_ not in LINKS:
         raise AnchorheadError(
@@ -43,13 +43,16 @@ def mlp_of_sklearn(model: Any, tokens: int | None = None) -> tuple[Mlp, str]:
             f"{', '.join(ACTIVATIONS)} and {', '.join(LINKS)}"
         )
     phi = parse(ACTIVATIONS[model.activation])
-    layers = [_affine(*both, kind) for both in zip(model.coefs_, model.intercepts_, strict=True)]
+    weights, biases = (_arrays(model, name, kind) for name in ("coefs_", "intercepts_"))
+    if len(weights) != len(biases) or not weights:
+        raise AnchorheadError(f"this {kind} has {len(weights)} coefs_ and {len(biases)} intercepts_: call fit first")
+    layers = [_affine(*both, kind) for both in zip(weights, biases, strict=True)]
     hidden = [Hidden.of(one.weight, one.bias, phi) for one in layers[:-1]]
     readout = layers[-1]
     if model.out_activation_ == "exp":
         hidden.append(Hidden.of(readout.weight, readout.bias, parse("exp(x)")))
         readout = Affine(np.eye(readout.outputs), np.zeros(readout.outputs))
-    dtype = "float32" if all(one.dtype == np.float32 for one in model.coefs_) else "float64"
+    dtype = "float32" if all(one.dtype == np.float32 for one in weights) else "float64"
     return Mlp(tuple(hidden), readout, tokens), dtype
 
 
@@ -71,8 +74,16 @@ def classes_of(model: Any, logits: Float[np.ndarray, "... outputs"]) -> np.ndarr
     return (logits > 0).astype(int)
 
 
-def _affine(weight: Any, bias: Any, kind: str) -> Affine:
-    arrays = np.asarray(weight, dtype=np.float64).T, np.asarray(bias, dtype=np.float64)
-    if not all(np.isfinite(one).all() for one in arrays):
+def _arrays(model: Any, name: str, kind: str) -> list[np.ndarray]:
+    """What fit has written down, in float32 or float64."""
+    try:
+        arrays = [np.asarray(one) for one in getattr(model, name)]
+        return [one if one.dtype == np.float32 else one.astype(np.float64) for one in arrays]
+    except (TypeError, ValueError) as error:
+        raise AnchorheadError(f"{name} of this {kind} are no arrays of numbers: {error}") from error
+
+
+def _affine(weight: np.ndarray, bias: np.ndarray, kind: str) -> Affine:
+    if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
         raise AnchorheadError(f"this {kind} has weights that are not finite: it did not converge")
-    return Affine(*arrays)
+    return Affine(weight.T.astype(np.float64), bias.astype(np.float64))

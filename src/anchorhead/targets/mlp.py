@@ -14,6 +14,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.parser import parse
+from anchorhead.targets.underflow import lost
 
 KIND = "mlp"
 IDENTITY = parse("x")
@@ -259,7 +260,8 @@ def merged(target: Mlp) -> tuple[list[tuple[Merged, Hidden]], Merged]:
 
 
 def _product(maps: Sequence[Affine]) -> Merged:
-    """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes."""
+    """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes, and by
+    what underflow takes."""
     first = maps[0]
     weight, bias = first.weight, first.bias
     weight_error, bias_error = first.errors
@@ -268,10 +270,14 @@ def _product(maps: Sequence[Affine]) -> Merged:
         gamma = 2 * n * 2.0**-53
         own_weight, own_bias = one.errors
         size = np.abs(one.weight) + own_weight
+        taken = [n * lost((one.weight, own_weight), pair) for pair in ((weight, weight_error), (bias, bias_error))]
         weight_error = size @ weight_error + own_weight @ np.abs(weight) + gamma * (size @ np.abs(weight))
         bias_error = size @ bias_error + own_weight @ np.abs(bias) + own_bias + gamma * (size @ np.abs(bias))
         bias_error = bias_error + gamma * np.abs(one.bias)
-        weight_error, bias_error = weight_error * (1 + 4 * gamma), bias_error * (1 + 4 * gamma)
+        weight_error, bias_error = (
+            (weight_error + taken[0]) * (1 + 4 * gamma),
+            (bias_error + taken[1]) * (1 + 4 * gamma),
+        )
         weight, bias = one.weight @ weight, one.weight @ bias + one.bias
     return Merged(Affine(weight, bias), weight_error, bias_error)
 
@@ -283,9 +289,10 @@ def _mapped(affine: Affine, x: Float[np.ndarray, "... inputs"]) -> Float[np.ndar
 def _values(activation: Expression, z: np.ndarray) -> np.ndarray:
     if activation is IDENTITY:
         return z
-    if activation.op == "relu":
+    plain = len(activation.args) == 1 and activation.args[0].op == "variable"
+    if plain and activation.op == "relu":
         return np.maximum(z, 0)
-    if activation.op == "abs":
+    if plain and activation.op == "abs":
         return np.abs(z)
     variable = (activation.variables or ("x",))[0]
     return np.asarray(activation.values({variable: z.astype(np.float64)})).astype(z.dtype)
