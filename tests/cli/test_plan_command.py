@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
@@ -80,8 +82,6 @@ def test_expressions_are_planned_for(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("x", "--activation", "relu", "--on", "x=0:1"), "is an expression: leave it out"),
-        (("mlp.safetensors", "--on", "0:1"), "needs --activation"),
         (("mlp.safetensors", "x", "--activation", "relu", "--on", "0:1"), "give it alone"),
         (("mlp.safetensors", "--activation", "relu", "--on", "0:1"), "--within is missing"),
         (("mlp.safetensors", "--activation", "relu", "--on", "x=0:1"), "one interval for all inputs"),
@@ -93,3 +93,26 @@ def test_files_and_expressions_are_told_apart(arguments, message):
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_words_for_files_are_refused_for_expressions_and_missed_where_needed(weights):
+    for arguments, message in (
+        (("x", "--activation", "relu", "--on", "x=0:1"), "is for files, not for expressions"),
+        ((weights, "--on", "0:1", "--within", "1e-2"), "say activation="),
+        ((weights, "--activation", "relu", "--order", "2,1", "--on", "0:1", "--within", "1e-2"), "each layer"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert message in result.output
+
+
+def test_an_onnx_file_is_planned_for_up_to_a_value_of_it(tmp_path):
+    path = tmp_path / "mlp.onnx"
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["a"])]
+    nodes += [helper.make_node("Gemm", ["a", "w"], ["y"]), helper.make_node("Softmax", ["y"], ["p"])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in ("x", "p")]
+    weight = numpy_helper.from_array(np.eye(3, dtype=np.float32), "w")
+    onnx.save(helper.make_model(helper.make_graph(nodes, "mlp", ends[:1], ends[1:], [weight])), path)
+    result = run(path, "--until", "y", "--on", "0:1", "--within", "1e-2")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("network 3 -> 3 -> 3 (relu)")

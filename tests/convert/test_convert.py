@@ -70,8 +70,11 @@ def test_safetensors_files(tmp_path):
         assert ah.check(network)
     with pytest.raises(ah.AnchorheadError, match="say activation="):
         ah.convert(path, on=(0, 1), within=1e-6)
-    with pytest.raises(ah.AnchorheadError):
-        ah.convert(tmp_path / "none.safetensors", on=(0, 1), within=1e-6, activation="relu")
+    with pytest.raises(ah.AnchorheadError, match="do not follow on each other"):
+        ah.convert(path, on=(0, 1), within=1e-6, activation="relu", order=["2", "0"])
+    for missing in (tmp_path / "none.safetensors", tmp_path):
+        with pytest.raises(ah.AnchorheadError, match="is not a file"):
+            ah.convert(missing, on=(0, 1), within=1e-6)
 
 
 def test_polylines_become_networks_on_their_own_interval():

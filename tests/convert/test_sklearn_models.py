@@ -113,3 +113,17 @@ def test_models_whose_weights_are_none_are_refused(name, value, digits):
     setattr(model, name, value)
     with pytest.raises(ah.AnchorheadError, match=f"{name}|call fit first"):
         ah.convert(model, on=(0, 1), within=1e-2)
+
+
+def test_columns_keep_their_names(digits):
+    model = copy(digits[0])
+    model.feature_names_in_ = np.array([f"pixel {i}" for i in range(64)], dtype=object)
+    network = ah.convert(model, on=(0, 1), within=1e-2)
+    assert network.embed.features is not None
+    assert network.embed.features[63] == "pixel 63"
+    assert "(pixel " in network.layers[-2].labels[0]
+
+
+def test_a_model_without_a_box_is_told_where_to_find_one(digits):
+    with pytest.raises(ah.AnchorheadError, match=r"X\.min"):
+        ah.convert(digits[0], within=1e-2)

@@ -18,13 +18,16 @@ from anchorhead.cli.options import (
     FormOption,
     Layout,
     LayoutOption,
+    Order,
     Output,
     Picture,
     Placement,
     PlacementOption,
     Tokens,
+    Until,
     Within,
     check_files,
+    layers,
     solving,
 )
 from anchorhead.cli.waiting import waiting
@@ -45,9 +48,8 @@ def convert(
     on: Box,
     within: Within,
     activation: Annotated[str | None, ActivationOption] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of an ONNX file: end at this value; by default its only output.")
-    ] = None,
+    order: Order = None,
+    until: Until = None,
     tokens: Tokens = None,
     form: Annotated[Form | None, FormOption] = None,
     layout: Annotated[Layout, LayoutOption] = Layout.transformer,
@@ -84,6 +86,7 @@ def convert(
             dtype=None if dtype is None else dtype.value,
             causal=causal,
             activation=activation,
+            order=layers(order),
             output=until,
             progress=solving(tell),
         )

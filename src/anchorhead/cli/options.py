@@ -66,6 +66,16 @@ Withins = Annotated[
     typer.Option("--within", parser=Errors.parse, metavar="ERRORS", help="The errors asked for: 1e-1,1e-2."),
 ]
 ActivationOption = typer.Option(help="What stands between the layers: relu, gelu, …, or an expression in x.")
+Order = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME,…",
+        help="Of a .safetensors file: its layers, first to last; by default sorted by name, fc2 before fc10.",
+    ),
+]
+Until = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of an ONNX file: end at this value; by default its only output.")
+]
 Tokens = Annotated[int | None, typer.Option(min=1, help="Inputs and outputs are so many tokens.")]
 Features = Annotated[
     int | None,
@@ -143,3 +153,8 @@ def proving(tell: Callable[[str], None]) -> Callable[[float, float], None]:
     from anchorhead.progress import lasting
 
     return lambda share, left: tell(f"proving: {share:.0%}, {lasting(left)} left; Ctrl-C keeps the network, unproven")
+
+
+def layers(order: str | None) -> list[str] | None:
+    """The names in --order."""
+    return None if order is None else [name.strip() for name in order.split(",")]

@@ -1,4 +1,4 @@
-"""`anchorhead plan`: how large a network would become, of expressions or of a file of weights."""
+"""`anchorhead plan`: how large a network would become, of expressions or of a file."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from anchorhead.cli.options import (
     Latex,
     Layout,
     LayoutOption,
+    Order,
     Picture,
     Tokens,
+    Until,
     Withins,
     box,
     check_files,
     domains,
     functions_of,
+    layers,
     solving,
 )
 from anchorhead.cli.own_function import is_own
 from anchorhead.cli.waiting import waiting
-
-SUFFIX = ".safetensors"
 
 
 def plan(
@@ -39,13 +40,15 @@ def plan(
         list[str],
         typer.Argument(
             metavar="EXPRESSION|FILE",
-            help="Expressions as approximate takes them; or a .safetensors file with the weights and biases of Linear "
-            "layers, with --activation.",
+            help="Expressions as approximate takes them; or an ONNX file; or a .safetensors file with the weights and "
+            "biases of Linear layers, with --activation.",
         ),
     ],
     on: Intervals = None,
     within: Withins = None,
     activation: Annotated[str | None, ActivationOption] = None,
+    order: Order = None,
+    until: Until = None,
     tokens: Tokens = None,
     features: Features = None,
     form: Annotated[Form | None, FormOption] = None,
@@ -71,8 +74,9 @@ def plan(
     from anchorhead.plotting import plot as draw
 
     check_files(plot, csv, latex)
-    model, where = _model(functions, on, tokens, activation)
-    if within is None and activation is not None:
+    file = _file(functions)
+    model, where = (file, box(_given(on))) if file else _expressions(functions, on, tokens)
+    if within is None and file:
         raise typer.BadParameter("--within is missing: the errors asked for, as in --within 1e-1,1e-2")
     began = time.perf_counter()
     with waiting("planning") as tell:
@@ -87,6 +91,8 @@ def plan(
             dtype=None if dtype is None else dtype.value,
             causal=causal,
             activation=activation,
+            order=layers(order),
+            output=until,
             progress=solving(tell),
         )
     typer.echo(found)
@@ -100,23 +106,26 @@ def plan(
         typer.echo(f"Plot: {plot}")
 
 
-def _model(functions: list[str], on: list[str] | None, tokens: int | None, activation: str | None) -> tuple[Any, Any]:
-    """What is planned for, and on which box: a file of weights where the name ends so, else expressions."""
+def _file(functions: list[str]) -> str | None:
+    """The file that is planned for, if it is one; a name that ends so is meant as one even where there is none."""
+    from anchorhead.convert.plan import is_expression
+
+    files = [text for text in functions if not is_expression(text)]
+    if files and len(functions) > 1:
+        raise typer.BadParameter(f"{files[0]} is a file: give it alone")
+    return files[0] if files else None
+
+
+def _given(on: list[str] | None) -> list[str]:
     if not on:
         raise typer.BadParameter("--on is missing: x=-1:1 for each variable, or for a file the box of inputs, 0:1")
+    return on
+
+
+def _expressions(functions: list[str], on: list[str] | None, tokens: int | None) -> tuple[Any, Any]:
     if is_own(functions[0]):
         raise typer.BadParameter(
             f"{functions[0]}: only approximate takes a function of a file; of a plan, write the expression"
         )
-    files = [text for text in functions if text.endswith(SUFFIX)]
-    if files and len(functions) > 1:
-        raise typer.BadParameter(f"{files[0]} is a file of weights: give it alone")
-    if files and activation is None:
-        raise typer.BadParameter(f"{files[0]} needs --activation: what stands between its layers, as in relu")
-    if activation is not None and not files:
-        raise typer.BadParameter(
-            f"--activation is for a {SUFFIX} file of weights, and {functions[0]!r} is an expression: leave it out"
-        )
-    if files:
-        return files[0], box(on)
-    return functions_of(functions, tokens), domains(on) if tokens is None else box(on)
+    where = _given(on)
+    return functions_of(functions, tokens), domains(where) if tokens is None else box(where)

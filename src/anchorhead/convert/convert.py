@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def convert(
     dtype: Any = None,
     causal: bool = False,
     activation: str | None = None,
+    order: Sequence[str] | None = None,
     output: str | None = None,
     outside: Outside = "warn",
     progress: Progress | None = None,
@@ -63,11 +65,12 @@ def convert(
     dtype      float32 or float64; by default the model's own
     causal     token i's output may depend on tokens up to i only (transformer layout)
     activation  what stands between the layers of a safetensors file
+    order      of a safetensors file: the names of its layers, first to last; by default sorted, fc2 before fc10
     output     of an ONNX file: the name of the value at which the network ends; by default its only output
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
     progress   called with (anchors, error) while heads are solved for
     """
-    target, own = read(model, tokens, activation, output)
+    target, own = read(model, tokens, activation, output, order)
     kind = dtype_name(own if dtype is None else dtype)
     words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}
     if isinstance(target, Expression):
@@ -81,25 +84,37 @@ def convert(
     way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
     if on is None and type(model).__module__.startswith("scipy.interpolate"):
         on = spline_target(model)[1]
+    if on is None and from_sklearn(model):
+        raise AnchorheadError(
+            "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
+        )
     return mlp_network(target, _box(on), float(within), way, outside, progress)
 
 
 def read(
-    model: Any, tokens: int | None, activation: str | None, output: str | None = None
+    model: Any,
+    tokens: int | None,
+    activation: str | None,
+    output: str | None = None,
+    order: Sequence[str] | None = None,
 ) -> tuple[Mlp | KernelSmoother | Expression, str]:
     """The target that a model is, and the dtype of its weights."""
     if isinstance(model, str | Path) and Path(model).suffix.lower() == ".onnx":
-        if activation is not None:
-            raise AnchorheadError(f"activation={activation!r} goes with a file of weights; {model} says its own")
+        for name, word in (("activation", activation), ("order", order)):
+            if word is not None:
+                raise AnchorheadError(f"{name}={word!r} goes with a file of weights; {model} says its own")
         return mlp_from_onnx(model, checked_tokens(tokens), output)
     if output is not None:
         raise AnchorheadError(f"output={output!r} goes with an ONNX file, *.onnx: leave it out")
     if isinstance(model, str | Path):
+        if not Path(model).is_file():
+            raise AnchorheadError(f"{model} is not a file: give the path of a safetensors or ONNX file")
         if activation is None:
             raise AnchorheadError(f"{model} holds weights alone: say activation=, such as activation='relu'")
-        return mlp_from_safetensors(model, activation, checked_tokens(tokens))
-    if activation is not None:
-        raise AnchorheadError(f"activation={activation!r} goes with a file of weights; this model has its own")
+        return mlp_from_safetensors(model, activation, checked_tokens(tokens), order)
+    for name, word in (("activation", activation), ("order", order)):
+        if word is not None:
+            raise AnchorheadError(f"{name}={word!r} goes with a file of weights; this model has its own")
     if isinstance(model, Mlp):
         return (model if tokens is None else Mlp(model.hidden, model.readout, checked_tokens(tokens))), "float64"
     if isinstance(model, torch.nn.Module):

@@ -37,6 +37,7 @@ def plan(
     dtype: Any = None,
     causal: bool = False,
     activation: str | None = None,
+    order: Sequence[str] | None = None,
     output: str | None = None,
     progress: Progress | None = None,
 ) -> Plan:
@@ -54,6 +55,7 @@ def plan(
     dtype       float32 or float64; by default the model's own
     causal      token i's output may depend on tokens up to i only
     activation  what stands between the layers of a safetensors file
+    order       of a safetensors file: the names of its layers, first to last, where sorting them is not enough
     output      of an ONNX file: the name of the value at which the network ends; by default its only output
     progress    called with (anchors, error) where a head is not at hand and has to be solved for
 
@@ -63,7 +65,7 @@ def plan(
     show it.
     """
     if is_expression(model):
-        for name, word in (("activation", activation), ("output", output)):
+        for name, word in (("activation", activation), ("order", order), ("output", output)):
             if word is not None:
                 raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
         request = requested(model, on, tokens, features)
@@ -74,7 +76,7 @@ def plan(
     given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
     if given:
         raise AnchorheadError(f"{', '.join(given)}: of a model, all forms and layouts are planned; leave it out")
-    target, own = read(model, tokens, activation, output)
+    target, own = read(model, tokens, activation, output, order)
     if not isinstance(target, Mlp):
         raise AnchorheadError(
             f"a {type(model).__name__} becomes one head, whose size ah.convert says: plans are for networks"

@@ -53,7 +53,8 @@ def mlp_of_sklearn(model: Any, tokens: int | None = None) -> tuple[Mlp, str]:
         hidden.append(Hidden.of(readout.weight, readout.bias, parse("exp(x)")))
         readout = Affine(np.eye(readout.outputs), np.zeros(readout.outputs))
     dtype = "float32" if all(one.dtype == np.float32 for one in weights) else "float64"
-    return Mlp(tuple(hidden), readout, tokens), dtype
+    names = tuple(str(name) for name in getattr(model, "feature_names_in_", ()))
+    return Mlp(tuple(hidden), readout, tokens, variables=names), dtype
 
 
 def classes_of(model: Any, logits: Float[np.ndarray, "... outputs"]) -> np.ndarray:
