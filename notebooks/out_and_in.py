@@ -7,6 +7,8 @@
 import numpy as np
 import onnxruntime
 import torch
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
 
 import anchorhead as ah
 
@@ -94,9 +96,6 @@ for number, label in enumerate(bridge.head_labels[last]):
 # The same predictions from attention alone, with a proven error for every input of the box.
 
 # %%
-from sklearn.datasets import load_digits
-from sklearn.neural_network import MLPClassifier
-
 images, digits = load_digits(return_X_y=True)
 model = MLPClassifier((16,), max_iter=300, random_state=0, early_stopping=True).fit(images[:1500] / 16, digits[:1500])
 attention = ah.convert(model, on=(0, 1), within=1e-6)

@@ -76,8 +76,14 @@ class Box:
     def __str__(self) -> str:
         lows, highs = np.unique(self.low), np.unique(self.high)
         if len(lows) == 1 and len(highs) == 1:
-            return f"[{lows[0]:g}, {highs[0]:g}]"
-        return f"a box of shape {self.low.shape} within [{lows[0]:g}, {highs[-1]:g}]"
+            return interval_text(lows[0], highs[0])
+        return f"a box of shape {self.low.shape} within {interval_text(lows[0], highs[-1])}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval with as few digits as tell its ends apart, where six do not."""
+    digits = next((digits for digits in range(6, 17) if low == high or f"{low:.{digits}g}" != f"{high:.{digits}g}"), 17)
+    return f"[{low:.{digits}g}, {high:.{digits}g}]"
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -26,6 +26,10 @@ class NotReached(AnchorheadError):
         self.network, self.bound, self.within = network, bound, within
 
 
+class NotDefined(AnchorheadError):
+    """A function of one variable has no value, or a jump, somewhere on the interval asked for."""
+
+
 class OutsideWarning(UserWarning):
     """An input lies outside the box that the certificate covers."""
 

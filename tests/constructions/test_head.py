@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -198,3 +199,15 @@ def test_fits_whose_rounding_has_no_bound_do_not_stop_the_search():
     made = ah.head("where(x < 0.3, x, 0.6 - x)", (-1, 1), anchors=5, dtype="float32")
     assert made.certificate.kind == "proven"
     assert made.certificate.bound < 2e-4
+
+
+def test_what_is_out_of_reach_is_refused_with_a_bound_that_is_proven_and_larger():
+    with pytest.raises(ah.AnchorheadError, match=r"^within=0.00095 is out of reach on \[-1000, 1000\]") as refused:
+        ah.head("relu", on=(-1000, 1000), within=9.5e-4, dtype="float32")
+    proven = re.search(r"proven within (\S+) ", str(refused.value))
+    assert proven
+    assert float(proven.group(1)) > 9.5e-4
+
+
+def test_an_interval_far_from_0_is_written_with_digits_that_tell_its_ends_apart():
+    assert "[1000000, 1000001]" in ah.head("relu", on=(1e6, 1e6 + 1), within=1e-3).certificate.target

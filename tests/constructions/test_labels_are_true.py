@@ -74,3 +74,27 @@ def test_the_axes_of_a_grid_are_called_by_their_variables() -> None:
     assert net.layers[0].features[:5] == ("a - 0.5", "b", "one", "slope along a", "offset along a")
     x = np.array([[0.25, 0.75]])
     np.testing.assert_allclose(after(net, 0, x)[:, :2], [[-0.25, 0.75]])
+
+
+def test_a_grid_s_axis_called_one_is_told_from_the_feature_that_is_1() -> None:
+    net = ah.approximate("exp(one*b)", on={"one": (-1, 1), "b": (-1, 1)}, within=1e-2)
+    assert net.layers[0].features is not None
+    assert net.layers[0].features[:3] == ("variable one", "b", "one")
+
+
+def test_anchors_are_named_by_their_shape_since_heads_share_them() -> None:
+    net = ah.approximate("x*y + sin(z)", on={"x": (-1, 1), "y": (0, 2), "z": (-3, 3)}, within=1e-4)
+    heads = net.layers[3]
+    assert isinstance(heads, Attention)
+    assert heads.labels is not None
+    names = net.layers[2].features or ()
+    for head, label in enumerate(heads.labels):
+        (slope,) = np.flatnonzero(heads.key[head % len(heads.key), 0])
+        kind = label.partition(" at ")[0]
+        assert names[slope] == f"slope of shape {0 if kind == 'square(s)' else 1}, {kind}"
+
+
+def test_a_fitted_callable_s_inputs_keep_their_names() -> None:
+    box = dict.fromkeys(("aa", "bb", "cc", "dd", "ee"), (-1.0, 1.0))
+    net = ah.approximate(lambda x: x[:, 0] - 2 * x[:, 4], on=box, within=0.1)
+    assert (net.layers[0].features or ())[:5] == tuple(box)

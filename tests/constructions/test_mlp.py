@@ -1,5 +1,6 @@
 """Networks become attention: bounds hold in every form, layout and dtype, causality is kept, nonsense is refused."""
 
+import dataclasses
 from fractions import Fraction
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import anchorhead as ah
 from anchorhead.constructions.mlp import FORMS, LAYOUTS
+from anchorhead.domain import Box
 from anchorhead.proof.mlp_search import worst_error
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
@@ -354,3 +356,10 @@ def test_what_is_out_of_reach_can_be_had_at_the_bound_that_the_message_says():
         ah.convert(ONE, on=(0, 1), within=1e-16)
     reachable = float(str(caught.value).split("best bound found is ")[1].split()[0])
     assert ah.convert(ONE, on=(0, 1), within=1.01 * reachable).certificate.bound <= 1.01 * reachable
+
+
+def test_a_box_on_which_a_converted_network_would_overflow_is_refused():
+    network = ah.convert(mlp((3, 4, 2)), on=(-1e30, 1e30), within=1e27, dtype="float32")
+    wider = dataclasses.replace(network.certificate, on=Box.of((-1e38, 1e38)), bound=1e45)
+    with pytest.raises(ah.CertificateError, match="too near to the largest of float32"):
+        ah.check(network.with_(certificate=wider))

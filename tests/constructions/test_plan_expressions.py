@@ -83,7 +83,7 @@ def test_what_is_too_large_is_said_and_not_built(monkeypatch):
     [
         ("x*y", {"on": X}, "y is not known"),
         ("x", {"on": XY}, "leave it out"),
-        ("x", {"on": X, "activation": "relu"}, "is for files of weights"),
+        ("x", {"on": X, "activation": "relu"}, "is for files, not for expressions"),
         ("x", {"on": X, "within": 0}, "above 0"),
         ("x", {"on": X, "within": []}, "can be planned for"),
         ("sin(x*y)", {"on": XY, "within": 1e-300}, "are planned for"),

@@ -1,5 +1,7 @@
 """The two head theorems: bounds that hold, sizes as the theorems say, and bad input refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anchorhead as ah
+from anchorhead.domain import Box
 from anchorhead.network import Attention, Embed
 from anchorhead.targets.ramp import TruncatedLinear
 
@@ -201,3 +204,42 @@ def test_bad_input_is_refused_with_what_is_allowed(name):
     arguments = {"w": W, "t": T, "low": -1.0, "high": 1.0, **changes}
     with pytest.raises(ah.AnchorheadError, match=message):
         ah.truncated_linear(**arguments)
+
+
+@pytest.mark.parametrize("options", [{"anchors": 8}, {"heads": 2}])
+def test_a_box_on_which_logits_overflow_is_refused_when_built_and_when_checked(options):
+    with pytest.raises(ah.AnchorheadError, match="too near to the largest of float32"):
+        ah.truncated_linear(*functions(), -1, 1, on=(-1e37, 1e37), dtype="float32", **options)
+    network = ah.truncated_linear(*functions(), -1, 1, on=(-1e30, 1e30), dtype="float32", **options)
+    assert network.certificate is not None
+    wider = replace(network.certificate, on=Box.of((-1e37, 1e37)), bound=1e50)
+    with pytest.raises(ah.CertificateError, match="overflow"):
+        ah.check(network.with_(certificate=wider))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1e-300, 1e-300), (-1e300, 1e300), (-1.7e308, 1.7e308)])
+def test_ranges_whose_sharpness_is_no_number_are_refused(low, high):
+    with pytest.raises(ah.AnchorheadError, match="is allowed; scale w"):
+        ah.truncated_linear(*functions(), low, high)
+
+
+def test_complex_weights_are_refused():
+    w, t = functions()
+    with pytest.raises(ah.AnchorheadError, match="w has complex entries"):
+        ah.truncated_linear(w + 1j, t, -1, 1)
+
+
+def test_what_is_no_network_cannot_be_checked():
+    with pytest.raises(ah.AnchorheadError, match="int cannot be checked"):
+        ah.check(3)  # type: ignore[arg-type]
+
+
+def test_the_check_agrees_where_t_is_far_outside_a_narrow_range():
+    """The rounding of a stored weight, times a large t, must not be taken for a shift of the range."""
+    w = np.array([5.230815980385289, -3.1328872960146676, 0.06803501234722302, 17.569771339969886, 12.008540177280322])
+    t = np.array([648.9100200082746, 3.7353055838503497, 117.92765955817501, 1588.6097926499458, 56.582194818889384])
+    ah.check(
+        ah.truncated_linear(
+            w[:, None], t, 6.423106759272709, 6.443106759272709, on=(-0.1, 0.1), dtype="float32", heads=2
+        )
+    )

@@ -219,3 +219,8 @@ def test_the_error_lists_everything_that_is_supported():
     with pytest.raises(AnchorheadError) as caught:
         mlp_of(nn.Conv1d(1, 1, 1))
     assert all(kind.__name__ in str(caught.value) for kind in (*ACTIVATIONS, *OTHERS))
+
+
+def test_a_softplus_that_jumps_is_refused():
+    with pytest.raises(AnchorheadError, match=r"Softplus\(threshold=2\) jumps by 0.13"):
+        mlp_of(nn.Sequential(nn.Linear(2, 2), nn.Softplus(threshold=2)))

@@ -7,6 +7,7 @@ import pytest
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import estimate, smallest, solve, uniform
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.search import Search
 from tests.heads.cases import TARGETS
@@ -146,3 +147,9 @@ def test_even_anchors_follow_the_papers_rate():
     assert uniform(lambda x: x, 0.0, 1.0, 33, c=2.7).total == pytest.approx(0.063 / 32, rel=0.05)
     with pytest.raises(AnchorheadError, match="at least 2"):
         uniform(np.sin, 0.0, 1.0, 1)
+
+
+def test_weights_that_overflow_are_estimated_to_err_without_end():
+    huge = Part(*(np.array(array, dtype=np.float32) for array in ([-1, 1], [0, 0], [[0], [np.inf]])))
+    atom = Atom.of([huge], 0.0, [0.0], "float32")
+    assert estimate(atom, Problem.of(np.abs, (0.0,), -1.0, 1.0)).total == np.inf

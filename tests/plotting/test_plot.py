@@ -7,13 +7,15 @@ import sys
 
 import matplotlib as mpl
 import matplotlib.image
+import matplotlib.text
 import numpy as np
 import pytest
 
 from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.errors import AnchorheadError
 from anchorhead.lab import heat_maps
-from anchorhead.plotting import Row, Sweep, plot
+from anchorhead.plotting import Row, Sweep, plot, style
+from anchorhead.plotting.heat_maps import draw_heat_maps
 
 
 def network(**options):
@@ -112,3 +114,16 @@ def test_plotting_leaves_pyplot_as_it_was(tmp_path):
 def test_matplotlib_is_imported_only_to_plot():
     code = "import sys, anchorhead.plotting, anchorhead.lab; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_no_words_of_a_heat_map_stand_on_others():
+    with mpl.rc_context(style.PARAMETERS):
+        figure = draw_heat_maps(heat_maps(widths=(1.0, 4.0), tokens=6))
+        figure.canvas.draw()
+    texts = [thing for thing in figure.findobj() if isinstance(thing, matplotlib.text.Text) and thing.get_visible()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text().strip()]
+    for number, (words, box) in enumerate(boxes):
+        for others, other in boxes[:number]:
+            wide = min(box.x1, other.x1) - max(box.x0, other.x0)
+            high = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert min(wide, high) <= 3, f"{words!r} stands on {others!r}"

@@ -151,3 +151,9 @@ def test_the_room_imports_what_it_may() -> None:
             for name in names:
                 allowed = ("anchorhead.errors", "anchorhead.targets", "numpy", "flint", "jaxtyping")
                 assert name.startswith(allowed) or name.split(".")[0] in sys.stdlib_module_names, (path, name)
+
+
+def test_a_lipschitz_constant_that_values_contradict_is_refused():
+    with pytest.raises(AnchorheadError, match=r"changes by .* and lipschitz=0.1 allows"):
+        CallableTarget(lambda x: np.sin(5 * x), -3, 3, lipschitz=0.1)
+    CallableTarget(lambda x: np.abs(x) + 1e9, -3, 3, lipschitz=1)

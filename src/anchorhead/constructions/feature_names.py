@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 HIDDEN = "stands in for hidden tokens"
+ONE = "one"
+"""The name of the feature that is 1 in every token: no input can have it."""
 
 
 @dataclass
@@ -22,6 +25,11 @@ class Features:
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def inputs_called(variables: Iterable[str]) -> list[str]:
+    """What the features of variables are called: none like the feature that is 1."""
+    return [f"variable {name}" if name == ONE else name for name in variables]
 
 
 def less(name: str, *middles: float) -> str:

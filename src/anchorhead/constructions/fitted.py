@@ -179,7 +179,7 @@ def _fitted(target: CallableSeveral, aim: float, how: _How, progress: Progress |
         block = block_of(fit.model, *ends)
         blocks.append(block.bent(*ends) if how.activations == ("relu",) else block)
         ended = ended or fit.ended
-    network = network_of(blocks, target.tokens, inputs)
+    network = network_of(blocks, target.tokens, inputs, target.variables)
     whole = _Unit(target, inputs, slice(None))
 
     def values(u: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, "n outputs"]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import HIDDEN, less
+from anchorhead.constructions.feature_names import HIDDEN, inputs_called, less
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
@@ -73,7 +73,7 @@ def grid_network(atom: GridAtom, tokens: int | None = None, variables: Sequence[
 
 
 def _axis_names(atom: GridAtom, variables: Sequence[str]) -> list[str]:
-    return list(variables) or [f"input {j}" for j in range(atom.variables)]
+    return inputs_called(variables) or [f"input {j}" for j in range(atom.variables)]
 
 
 def _columns(atom: GridAtom) -> list[np.ndarray]:

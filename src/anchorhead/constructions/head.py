@@ -12,12 +12,12 @@ import torch
 
 from anchorhead.certificate import Certificate, round_up
 from anchorhead.constructions.head_network import head_network
-from anchorhead.domain import Box
+from anchorhead.domain import Box, interval_text
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.solve import improvements, smallest
+from anchorhead.heads.solve import OutOfReach, improvements, smallest
 from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
@@ -30,6 +30,7 @@ Placement = Literal["solved", "uniform"]
 Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 512
+FEW_UNIFORM = 8
 LOOSEST = 2.2  # estimates: no proven bound is larger
 
 
@@ -85,7 +86,7 @@ class Head:
     def __repr__(self) -> str:
         parts = f" in {len(self.parts)} parts" if len(self.parts) > 1 else ""
         known = f"{self.certificate.kind} within {self.certificate.bound:.3g}"
-        where = f"{self.target.name} on [{self.on[0]:g}, {self.on[1]:g}]"
+        where = f"{self.target.name} on {interval_text(*self.on)}"
         return f"Head({where}: {self.anchors} anchors{parts}, {self.dtype}, {known})"
 
 
@@ -135,7 +136,10 @@ class _Request:
             return known
         aim, best = error, None
         for _ in range(TRIES):
-            found = self.certified(self._smallest(aim))
+            try:
+                found = self.certified(self._smallest(aim))
+            except OutOfReach as refused:
+                return self._closest(error, refused, best)
             if found.certificate.bound <= error:
                 return found
             best = found if best is None or found.certificate.bound < best.certificate.bound else best
@@ -145,6 +149,22 @@ class _Request:
             f"{best.certificate.kind if best else ''} {best.certificate.bound if best else 0:.3g}. What would help: "
             f"a larger error, {'float64, ' if self.dtype == 'float32' else ''}a smaller domain"
         )
+
+    def _closest(self, error: float, refused: OutOfReach, best: Head | None) -> Head:
+        """The best head there was, if its certificate is within the error after all; else says what can be had."""
+        if refused.closest is not None:
+            found = self.certified(refused.closest.atom)
+            best = found if best is None or found.certificate.bound < best.certificate.bound else best
+        if best is None:
+            raise refused
+        known = best.certificate
+        if known.bound <= error:
+            return best
+        parts = "; ".join(f"{size:.3g} {what}" for what, size in known.terms.items())
+        raise AnchorheadError(
+            f"within={error:g} is out of reach {refused.where}: the best head found has {best.anchors} anchors and is "
+            f"{known.kind} within {known.bound:.3g} ({parts}); {refused.advice}"
+        ) from refused
 
     def with_anchors(self, anchors: int) -> Head:
         if self.placement == "uniform":
@@ -192,6 +212,9 @@ class _Request:
             solution = uniform(self._values, *self._interval, count, self.dtype, self.target.kinks)
             if solution.total <= 0.97 * error:
                 return solution.atom
+            # errors fall by no more than the square of the spacing: half of what that takes may be too many already
+            if count >= FEW_UNIFORM and count * (solution.total / error) ** 0.5 / 2 > MOST_ANCHORS:
+                break
             count = max(count + 1, int(count * 1.2))
         raise AnchorheadError(
             f"within={error:g} takes more than {MOST_ANCHORS} uniform anchors: use placement='solved' or a larger error"
@@ -220,7 +243,7 @@ class _Request:
             arithmetic=str(model),
             terms=terms,
             method=method,
-            target=f"{target.name} on [{target.low:g}, {target.high:g}]",
+            target=f"{target.name} on {interval_text(target.low, target.high)}",
         )
         return Head(atom, target, replace(head_network(atom, target), certificate=certificate))
 

@@ -20,7 +20,7 @@ def neuron_labels(neurons: Neurons, before: Sequence[str]) -> tuple[str, ...]:
 
     before   what the neurons before, or the inputs, are called
     """
-    argument = next((name for name in ARGUMENTS if name not in before), "its argument")
+    argument = argument_beside(before)
     names = [f"({name})" if " " in name else name for name in before]
     functions = [_at(shape.activation, argument) for shape in neurons.shapes]
     return tuple(
@@ -37,8 +37,17 @@ def _at(activation: Expression, argument: str) -> str:
     """`square(s) at s = `; of a neuron that changes nothing, nothing."""
     if activation is IDENTITY:
         return ""
-    renamed = activation.substitute({name: Expression("variable", data=argument) for name in activation.variables})
-    return f"{renamed} at {argument} = "
+    return f"{in_argument(activation, argument)} at {argument} = "
+
+
+def argument_beside(names: Sequence[str]) -> str:
+    """What the argument of a function of one variable is called, beside these names."""
+    return next((name for name in ARGUMENTS if name not in names), "its argument")
+
+
+def in_argument(activation: Expression, argument: str) -> Expression:
+    """The function of one variable with its variable called so."""
+    return activation.substitute({name: Expression("variable", data=argument) for name in activation.variables})
 
 
 def _units(scale: float, shift: float) -> str:
@@ -53,7 +62,7 @@ def affine_text(weight: Float[np.ndarray, " n"], bias: float, names: Sequence[st
     shown, hidden = terms[:MOST_TERMS], len(terms) - MOST_TERMS
     text = "".join(_signed(factor, name) for factor, name in shown)
     if hidden > 0:
-        text += f" + {hidden} smaller terms"
+        text += f" + {hidden} smaller term{'s' if hidden > 1 else ''}"
     if bias or not terms:
         text += _signed(float(bias), "")
     return "-" + text[3:] if text.startswith(" - ") else text[3:]

@@ -7,13 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import less
+from anchorhead.constructions.feature_names import inputs_called, less
 from anchorhead.constructions.neuron_layers import Laid
 from anchorhead.proof.shape import Shape
 
 FAR = 1000.0
-ONE = "one"
-"""The name of the feature that is 1 in every token: no input can have it."""
 
 
 def out_of_reach(largest_logit: float) -> float:
@@ -60,7 +58,7 @@ class LaidOut:
     def _entries(self) -> list[str]:
         """What the entries of the input are called, token by token."""
         if self.variables:
-            return [f"variable {name}" if name == ONE else name for name in self.variables]
+            return inputs_called(self.variables)
         of = [f" of token {j}" for j in range(self.tokens)] if self.tokens > 1 else [""]
         return [f"x {f}{which}" for which in of for f in range(self.inputs)]
 

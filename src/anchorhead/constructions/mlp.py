@@ -20,7 +20,7 @@ from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside, TargetRecord
 from anchorhead.proof.affine_forms import Sources
@@ -99,9 +99,13 @@ def mlp_network(
     margin = MARGIN[way.dtype]
     best: tuple[MlpBound, Network, list[Layer]] | None = None
     tried: set[tuple[int, ...]] = set()
+    undefined: NotDefined | None = None
     for errors in shares(target, sources, within, margin, shapes):
         try:
             layers, readout = shaped(target, sources, errors, margin, shapes.choose)
+        except NotDefined as error:  # smaller errors keep the next layer's arguments closer to where they belong
+            undefined = error
+            continue
         except AnchorheadError:
             if best is None:
                 raise
@@ -116,6 +120,8 @@ def mlp_network(
             best = bound, network, layers
         if bound.total <= within:
             return certified(network, target, on, layers, readout, bound, way, str(model), outside)
+    if best is None and undefined is not None:
+        raise undefined
     raise _out_of_reach(within, way, best[0] if best else None)
 
 
@@ -151,10 +157,22 @@ def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: 
         return []
     guess = [within] * len(hidden)
     for _ in range(2):
-        layers, readout = shaped(target, sources, guess, margin, shapes.choose)
+        layers, readout = _first_defined(target, sources, guess, margin, shapes)
         grows = amplification(layers, readout, sources)
         guess = [within / (len(hidden) * max(grow, 1e-300)) for grow in grows]
     return guess
+
+
+def _first_defined(
+    target: Mlp, sources: Sources, errors: list[float], margin: float, shapes: Shapes, tries: int = TRIES
+) -> tuple[list[Layer], Merged]:
+    """Layers with these errors, or smaller ones where such would carry a neuron to where it is not defined."""
+    try:
+        return shaped(target, sources, errors, margin, shapes.choose)
+    except NotDefined:
+        if len(errors) == 1 or tries == 1:
+            raise
+    return _first_defined(target, sources, [error / 8 for error in errors], margin, shapes, tries - 1)
 
 
 def certified(

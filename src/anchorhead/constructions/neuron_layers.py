@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from anchorhead.errors import NotDefined
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
@@ -96,7 +97,14 @@ def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: floa
     own = layer.which == k
     if not own.any():
         own = slice(None)
-    return choose(layer.activations[k], float(low[own].min()), float(high[own].max()), error)
+    activation, ends = layer.activations[k], (float(low[own].min()), float(high[own].max()))
+    try:
+        return choose(activation, *ends, error)
+    except NotDefined as why:
+        raise NotDefined(
+            f"a part of the function, {activation}, is needed for x in [{ends[0]:.6g}, {ends[1]:.6g}], the bounds on "
+            f"its argument with room for errors: {why}"
+        ) from why
 
 
 def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:

@@ -25,7 +25,7 @@ from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
 from anchorhead.constructions.sketches import Sketches
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
@@ -204,7 +204,11 @@ class Ladder:
         tried: set[tuple[int, ...]] = set()
         try:
             for errors in shares(self.target, sources, self.within, margin, chooser):  # type: ignore[arg-type]
-                layers, readout = shaped(self.target, sources, errors, margin, chooser.choose)
+                try:
+                    layers, readout = shaped(self.target, sources, errors, margin, chooser.choose)
+                except NotDefined as error:
+                    self.ended = str(error)
+                    continue
                 these = tuple(id(shape) for layer in layers for shape in layer.shapes)
                 if these in tried:
                     continue

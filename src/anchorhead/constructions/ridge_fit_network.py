@@ -88,7 +88,7 @@ def _read(
     )
 
 
-def network_of(blocks: Sequence[Block], tokens: int | None, inputs: int) -> Mlp:
+def network_of(blocks: Sequence[Block], tokens: int | None, inputs: int, variables: tuple[str, ...] = ()) -> Mlp:
     """Blocks side by side: each reads the first inputs, as many as it takes, and gives outputs of its own."""
     depth = max(len(block.hidden) for block in blocks)
     blocks = [block.deeper(depth) for block in blocks]
@@ -105,7 +105,7 @@ def network_of(blocks: Sequence[Block], tokens: int | None, inputs: int) -> Mlp:
         bias = np.concatenate([block.hidden[layer][1] for block in blocks])
         hidden.append(Hidden(Affine(weight, bias), activations, np.array([kinds.index(name) for name in names])))
     readout = Affine(_diagonal([block.weight for block in blocks]), np.concatenate([block.bias for block in blocks]))
-    return Mlp(tuple(hidden), readout, tokens)
+    return Mlp(tuple(hidden), readout, tokens, variables=variables)
 
 
 def _diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorhead.constructions.head_labels import ARGUMENTS, in_argument
 from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.heads.atom import softmax
@@ -167,8 +168,8 @@ class Sequence(LaidOut):
         value = np.stack([pick[[4 + 3 * p]] for p in range(parts)])
         make = Linear(self._cast(weight), self._cast(bias), features=tuple(names))
         query, key, value, output = (self._cast(array) for array in (query, key, value, np.ones((parts, 1, 1))))
-        kind = " and ".join(dict.fromkeys(str(neurons.shapes[k].activation) for k in kinds))
-        labels = tuple(f"{kind} of every neuron" + (f", part {p}" if parts > 1 else "") for p in range(parts))
+        kind = " or ".join(dict.fromkeys(str(in_argument(neurons.shapes[k].activation, ARGUMENTS[0])) for k in kinds))
+        labels = tuple(f"{kind}, as each neuron asks" + (f", part {p}" if parts > 1 else "") for p in range(parts))
         return make, Attention(query, key, value, output, features=("neuron",), labels=labels)
 
     def _readout(self) -> Linear:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil, floor, log10
 
 import numpy as np
 
 from anchorhead.constructions.head import Head, Placement, Progress, head
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.straight import best_straight
 from anchorhead.heads.table import STANDARD, Entry, Frontier, lookup
@@ -138,11 +139,22 @@ def table_name(activation: Expression) -> str | None:
 
 
 def enclosing(activation: Expression, low: float, high: float) -> tuple[float, float]:
-    """An interval around [low, high] for which heads may be at hand: one of the table's, or one with tidy ends."""
+    """An interval around [low, high] for which heads may be at hand: one of the table's, or one with tidy ends, unless
+    the activation is not defined on all of it."""
     for known in STANDARD.get(table_name(activation) or "", ()):
         if known[0] <= low and high <= known[1]:
             return known
-    return -tidy(-low), tidy(high)
+    tidied = -tidy(-low), tidy(high)
+    return tidied if _defined(activation, tidied) else (low, high)
+
+
+@lru_cache(maxsize=256)
+def _defined(activation: Expression, interval: tuple[float, float]) -> bool:
+    try:
+        ScalarTarget((activation,), *interval)
+    except NotDefined:
+        return False
+    return True
 
 
 def tidy(end: float) -> float:

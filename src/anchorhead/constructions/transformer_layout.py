@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import HIDDEN, Features, less, scaled
-from anchorhead.constructions.head_labels import neuron_labels
-from anchorhead.constructions.laid_out import FAR, ONE, LaidOut, anchors_of
+from anchorhead.constructions.feature_names import HIDDEN, ONE, Features, less, scaled
+from anchorhead.constructions.head_labels import argument_beside, in_argument, neuron_labels
+from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Embed, Linear, Network
 from anchorhead.proof.shape import Shape
@@ -87,8 +87,9 @@ class Transformer(LaidOut):
         if self.causal and self.tokens > 1:
             names.add(HIDDEN)
         if registers:
+            argument = argument_beside(self._entries)
             for number, (shape, _, last) in enumerate(self._tables):
-                label = f" of head {number}, {shape.activation}"
+                label = f" of shape {number}, {in_argument(shape.activation, argument)}"
                 names.add(f"slope{label}", f"offset{label}")
                 names.add(*(f"value for token {j}{label}" for j in range(self.tokens)) if last else [f"value{label}"])
             if self.tokens > 1:
@@ -133,7 +134,7 @@ class Transformer(LaidOut):
         place = 0
         for number, (shape, p, last) in enumerate(self._tables):
             slopes, offsets, values = anchors_of(shape, p)
-            first = next(i for i, name in enumerate(names.names) if name.startswith(f"slope of head {number},"))
+            first = next(i for i, name in enumerate(names.names) if name.startswith(f"slope of shape {number},"))
             copies = self.tokens if last else 1
             k = np.repeat(np.arange(len(slopes)), copies)
             rows[: len(k), first], rows[: len(k), first + 1] = slopes[k], offsets[k]
@@ -148,7 +149,7 @@ class Transformer(LaidOut):
     def _silence(self, rows: np.ndarray, names: Features) -> None:
         """Offsets so low that an anchor is not seen, until one is written there."""
         for i, name in enumerate(names.names):
-            if name.startswith("offset of head "):
+            if name.startswith("offset of shape "):
                 rows[:, i] = -self.far
 
     def _gather_keys(self, names: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -265,7 +266,7 @@ class Transformer(LaidOut):
         return value
 
     def _first(self, number: int, names: Features) -> int:
-        return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of head {number},"))
+        return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of shape {number},"))
 
     def _readout(self, names: Features) -> Linear:
         """The outputs as they are, and the bias of the token's own position."""

@@ -21,6 +21,8 @@ from anchorhead.targets.ramp import TruncatedLinear
 MARGIN = 0.1
 """Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 MOST_ANCHORS = 1_000_000
+NARROWEST, WIDEST = 1e-100, 1e100
+"""How far the ends of the range may be apart: beta goes with the inverse square."""
 SOFTEST, SHARPEST = 2.0**-20, 2.0**20
 """c = beta spacing^2 below which a head is flat, and above which it is a step."""
 
@@ -73,7 +75,10 @@ def truncated_linear(
     network = build(c)
     bound = prove_ramp(network, target, box, scale)
     if not np.isfinite(bound.total):
-        raise AnchorheadError(f"no finite bound can be proven in {kind} for {count} anchors: use fewer, or float64")
+        raise AnchorheadError(
+            f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller box "
+            f"or smaller w{', or float64' if kind == 'float32' else ''}"
+        )
     theirs = (high - low) / count
     which = "single" if heads is None else "multi"
     name = f"the {which}-head theorem's (b - a)/{formula}, without its softmax term"
@@ -160,6 +165,11 @@ def _range(low: float, high: float) -> tuple[float, float]:
             raise AnchorheadError(f"{name}={end!r}: a finite number")
     if not low < high:
         raise AnchorheadError(f"low={low} and high={high}: low must be below high")
+    if not NARROWEST <= float(high) - float(low) <= WIDEST:
+        raise AnchorheadError(
+            f"low={low} and high={high} are {float(high) - float(low):.3g} apart: from {NARROWEST:g} to {WIDEST:g} is "
+            "allowed; scale w, t, low and high"
+        )
     return float(low), float(high)
 
 

@@ -18,6 +18,9 @@ from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 
+USUAL_THRESHOLD = 20
+"""Of torch's Softplus, beyond which it is x."""
+
 ACTIVATIONS: dict[type[nn.Module], Callable[[Any], str]] = {
     nn.ReLU: lambda m: "relu(x)",
     nn.LeakyReLU: lambda m: f"leaky_relu(x, {_exact(m.negative_slope)})",
@@ -31,7 +34,7 @@ ACTIVATIONS: dict[type[nn.Module], Callable[[Any], str]] = {
     nn.ELU: lambda m: f"elu(x, {_exact(m.alpha)})",
     nn.SELU: lambda m: "selu(x)",
     nn.CELU: lambda m: f"celu(x, {_exact(m.alpha)})",
-    nn.Softplus: lambda m: f"softplus(x, {_exact(m.beta)})",
+    nn.Softplus: lambda m: _softplus(m),
     nn.Tanh: lambda m: "tanh(x)",
     nn.Sigmoid: lambda m: "sigmoid(x)",
     nn.Softsign: lambda m: "softsign(x)",
@@ -222,6 +225,16 @@ def _parsed(layer: _Layer, text: Callable[[], str]) -> Expression:
         return parse(text())
     except AnchorheadError as error:
         raise AnchorheadError(f"{layer.name} cannot be converted: {error}") from error
+
+
+def _softplus(module: nn.Softplus) -> str:
+    if module.threshold < USUAL_THRESHOLD:
+        jump = math.log1p(math.exp(-module.threshold)) / module.beta
+        raise AnchorheadError(
+            f"Softplus(threshold={module.threshold:g}) jumps by {jump:.2g} where it goes over to x: thresholds "
+            f"of at least {USUAL_THRESHOLD:g}, torch's default, can be converted"
+        )
+    return f"softplus(x, {_exact(module.beta)})"
 
 
 def _exact(value: Any) -> str:

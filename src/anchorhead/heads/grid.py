@@ -291,8 +291,10 @@ def _below_rounding(within: float, dtype: Dtype, scale: float, size: float) -> A
 
 def _too_large(needed: Sequence[int], within: float, most: int) -> AnchorheadError:
     size = f"{' x '.join(f'{n:,}' for n in needed)} = {prod(needed):,}"
+    # what is extrapolated from few anchors may say less than what was tried in vain
+    least = "about" if prod(needed) > most or max(needed) > _COUNTS[-1] else "more than"
     return AnchorheadError(
-        f"within={within:g} would take a grid of about {size} anchors, and at most {most:,} are "
+        f"within={within:g} would take a grid of {least} {size} anchors, and at most {most:,} are "
         f"allowed, {_COUNTS[-1]} along an axis: give a larger "
         "error or a smaller box, or write the function as a sum of functions of fewer variables "
         "(kinks and steep places take many anchors along their axis)"

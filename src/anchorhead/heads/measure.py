@@ -53,10 +53,13 @@ def estimate(atom: Atom, problem: Problem, count: int = 600, zooms: int = 3) -> 
 
 
 def _errors(atom: Atom, problem: Problem, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    gap = np.abs(problem.at(s) - atom.exact(s)).astype(np.float64).max(axis=1)
+    """|target - head| and the rounding bound at each point; infinite where weights overflow."""
     rows = max(1, _CHUNK // max(len(part) for part in atom.parts))
-    bounds = [rounding(atom, s[start : start + rows]).max(axis=1) for start in range(0, len(s), rows)]
-    return gap, np.concatenate(bounds)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = np.abs(problem.at(s) - atom.exact(s)).astype(np.float64).max(axis=1)
+        bounds = [rounding(atom, s[start : start + rows]).max(axis=1) for start in range(0, len(s), rows)]
+    bound = np.concatenate(bounds)
+    return np.where(np.isnan(gap), np.inf, gap), np.where(np.isnan(bound), np.inf, bound)
 
 
 def _points(atom: Atom, problem: Problem, count: int) -> Float[np.ndarray, " n"]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anchorhead.domain import interval_text
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.problem import Function, Problem
@@ -14,6 +15,19 @@ from anchorhead.heads.single import Solution
 
 SAFETY = 0.95  # of the error asked for: what a proof may add to an estimate
 _SHARP = 3e-4  # below this part of the target's range a free softmax cannot beat those that follow the kinks
+
+
+class OutOfReach(AnchorheadError):
+    """No head that was found is estimated within the error asked for.
+
+    where    interval and dtype
+    closest  the best that was found, if any
+    advice   what would help
+    """
+
+    def __init__(self, message: str, where: str, closest: Solution | None, advice: str) -> None:
+        super().__init__(message)
+        self.where, self.closest, self.advice = where, closest, advice
 
 
 def solve(
@@ -84,7 +98,7 @@ def smallest(
             if solution.total <= aim:
                 reached, top = solution, solution.atom.anchors - 1
     if reached is None:
-        raise AnchorheadError(_out_of_reach(search, within, _closest(search), max_anchors))
+        raise _out_of_reach(search, within, _closest(search), max_anchors)
     return reached
 
 
@@ -126,18 +140,20 @@ def _search(
     )
 
 
-def _out_of_reach(search: Search, within: float, best: Solution | None, max_anchors: int) -> str:
+def _out_of_reach(search: Search, within: float, best: Solution | None, max_anchors: int) -> OutOfReach:
     """What was asked, what can be had, and what would help."""
-    problem = search.problem
-    where = f"on [{problem.low:g}, {problem.high:g}] in {search.dtype}"
+    where = f"on {interval_text(search.problem.low, search.problem.high)} in {search.dtype}"
+    advice = _help(search, best)
     if best is None:
-        return f"within={within:g} {where}: no head with at most {max_anchors} anchors; {_help(search, None)}"
-    found = best.estimate
-    return (
-        f"within={within:g} is out of reach {where}: the best head found errs by {found.total:.3g} "
-        f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) "
-        f"with {best.atom.anchors} anchors; {_help(search, best)}"
-    )
+        told = f"within={within:g} {where}: no head with at most {max_anchors} anchors; {advice}"
+    else:
+        found = best.estimate
+        told = (
+            f"within={within:g} is out of reach {where}: the best head found errs by {found.total:.3g} "
+            f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) "
+            f"with {best.atom.anchors} anchors; {advice}"
+        )
+    return OutOfReach(told, where, best, advice)
 
 
 def _help(search: Search, best: Solution | None) -> str:
@@ -148,5 +164,5 @@ def _help(search: Search, best: Solution | None) -> str:
     elif best.estimate.rounding > 0.3 * best.total:
         ways += ['dtype="float64"'] if search.dtype == "float32" else ["a larger error: float64 itself is the limit"]
     else:
-        ways.append("more anchors (max_anchors)")
+        ways.append("a larger error")
     return f"what would help: {', '.join([*ways, 'a smaller domain'])}"

@@ -68,7 +68,8 @@ def gradient_descent(
     on, labels    the box of prompts that the certificate covers: entries of x, and y; with the signed copies of a
                   prompt the larger of |low| and |high| counts
     examples      the most examples that it covers; in the sequence layout, how many a prompt has
-    parameters    of the loss: delta= for "huber", q= for "quantile", smoothing= for "absolute", "quantile", "hinge"
+    parameters    of the loss: delta=1.35 for "huber", q=0.5 for "quantile", smoothing=0.1 for "absolute", "quantile"
+                  and "hinge"
     """
     kind = dtype_name(dtype)
     if isinstance(loss, Loss) and parameters:

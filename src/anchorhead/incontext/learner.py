@@ -119,6 +119,12 @@ class Learner(Network):
     def _examples(self, x: Any) -> list[Examples]:
         """What the prompt says; refuses one that was made for another loss."""
         sets, loss = examples_of(x, self.descent.features), self.descent.loss
+        if self.embed.tokens is not None and 2 * len(sets[0].y) != self.embed.tokens:
+            raise AnchorheadError(
+                f"a prompt of {len(sets[0].y):,} examples: this layout was built for {self.embed.tokens // 2:,}, each "
+                f'with anchors of its own. Build with examples={len(sets[0].y)}, or with layout="transformer", which '
+                "takes any number"
+            )
         for one in sets:
             found = refused_label(loss, one.y)
             if found is not None:

@@ -21,7 +21,7 @@ def draw_coefficients(path: CoefficientPath) -> Figure:
     """Left each coefficient by step, the largest with their names; right the distance, on a logarithmic scale."""
     from matplotlib.ticker import StrMethodFormatter
 
-    figure = style.figure(14.0, 5.4)
+    figure = style.figure(14.0, 6.0)
     left, right = figure.subplots(1, 2)
     order = np.argsort(-np.abs(path.settled), kind="stable")
     for j in order[MOST_NAMED:]:
@@ -35,7 +35,9 @@ def draw_coefficients(path: CoefficientPath) -> Figure:
     left.set_xlabel("step")
     left.set_ylabel("coefficient times the column's scale")
     left.grid(True)
-    left.legend(named, [_label(path.names[j]) for j in order[:MOST_NAMED]], loc="best", ncols=2)
+    names = [_label(path.names[j]) for j in order[:MOST_NAMED]]
+    # below the panels: paths of many columns leave no room for it inside
+    figure.legend(named, names, loc="outside lower left", ncols=3)
     grey = f"; grey: the other {len(order) - MOST_NAMED:,}" if len(order) > MOST_NAMED else ""
     style.title(left, f"{path.model} in context", f"dots: {path.compared_with} coefficients{grey}")
     distance = path.distance

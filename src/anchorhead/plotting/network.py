@@ -58,7 +58,7 @@ def draw_network(network: Network) -> Figure:
     )
     for side in (-bound, bound):
         lower.axhline(side, color=style.ORANGE, linewidth=1.6)
-    lower.set_ylim(-1.6 * bound, 1.6 * bound)
+    lower.set_ylim(-1.4 * bound, 2.1 * bound)
     upper.set_xlim(s[0], s[-1])
     upper.set_ylabel("output")
     lower.set_ylabel("network − target")

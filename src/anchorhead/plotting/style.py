@@ -68,11 +68,16 @@ def weights_map() -> Colormap:
 
 
 def title(axes: Axes, text: str, note: str = "") -> None:
-    """A heading, and below it in grey what a reader needs to know; a long note is cut, and takes no room."""
+    """A heading, and below it in grey what a reader needs to know; a long note is cut, and pushes nothing aside."""
+    note = minus(shortened(note, LONGEST_NOTE))
+    if not text:
+        # an annotation takes no room in the layout: without a heading above, it would stand on the panel above
+        axes.set_title(note, color=GREY, fontsize=12, pad=8)
+        return
     axes.set_title(minus(text), fontweight="bold", pad=26 if note else 8)
     if note:
         words = axes.annotate(
-            minus(shortened(note, LONGEST_NOTE)),
+            note,
             (0, 1),
             (0, 8),
             xycoords="axes fraction",

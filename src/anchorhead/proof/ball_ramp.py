@@ -69,6 +69,7 @@ class _Checker:
         self.cells = 0
 
     def run(self) -> None:
+        self._refuse_overflow()
         if self.limit <= 0:
             raise CertificateError(
                 f"the bound {self.certificate.bound:.4g} is below the rounding of w·x + t alone, {self.query_error:.4g}"
@@ -101,6 +102,12 @@ class _Checker:
             spacing = steps[len(steps) // 2] / gaps[len(gaps) // 2]
         if spacing <= 0:
             raise CertificateError("the query does not grow with w·x + t")
+        # a stored weight tells the spacing up to its rounding, which a large t multiplies: where the range is a whole
+        # number of spacings, as both theorems have it, it tells both exactly
+        low, high = Fraction(self.target.low), Fraction(self.target.high)
+        cells = round((high - low) / spacing)
+        if cells and abs((high - low) / spacing - cells) < Fraction(1, 1000):
+            return (high - low) / cells, (low + high) / 2
         return spacing, Fraction(float(self.target.t[token])) - spacing * self.form.query_bias[token]
 
     def _query_error(self, box: Box) -> float:
@@ -130,6 +137,19 @@ class _Checker:
             highs.append(bias + sum((max(pair) for pair in ends), Fraction(0)))
         error = Fraction(self.query_error) / self.spacing
         return min(lows) - error, max(highs) + error
+
+    def _refuse_overflow(self) -> None:
+        """Sums in any order stay below the sum of the absolute values of their terms."""
+        largest = Fraction(float(np.finfo(self.model.dtype).max)) / 4
+        size = self.certificate.on.broadcast_to(self.target.w.shape).magnitude
+        query = max(
+            sum((abs(a) * Fraction(float(m)) for a, m in zip(row, size[i], strict=True)), abs(bias))
+            for i, (row, bias) in enumerate(zip(self.form.weight, self.form.query_bias, strict=True))
+        )
+        for head in self.form.heads:
+            reach = query + abs(head.origin)
+            if max(reach, head.largest("slope") * reach + head.largest("offset")) > largest:
+                raise CertificateError(f"logits overflow in {self.model.dtype} for inputs of the box")
 
     # regions
 

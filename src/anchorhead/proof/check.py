@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from anchorhead.certificate import Certificate
-from anchorhead.errors import CertificateError
+from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network
 from anchorhead.network.files import load
 from anchorhead.proof.ball_head import check_head
@@ -45,7 +45,10 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
 
     function  of a network for a callable of several inputs: the callable, which files do not keep
     """
-    network = thing if isinstance(thing, Network) else load(thing) if isinstance(thing, str | Path) else thing.network
+    inside = load(thing) if isinstance(thing, str | Path) else getattr(thing, "network", thing)
+    if not isinstance(inside, Network):
+        raise AnchorheadError(f"{type(thing).__name__} cannot be checked: give a network, a head or the path of a file")
+    network = inside
     certificate, target = network.certificate, network.target
     if certificate is None or target is None:
         missing = "certificate" if certificate is None else "target"

@@ -19,6 +19,7 @@ from anchorhead.proof.affine_forms import Forms, Sources, after_linear, embedded
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.attended import after_copies, asked, carried, matched, seen, unreadable
 from anchorhead.proof.neurons import Layer, Reads, read
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.rounding import exact_factor
 from anchorhead.proof.softmaxes import after_softmaxes
 from anchorhead.targets.mlp import Merged, Mlp
@@ -51,6 +52,7 @@ def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: M
     if network.output != "input":
         raise unreadable(f"its output is not that of the inputs, but of the {network.output}s")
     box = on.broadcast_to(target.input_shape)
+    require_room(network, box)
     sources = Sources(box.low.reshape(-1).astype(float), box.high.reshape(-1).astype(float))
     follower = _Follower(network, list(layers), sources, arithmetic_of(network.dtype))
     y = follower.run()

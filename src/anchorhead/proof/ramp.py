@@ -19,6 +19,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.proof.overflow import has_room, require_room
 from anchorhead.proof.rounding import affine_error
 from anchorhead.proof.scalar import sup_error
 from anchorhead.proof.scalar_form import ScalarForm, scalar_form
@@ -61,6 +62,10 @@ def prove_ramp(network: Network, target: TruncatedLinear, on: Box, lattice: Latt
     arithmetic = arithmetic_of(network.dtype)
     form = scalar_form(network)
     box = on.broadcast_to(target.w.shape)
+    if not sample:
+        require_room(network, box)
+    elif not has_room(network, box):
+        return RampBound(np.inf, np.inf, np.inf)
     query_rounding = _query_rounding(form, target, box.magnitude, lattice, arithmetic)
     pieces = _pieces(target, lattice, query_rounding / lattice.spacing)
     if sample:

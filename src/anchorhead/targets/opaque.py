@@ -42,7 +42,10 @@ class CallableTarget:
         self._call, self.outputs = self._choose()
         if lipschitz is not None:
             require_float64(self.f)
-        self.values(self._points(257))
+        x = self._points(257)
+        y = self.values(x)
+        if lipschitz is not None:
+            self._hold_against(float(lipschitz), x, y)
 
     def values(self, x: Any) -> Float[np.ndarray, "... m"]:
         """f(x) in float64, for points of any shape; raises where f is not finite, naming the point."""
@@ -65,6 +68,17 @@ class CallableTarget:
                 "it must be finite on the whole domain; choose a smaller one"
             )
         return y.reshape(*x.shape, self.outputs)
+
+    def _hold_against(self, lipschitz: float, x: np.ndarray, y: np.ndarray) -> None:
+        """Refuses a constant that two neighbouring points show wrong, beyond what values may round."""
+        gaps, allowed = np.abs(np.diff(y, axis=0)).max(axis=1), lipschitz * np.diff(x)
+        over = gaps - allowed * (1 + 1e-9) - 8 * self.eps * np.abs(y).max()
+        worst = int(np.argmax(over))
+        if over[worst] > 0:
+            raise AnchorheadError(
+                f"{self.name} changes by {gaps[worst]:.6g} from x = {x[worst]:.10g} to {x[worst + 1]:.10g}, and "
+                f"lipschitz={lipschitz:g} allows {allowed[worst]:.6g}: give a larger constant"
+            )
 
     @cached_property
     def kinks(self) -> tuple[float, ...]:

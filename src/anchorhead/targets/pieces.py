@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from flint import arb, ctx
 
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.range_check import check_range
 from anchorhead.targets.resolver import Cut, Resolver, Segment, place, short, undecided
@@ -141,7 +141,7 @@ class _Analysis:
             for first, second in pairs:
                 size = (first - second).abs_upper()
                 if not size <= _MEET * (1 + truth.abs_upper()):
-                    raise AnchorheadError(
+                    raise NotDefined(
                         f"{short(original)} is not continuous at {self.name} = {place(at)}: "
                         f"it jumps by {float(size):.3g}, between {_number(first)} and {_number(second)}; "
                         "heads approximate continuous functions, so keep the place out of the domain, "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from flint import arb
 
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.targets.build import ONE, ZERO, add, integer_power, make, neg
 from anchorhead.targets.calculus import difference, plus, times
 from anchorhead.targets.expression import Expression
@@ -176,15 +176,15 @@ class Resolver:
             if u.ball({self.name: end}).contains(0):
                 self.segment.singular.append(end)
 
-    def negative(self, node: Expression) -> AnchorheadError:
+    def negative(self, node: Expression) -> NotDefined:
         left, right = place(self.segment.left), place(self.segment.right)
-        return AnchorheadError(
+        return NotDefined(
             f"{short(node)} is not defined from {self.name} = {left} to {right}, "
             "where its argument is negative; choose a domain that keeps clear of it"
         )
 
-    def undefined(self, node: Expression, at: arb, why: str) -> AnchorheadError:
-        return AnchorheadError(
+    def undefined(self, node: Expression, at: arb, why: str) -> NotDefined:
+        return NotDefined(
             f"{short(node)} is not defined at {self.name} = {place(at)}, where {why}; "
             "choose a domain that keeps clear of it"
         )

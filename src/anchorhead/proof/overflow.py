@@ -1,0 +1,37 @@
+"""Numbers that a network forms must stay below the largest of its dtype: no model of rounding covers infinities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Network
+from anchorhead.network.magnitude import sizes
+
+ROOM = 8
+"""How many times below the largest number of the dtype everything has to stay."""
+
+
+def has_room(network: Network, box: Box) -> bool:
+    """Whether all logits and activations stay below it, for inputs in a box of the network's input shape."""
+    return _largest(network, box) <= _limit(network)
+
+
+def require_room(network: Network, box: Box) -> None:
+    if not has_room(network, box):
+        raise AnchorheadError(
+            f"numbers of up to {_largest(network, box):.3g} on {box} are too near to the largest of {network.dtype}, "
+            f"{np.finfo(network.dtype).max:.3g}: use a smaller box or smaller weights"
+            + (", or float64" if network.dtype == "float32" else "")
+        )
+
+
+def _largest(network: Network, box: Box) -> float:
+    found = sizes(network.layers, np.atleast_2d(box.magnitude))
+    largest = max(found.logit, found.activation)
+    return largest if largest == largest else np.inf
+
+
+def _limit(network: Network) -> float:
+    return float(np.finfo(network.dtype).max) / ROOM

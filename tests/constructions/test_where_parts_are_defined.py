@@ -1,0 +1,51 @@
+"""Parts of a function that have no value everywhere: intervals of heads keep to where they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import anchorhead as ah
+
+BOX = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+
+
+def largest_error(net: ah.Network, f: object, low: float, high: float) -> float:
+    x = np.random.default_rng(0).uniform(low, high, (2000, 2))
+    return float(np.abs(np.asarray(net(x))[:, 0] - f(x[:, 0], x[:, 1])).max())  # type: ignore[operator]
+
+
+def test_a_head_s_interval_is_not_rounded_to_where_its_function_is_not_defined() -> None:
+    net = ah.approximate("sqrt(x + y + 2.5)", on=BOX, within=1e-3)
+    assert largest_error(net, lambda x, y: np.sqrt(x + y + 2.5), -1, 1) <= net.certificate.bound <= 1e-3
+
+
+@pytest.mark.parametrize("within", [0.5, 0.1])
+def test_a_large_error_does_not_carry_the_next_layer_to_where_it_is_not_defined(within: float) -> None:
+    net = ah.approximate("sqrt(abs(x) + abs(y) + 0.05)", on=BOX, within=within)
+    exact = lambda x, y: np.sqrt(np.abs(x) + np.abs(y) + 0.05)  # noqa: E731
+    assert largest_error(net, exact, -1, 1) <= net.certificate.bound <= within
+
+
+def test_a_plan_foresees_it_too() -> None:
+    rows = ah.plan("sqrt(abs(x) + abs(y) + 0.05)", on=BOX, within=0.2).rows
+    assert any(row.placement == "solved" and row.bound <= 0.2 for row in rows)
+
+
+def test_a_part_that_is_not_defined_on_its_bounds_is_named_with_them() -> None:
+    with pytest.raises(ah.AnchorheadError, match=r"a part of the function, sqrt\(x \+ 2\), is needed for x in \[-2, "):
+        ah.approximate("sqrt(x + y + 2)", on=BOX, within=1e-2)
+
+
+def test_uniform_anchors_that_are_far_too_few_are_refused_at_once() -> None:
+    calls: list[int] = []
+    with pytest.raises(ah.AnchorheadError, match="more than 512 uniform anchors"):
+        ah.head(lambda x: (calls.append(x.size), x * x)[1], on=(-1, 1), within=1e-9, placement="uniform")
+    assert sum(calls) < 100_000
+
+
+def test_a_jump_beyond_the_argument_s_bounds_does_not_matter() -> None:
+    net = ah.approximate("where(x + y < 2.3, x + y, 9)", on=BOX, within=1e-3)
+    assert largest_error(net, lambda x, y: x + y, -1, 1) <= net.certificate.bound
+    with pytest.raises(ah.AnchorheadError, match=r"a part of the function, where.*is not continuous at x = 1.3"):
+        ah.approximate("where(x + y < 1.3, x + y, 9)", on=BOX, within=1e-3)
