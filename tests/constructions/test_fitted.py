@@ -7,7 +7,7 @@ import torch
 from anchorhead.certificate import Certificate
 from anchorhead.constructions import fitted, ridge_fit
 from anchorhead.constructions.fitted import CONVERTING, FITTING, approximate_fitted
-from anchorhead.constructions.mlp import FORMS, LAYOUTS
+from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.proof import callable_search
 from anchorhead.targets.opaque_several import KIND, CallableSeveral
@@ -103,6 +103,7 @@ def test_even_anchors_are_those_of_relu():
     assert_no_worse_place_is_found(network, one)
 
 
+@pytest.mark.slow
 def test_the_largest_of_three_needs_two_hidden_layers_and_gets_them():
     one = target(lambda x: x.max(axis=1), [0] * 3, [1] * 3)
     network = approximate_fitted(one, 5e-3)

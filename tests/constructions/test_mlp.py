@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anchorhead as ah
-from anchorhead.constructions.mlp import FORMS, LAYOUTS
+from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.domain import Box
 from anchorhead.proof.mlp_search import worst_error
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
@@ -363,3 +363,9 @@ def test_a_box_on_which_a_converted_network_would_overflow_is_refused():
     wider = dataclasses.replace(network.certificate, on=Box.of((-1e38, 1e38)), bound=1e45)
     with pytest.raises(ah.CertificateError, match="too near to the largest of float32"):
         ah.check(network.with_(certificate=wider))
+
+
+def test_a_network_that_would_not_fit_into_memory_is_refused_before_it_is_made():
+    wide = Mlp((Hidden.of(np.ones((1, 100_000)), np.zeros(1), RELU),), Affine(np.ones((1, 1)), np.zeros(1)))
+    with pytest.raises(ah.AnchorheadError, match=r"network of 50,.* numbers .* at most 100,000,000 are built"):
+        ah.convert(wide, on=(0, 1), within=1.0)

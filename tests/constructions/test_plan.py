@@ -16,10 +16,11 @@ import torch
 import anchorhead as ah
 from anchorhead.constructions import mlp, sequence_layout
 from anchorhead.constructions.foreseen import foreseen
-from anchorhead.constructions.mlp import FORMS, LAYOUTS, Way, built, mlp_network, way_of
+from anchorhead.constructions.mlp import built, mlp_network
 from anchorhead.constructions.plan import Ladder, plan
 from anchorhead.constructions.sizes import sizes_of
 from anchorhead.constructions.sketches import LATTICE, Sketches
+from anchorhead.constructions.way import FORMS, LAYOUTS, Way, way_of
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Linear, Softmax

@@ -14,6 +14,7 @@ import pytest
 from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.errors import AnchorheadError
 from anchorhead.lab import heat_maps
+from anchorhead.network.files import load
 from anchorhead.plotting import Row, Sweep, plot, style
 from anchorhead.plotting.heat_maps import draw_heat_maps
 
@@ -64,6 +65,12 @@ def test_the_suffix_decides_the_format_and_the_same_thing_is_the_same_file(suffi
 def test_other_suffixes_are_refused_with_those_allowed(name, tmp_path):
     with pytest.raises(AnchorheadError, match=r"\.png, \.svg or \.pdf"):
         plot(sweep(), tmp_path / name)
+
+
+def test_what_is_no_path_is_refused():
+    for call in (lambda: plot("picture.png", object()), lambda: load(3)):  # type: ignore[arg-type]
+        with pytest.raises(AnchorheadError, match="path"):
+            call()
 
 
 def test_a_missing_folder_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.constructions import sequence_layout
-from anchorhead.constructions.mlp import FORMS, LAYOUTS
+from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.proof import check_mlp
 from anchorhead.targets.mlp import Affine, Hidden, Mlp

@@ -67,7 +67,10 @@ def approximate(
     ] = None,
     seed: Seed = 0,
     prove: Annotated[
-        bool, typer.Option("--prove/--no-prove", help="Leave out the proof of a head over a grid.")
+        bool,
+        typer.Option(
+            "--prove/--no-prove", help="Prove heads over grids, or leave that out: the error is then measured."
+        ),
     ] = True,
     output: Output = None,
     plot: Picture = None,

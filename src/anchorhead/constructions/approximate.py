@@ -18,11 +18,12 @@ from anchorhead.constructions.fitted import approximate_fitted
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, seated_grid
 from anchorhead.constructions.head import Placement, Progress, head
-from anchorhead.constructions.mlp import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, mlp_network, way_of
+from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.constructions.parts import Wish, approximate_parts, check_continuous, check_defined
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
+from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, way_of
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import MOST_VARIABLES

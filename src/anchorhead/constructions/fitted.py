@@ -16,10 +16,11 @@ from anchorhead.certificate import Certificate, round_up
 from anchorhead.constructions.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.head import Placement
-from anchorhead.constructions.mlp import Form, Layout, Way, mlp_network, way_of
+from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.ridge_fit_network import block_of, network_of
 from anchorhead.constructions.ridge_fit_samples import Progress
+from anchorhead.constructions.way import Form, Layout, Way, way_of
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype

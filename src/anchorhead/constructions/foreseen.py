@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.mlp import Way
 from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.constructions.sequence_layout import best_gauge
 from anchorhead.constructions.sizes import dealt, width_of
 from anchorhead.constructions.sketches import Sketch, lattice_rounding, lengths
+from anchorhead.constructions.way import Way
 from anchorhead.heads.atom import Part
 from anchorhead.proof.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of

@@ -30,7 +30,9 @@ Placement = Literal["solved", "uniform"]
 Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 512
-FEW_UNIFORM = 8
+FEW_EVEN, MOST_EVEN = 8, 256
+"""Even anchors: from so many on errors fall at a rate, and steeper keys take minutes to prove, or cannot be."""
+AIM_EVEN = 0.97
 LOOSEST = 2.2  # estimates: no proven bound is larger
 
 
@@ -207,17 +209,20 @@ class _Request:
         if self.placement == "solved":
             options = {**self._options, "max_anchors": MOST_ANCHORS}
             return smallest(self._values, self.target.kinks, *self._interval, error, **options).atom
+        return self._smallest_uniform(error)
+
+    def _smallest_uniform(self, error: float) -> Atom:
+        """The fewest even anchors that do, nearly: counts grow by a fifth, or as far as the errors so far foretell."""
+        errors: dict[int, float] = {}
         count = 2
-        while count <= MOST_ANCHORS:
+        while count <= MOST_EVEN:
             solution = uniform(self._values, *self._interval, count, self.dtype, self.target.kinks)
-            if solution.total <= 0.97 * error:
+            if solution.total <= AIM_EVEN * error:
                 return solution.atom
-            # errors fall by no more than the square of the spacing: half of what that takes may be too many already
-            if count >= FEW_UNIFORM and count * (solution.total / error) ** 0.5 / 2 > MOST_ANCHORS:
-                break
-            count = max(count + 1, int(count * 1.2))
+            errors[count] = solution.total
+            count = max(count + 1, int(1.2 * count), int(0.95 * _foretold(errors, AIM_EVEN * error)))
         raise AnchorheadError(
-            f"within={error:g} takes more than {MOST_ANCHORS} uniform anchors: use placement='solved' or a larger error"
+            f"within={error:g} takes more than {MOST_EVEN} uniform anchors: use placement='solved' or a larger error"
         )
 
     def certified(self, atom: Atom, bound: HeadBound | None = None) -> Head:
@@ -288,3 +293,12 @@ def _check_request(within: Any, anchors: Any, placement: Any) -> None:
         raise AnchorheadError(f"anchors={anchors!r}: a whole number from 1 to {MOST_ANCHORS}")
     if placement not in ("solved", "uniform"):
         raise AnchorheadError(f'placement={placement!r}: "solved" or "uniform"')
+
+
+def _foretold(errors: dict[int, float], error: float) -> float:
+    """The count at which the error is reached, if it goes on falling as it did; at least as its first power."""
+    (before, first), (last, latest) = ([(1, np.inf)] * 2 + list(errors.items()))[-2:]
+    if before < FEW_EVEN or not latest < first:
+        return 0.0
+    rate = min(max(np.log(first / latest) / np.log(last / before), 1.0), 4.0)
+    return float(last * (latest / error) ** (1 / rate))

@@ -6,22 +6,23 @@ is built and proven, and where rounding has eaten the share, built anew with fin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Several
-from dataclasses import dataclass
-from typing import Any, Literal
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 from anchorhead.certificate import Certificate, round_up
-from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.head import Placement, Progress
+from anchorhead.constructions.head import Progress
 from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
+from anchorhead.constructions.sizes import sizes_of
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
+from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
-from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside, TargetRecord
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
@@ -31,52 +32,11 @@ from anchorhead.proof.shape import Shape
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.mlp import Merged, Mlp, merged
 
-Form = Literal["two-layer", "attention-softmax", "deep"]
-Layout = Literal["transformer", "sequence"]
-FORMS: tuple[Form, ...] = ("two-layer", "attention-softmax", "deep")
-LAYOUTS: tuple[Layout, ...] = ("transformer", "sequence")
-PLACEMENTS: tuple[Placement, ...] = ("solved", "uniform")
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 TRIES = 12
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a network is to be built."""
-
-    form: Form
-    layout: Layout
-    placement: Placement
-    dtype: Dtype
-    causal: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.form}, {self.layout} layout, {self.placement} anchors"
-
-
-def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, causal: bool) -> Way:
-    """The way that the words say, or an error that says which words do not go together, and why."""
-    for name, given, allowed in (("layout", layout, LAYOUTS), ("placement", placement, PLACEMENTS)):
-        if given not in allowed:
-            raise AnchorheadError(f"{name}={given!r}: one of {', '.join(map(repr, allowed))}")
-    layers = len(merged(target)[0])
-    form = form or ("two-layer" if layers == 1 else "deep")
-    if form not in FORMS:
-        raise AnchorheadError(f"form={form!r}: one of {', '.join(map(repr, FORMS))}")
-    if form != "deep" and layers != 1:
-        raise AnchorheadError(
-            f"form={form!r} is for one hidden layer, and the network has {layers}: use form='deep', an attention layer "
-            "for every hidden layer"
-        )
-    if causal and layout == "sequence":
-        raise AnchorheadError(
-            "causal=True with layout='sequence': its linear maps mix all tokens, so no mask can keep a token from the "
-            "later ones; use layout='transformer'"
-        )
-    if causal:
-        require_causal(target)
-    return Way(form, layout, placement, dtype, causal)
+MOST_PARAMETERS = 100_000_000
+"""How many numbers a network may hold: building and proving it takes several times their room."""
 
 
 def mlp_network(
@@ -100,21 +60,25 @@ def mlp_network(
     best: tuple[MlpBound, Network, list[Layer]] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
-    for errors in shares(target, sources, within, margin, shapes):
+    with _named(within, way):
+        ladder = shares(target, sources, within, margin, shapes)
+    for errors in ladder:
         try:
             layers, readout = shaped(target, sources, errors, margin, shapes.choose)
         except NotDefined as error:  # smaller errors keep the next layer's arguments closer to where they belong
             undefined = error
             continue
-        except AnchorheadError:
+        except AnchorheadError as error:
             if best is None:
-                raise
+                raise _for_a_head(within, way, error) from error
             break
         these = tuple(id(shape) for layer in layers for shape in layer.shapes)
         if these in tried:
             continue
         tried.add(these)
-        network = built(laid_out(layers, readout, sources, middle), target, way)
+        laid = laid_out(layers, readout, sources, middle)
+        _require_room(laid, target, way)
+        network = built(laid, target, way)
         bound = prove_mlp(network, target, layers, readout, on)
         if best is None or bound.total < best[0].total:
             best = bound, network, layers
@@ -123,6 +87,42 @@ def mlp_network(
     if best is None and undefined is not None:
         raise undefined
     raise _out_of_reach(within, way, best[0] if best else None)
+
+
+@contextmanager
+def _named(within: float, way: Way) -> Iterator[None]:
+    """What is said of a head is said of the network that needs it."""
+    try:
+        yield
+    except NotDefined:
+        raise
+    except AnchorheadError as error:
+        raise _for_a_head(within, way, error) from error
+
+
+def _for_a_head(within: float, way: Way, error: AnchorheadError) -> AnchorheadError:
+    return AnchorheadError(f"within={within:g} is out of reach ({way}, {way.dtype}), for a head that it takes: {error}")
+
+
+def _require_room(laid: Laid, target: Mlp, way: Way) -> None:
+    """Refuses a network that would not fit into memory, before any of it is made."""
+
+    def numbers(one: Way) -> int:
+        return sizes_of(laid, target.tokens or 1, one).parameters
+
+    count = numbers(way)
+    if count <= MOST_PARAMETERS:
+        return
+    forms = FORMS if len(laid.neurons) == 1 else ("deep",)
+    layouts = ("transformer",) if way.causal else LAYOUTS
+    least, other = min((numbers(one), str(one)) for one in (
+        replace(way, form=form, layout=layout) for form in forms for layout in layouts
+    ))  # fmt: skip
+    helps = f"{other}, with {least:,}" if least <= MOST_PARAMETERS else "a smaller model"
+    raise AnchorheadError(
+        f"{target} would become a network of {count:,} numbers ({way}), and at most {MOST_PARAMETERS:,} are built. "
+        f"What would help: {helps}"
+    )
 
 
 def inputs_of(target: Mlp, on: Box, dtype: str) -> tuple[Sources, np.ndarray]:

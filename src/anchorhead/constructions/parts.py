@@ -14,8 +14,9 @@ from anchorhead.certificate import Certificate, round_up
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, grid_network, seated_grid
 from anchorhead.constructions.head import Progress
-from anchorhead.constructions.mlp import Way, mlp_network
+from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.side_by_side import Part, side_by_side
+from anchorhead.constructions.way import Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom

@@ -18,12 +18,13 @@ from anchorhead.certificate import round_up
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.head import Placement, Progress
-from anchorhead.constructions.mlp import FORMS, LAYOUTS, MARGIN, PLACEMENTS, Form, Layout, Way, inputs_of, shares
+from anchorhead.constructions.mlp import MARGIN, inputs_of, shares
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
 from anchorhead.constructions.plan_tables import WIDTH, csv_table, latex_table, listed, text_table
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
 from anchorhead.constructions.sketches import Sketches
+from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype

@@ -18,7 +18,7 @@ from anchorhead.constructions.grid import AIM, MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.constructions.head import Placement, Progress
 from anchorhead.constructions.head_network import head_network
-from anchorhead.constructions.mlp import Form, Layout, Way, built
+from anchorhead.constructions.mlp import built
 from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, grid_target, network_part
 from anchorhead.constructions.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
 from anchorhead.constructions.request import Request
@@ -26,6 +26,7 @@ from anchorhead.constructions.shapes import Shapes, shape_of
 from anchorhead.constructions.side_by_side import side_by_side
 from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.uniform_grid import SampledModulus
+from anchorhead.constructions.way import Form, Layout, Way
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.grid import solve_grid

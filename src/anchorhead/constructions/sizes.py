@@ -13,9 +13,9 @@ import numpy as np
 
 from anchorhead.constructions import sequence_layout
 from anchorhead.constructions.laid_out import FAR, out_of_reach
-from anchorhead.constructions.mlp import Way
 from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.constructions.sketches import Sketch, lengths
+from anchorhead.constructions.way import Way
 from anchorhead.proof.shape import Shape
 
 

@@ -19,7 +19,7 @@ from math import ceil
 
 import numpy as np
 
-from anchorhead.constructions.head import MOST_ANCHORS
+from anchorhead.constructions.head import MOST_EVEN
 from anchorhead.constructions.shapes import MOST_UNIFORM, uniform_anchors
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
@@ -136,9 +136,7 @@ def _values(activation: Expression, low: float, high: float, error: float) -> Sk
     away, sharp = np.array([low, high]) - origin, SHARPEST / spacing**2
     part = Part.of(2 * sharp * away, -sharp * away**2, [largest, -largest], "float64")
     refused = (
-        f"perhaps not built: by their slope more than {MOST_ANCHORS} anchors, and no more are"
-        if count > MOST_ANCHORS
-        else ""
+        f"perhaps not built: by their slope more than {MOST_EVEN} anchors, and no more are" if count > MOST_EVEN else ""
     )
     return Sketch(
         activation, low, high, (part,), error, 0.0,

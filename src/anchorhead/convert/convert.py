@@ -11,7 +11,8 @@ import torch
 
 from anchorhead.constructions.head import Placement, Progress, head
 from anchorhead.constructions.kernel_smoother import kernel_smoother
-from anchorhead.constructions.mlp import Form, Layout, mlp_network, way_of
+from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.way import Form, Layout, way_of
 from anchorhead.convert.maxout import Maxout
 from anchorhead.convert.onnx_files import mlp_from_onnx
 from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anchorhead.constructions.head import Progress
-from anchorhead.constructions.mlp import Form, Layout
 from anchorhead.constructions.plan import Plan
 from anchorhead.constructions.plan import plan as planned
 from anchorhead.constructions.plan_expressions import USUAL, plan_expressions
 from anchorhead.constructions.request import requested
+from anchorhead.constructions.way import Form, Layout
 from anchorhead.convert.convert import checked_within, read
 from anchorhead.convert.splines import spline_target
 from anchorhead.domain import Box

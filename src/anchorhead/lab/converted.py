@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.mlp import FORMS, LAYOUTS, mlp_network, way_of
+from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.way import FORMS, LAYOUTS, way_of
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype

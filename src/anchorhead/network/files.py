@@ -56,6 +56,8 @@ def save(network: Network, path: str | Path) -> None:
 
 def load(path: str | Path) -> Network:
     """Reads a saved network; its structure and that its weights are finite is checked, its bound is not."""
+    if not isinstance(path, str | Path):
+        raise AnchorheadError(f"a {type(path).__name__} cannot be loaded: give the path of a saved network")
     header, tensors = _read(Path(path))
     version = header.get("format")
     if not isinstance(version, int) or version < 1:

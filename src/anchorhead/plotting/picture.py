@@ -44,6 +44,8 @@ def plot(thing: Any, path: str | Path, function: Callable[..., Any] | None = Non
 
 def check_picture_path(path: str | Path) -> None:
     """Refuses a path that no picture can be written to, so that no work is done in vain."""
+    if not isinstance(path, str | Path):
+        raise AnchorheadError(f"a picture goes to a path, not to a {type(path).__name__}: ah.plot(thing, 'thing.png')")
     suffix = Path(path).suffix
     if suffix.lower() not in SUFFIXES:
         raise AnchorheadError(f"{path} ends in {suffix or 'no suffix'}: a picture is written as .png, .svg or .pdf")

@@ -1,0 +1,56 @@
+"""How a network of neurons is to be built: the words that say so, and which of them go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from anchorhead.constructions.causal import require_causal
+from anchorhead.constructions.head import Placement
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype
+from anchorhead.targets.mlp import Mlp, merged
+
+Form = Literal["two-layer", "attention-softmax", "deep"]
+Layout = Literal["transformer", "sequence"]
+FORMS: tuple[Form, ...] = ("two-layer", "attention-softmax", "deep")
+LAYOUTS: tuple[Layout, ...] = ("transformer", "sequence")
+PLACEMENTS: tuple[Placement, ...] = ("solved", "uniform")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a network is to be built."""
+
+    form: Form
+    layout: Layout
+    placement: Placement
+    dtype: Dtype
+    causal: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.form}, {self.layout} layout, {self.placement} anchors"
+
+
+def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, causal: bool) -> Way:
+    """The way that the words say, or an error that says which words do not go together, and why."""
+    for name, given, allowed in (("layout", layout, LAYOUTS), ("placement", placement, PLACEMENTS)):
+        if given not in allowed:
+            raise AnchorheadError(f"{name}={given!r}: one of {', '.join(map(repr, allowed))}")
+    layers = len(merged(target)[0])
+    form = form or ("two-layer" if layers == 1 else "deep")
+    if form not in FORMS:
+        raise AnchorheadError(f"form={form!r}: one of {', '.join(map(repr, FORMS))}")
+    if form != "deep" and layers != 1:
+        raise AnchorheadError(
+            f"form={form!r} is for one hidden layer, and the network has {layers}: use form='deep', an attention layer "
+            "for every hidden layer"
+        )
+    if causal and layout == "sequence":
+        raise AnchorheadError(
+            "causal=True with layout='sequence': its linear maps mix all tokens, so no mask can keep a token from the "
+            "later ones; use layout='transformer'"
+        )
+    if causal:
+        require_causal(target)
+    return Way(form, layout, placement, dtype, causal)
