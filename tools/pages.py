@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
@@ -18,8 +19,9 @@ def run(script: Path, folder: Path) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     notebook = jupytext.read(script)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    sockets = Config({"KernelManager": {"transport": "ipc"}})  # files that this user alone can open, no ports
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}, config=sockets).execute()
+    with TemporaryDirectory() as place:  # sockets are files in it, which this user alone can open, and no ports
+        sockets = Config({"KernelManager": {"transport": "ipc", "ip": f"{place}/kernel"}})
+        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}, config=sockets).execute()
     return notebook
 
 
