@@ -12,7 +12,7 @@ import typer
 
 from anchorhead.cli.learn_models import MODELS, print_models
 from anchorhead.cli.network_report import say, warnings_in_words
-from anchorhead.cli.options import Dtype, DtypeOption, Output, check_files
+from anchorhead.cli.options import Dtype, DtypeOption, check_files
 from anchorhead.cli.waiting import waiting
 from anchorhead.errors import AnchorheadError
 
@@ -49,7 +49,15 @@ def learn(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the path of the coefficients: .png, .svg or .pdf."),
     ] = None,
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Save the network, which learns from any prompt: a .safetensors file.",
+        ),
+    ] = None,
     named: Annotated[bool, typer.Option("--list", help="List the models, with their options.")] = False,
 ) -> None:
     """Fit a model to a table in context: the rows are a prompt, attention layers find the coefficients.
