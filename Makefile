@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # without bytecode every process compiles all that it imports anew, which takes longer than most tests
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test slow lint format bench notebooks docs table constraints clean
+.PHONY: run test slow lint format bench fuzz notebooks docs table constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -34,6 +34,9 @@ format: $(READY)
 
 bench: $(READY)  ## speed and memory as ratios against named alternatives
 	$(BIN)/python -m benchmarks
+
+fuzz: $(READY)  ## 100,000 mutated inputs for each reader of files and texts: none may crash, hang or run code
+	for reader in onnx safetensors csv expressions; do $(BIN)/python -m tools.fuzz $$reader || exit 1; done
 
 notebooks: $(READY)  ## run the scripts in notebooks/, as notebooks with pages in out/notebooks
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev,notebooks]'

@@ -1,4 +1,4 @@
-"""Feeds mutated files and texts to the readers: python tools/fuzz.py onnx --count 100000
+"""Feeds mutated files and texts to the readers: python -m tools.fuzz onnx --count 100000
 
 Targets: onnx, safetensors, csv, expressions. Every input is made from a seed and a number, so that a finding can be
 repeated with --start. A reader may refuse an input by an AnchorheadError and in no other way: another exception, more
@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fuzz_inputs import TARGETS, mutated
-
 from anchorhead.errors import AnchorheadError
+from tools.fuzz_inputs import TARGETS, mutated
 
 LIMIT_S = 10.0
 LIMIT_BYTES = 2 * 2**30
