@@ -211,3 +211,10 @@ def test_what_is_out_of_reach_is_refused_with_a_bound_that_is_proven_and_larger(
 
 def test_an_interval_far_from_0_is_written_with_digits_that_tell_its_ends_apart():
     assert "[1000000, 1000001]" in ah.head("relu", on=(1e6, 1e6 + 1), within=1e-3).certificate.target
+
+
+def test_even_anchors_beside_a_kink_are_not_foretold_to_be_far_too_many():
+    """Its error falls by fits and starts: 21 anchors do."""
+    made = ah.head("abs(x - 0.3)", on=(-1, 1), within=1e-2, placement="uniform")
+    assert made.anchors <= 60
+    assert made.certificate.bound <= 1e-2

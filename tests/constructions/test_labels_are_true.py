@@ -10,6 +10,8 @@ import torch
 
 import anchorhead as ah
 from anchorhead.network import Attention, Network
+from anchorhead.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.targets.parser import parse
 
 NEURON = re.compile(r"\(?neuron (\d+)(?: ([+-]) ([\d.e-]+)\))?(?: / ([\d.e-]+))?")
 
@@ -98,3 +100,12 @@ def test_a_fitted_callable_s_inputs_keep_their_names() -> None:
     box = dict.fromkeys(("aa", "bb", "cc", "dd", "ee"), (-1.0, 1.0))
     net = ah.approximate(lambda x: x[:, 0] - 2 * x[:, 4], on=box, within=0.1)
     assert (net.layers[0].features or ())[:5] == tuple(box)
+
+
+@pytest.mark.parametrize("form", ["two-layer", "deep", "attention-softmax"])
+@pytest.mark.parametrize("tokens", [None, 2])
+@pytest.mark.parametrize("name", ["is an input", "at position 0", "not at position 1", "slope of shape 0, x", "one"])
+def test_an_input_may_be_called_like_a_feature_of_the_layout(name: str, tokens: int | None, form: str) -> None:
+    neurons = Hidden.of(np.array([[1.0, 2.0], [-1.0, 0.5]]), np.zeros(2), parse("relu(x)"))
+    target = Mlp((neurons,), Affine(np.eye(2), np.zeros(2)), tokens, variables=(name, "b"))
+    ah.check(ah.convert(target, on=(-1, 1), within=1e-2, form=form))  # type: ignore[arg-type]

@@ -217,6 +217,14 @@ def test_a_box_on_which_logits_overflow_is_refused_when_built_and_when_checked(o
         ah.check(network.with_(certificate=wider))
 
 
+def test_a_certificate_whose_box_is_beyond_float64_is_refused_when_checked():
+    network = ah.truncated_linear(np.full((4, 1), 1e100), np.zeros(4), -1, 1, anchors=8, on=(-1, 1))
+    assert network.certificate is not None
+    wider = replace(network.certificate, on=Box.of((-1e300, 1e300)))
+    with pytest.raises(ah.CertificateError, match="more than float64 can hold"):
+        ah.check(network.with_(certificate=wider))
+
+
 @pytest.mark.parametrize(("low", "high"), [(-1e-300, 1e-300), (-1e300, 1e300), (-1.7e308, 1.7e308)])
 def test_ranges_whose_sharpness_is_no_number_are_refused(low, high):
     with pytest.raises(ah.AnchorheadError, match="is allowed; scale w"):

@@ -224,3 +224,7 @@ def test_the_error_lists_everything_that_is_supported():
 def test_a_softplus_that_jumps_is_refused():
     with pytest.raises(AnchorheadError, match=r"Softplus\(threshold=2\) jumps by 0.13"):
         mlp_of(nn.Sequential(nn.Linear(2, 2), nn.Softplus(threshold=2)))
+    with pytest.raises(AnchorheadError, match=r"jumps by 8e\+02"):
+        mlp_of(nn.Sequential(nn.Linear(2, 2), nn.Softplus(threshold=-800)))
+    with pytest.raises(AnchorheadError, match="beta=0 of softplus"):
+        mlp_of(nn.Sequential(nn.Linear(2, 2), nn.Softplus(beta=0, threshold=2)))

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 HIDDEN = "stands in for hidden tokens"
 ONE = "one"
-"""The name of the feature that is 1 in every token: no input can have it."""
+"""The name of the feature that is 1 in every token."""
+IS_INPUT = "is an input"
+OWN = (ONE, IS_INPUT, HIDDEN, "at position ", "not at position ", "slope of shape ", "offset of shape ")
+"""How the names of features begin that layouts look up: no input can have one of these."""
 
 
 @dataclass
@@ -28,8 +31,8 @@ class Features:
 
 
 def inputs_called(variables: Iterable[str]) -> list[str]:
-    """What the features of variables are called: none like the feature that is 1."""
-    return [f"variable {name}" if name == ONE else name for name in variables]
+    """What the features of variables are called: none like a feature that a layout looks up."""
+    return [f"variable {name}" if name == ONE or name.startswith(OWN[1:]) else name for name in variables]
 
 
 def less(name: str, *middles: float) -> str:

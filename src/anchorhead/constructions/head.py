@@ -32,7 +32,8 @@ TRIES = 4
 MOST_ANCHORS = 512
 FEW_EVEN, MOST_EVEN = 8, 256
 """Even anchors: from so many on errors fall at a rate, and steeper keys take minutes to prove, or cannot be."""
-AIM_EVEN = 0.97
+AIM_EVEN, HOPELESS = 0.97, 4
+"""How much of the error asked for may be used up, and how many times too many anchors are foretold to no purpose."""
 LOOSEST = 2.2  # estimates: no proven bound is larger
 
 
@@ -220,9 +221,14 @@ class _Request:
             if solution.total <= AIM_EVEN * error:
                 return solution.atom
             errors[count] = solution.total
-            count = max(count + 1, int(1.2 * count), int(0.95 * _foretold(errors, AIM_EVEN * error)))
+            foretold = 0.95 * _foretold(errors, AIM_EVEN * error)
+            if foretold > HOPELESS * MOST_EVEN:
+                break
+            # beside a kink errors fall by fits and starts: what two of them foretell may be far too many
+            count = max(count + 1, int(1.2 * count), int(min(2 * count, foretold)))
         raise AnchorheadError(
-            f"within={error:g} takes more than {MOST_EVEN} uniform anchors: use placement='solved' or a larger error"
+            f"within={error:g} was not reached with up to {MOST_EVEN} uniform anchors: use placement='solved' or a "
+            "larger error"
         )
 
     def certified(self, atom: Atom, bound: HeadBound | None = None) -> Head:
@@ -297,8 +303,9 @@ def _check_request(within: Any, anchors: Any, placement: Any) -> None:
 
 def _foretold(errors: dict[int, float], error: float) -> float:
     """The count at which the error is reached, if it goes on falling as it did; at least as its first power."""
-    (before, first), (last, latest) = ([(1, np.inf)] * 2 + list(errors.items()))[-2:]
-    if before < FEW_EVEN or not latest < first:
+    known = [(count, found) for count, found in errors.items() if count >= FEW_EVEN]
+    if len(known) < 2 or not known[-1][1] < known[0][1]:
         return 0.0
+    (before, first), (last, latest) = known[0], known[-1]
     rate = min(max(np.log(first / latest) / np.log(last / before), 1.0), 4.0)
     return float(last * (latest / error) ** (1 / rate))

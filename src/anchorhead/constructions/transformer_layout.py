@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from anchorhead.constructions.feature_names import HIDDEN, ONE, Features, less, scaled
+from anchorhead.constructions.feature_names import HIDDEN, IS_INPUT, ONE, Features, less, scaled
 from anchorhead.constructions.head_labels import argument_beside, in_argument, neuron_labels
 from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
@@ -80,7 +80,7 @@ class Transformer(LaidOut):
         names = Features()
         names.add(ONE)
         if registers:
-            names.add("is an input")
+            names.add(IS_INPUT)
         if self.tokens > 1:
             names.add(*(f"at position {j}" for j in range(self.tokens)))
             names.add(*(f"not at position {j}" for j in range(self.tokens)))
@@ -104,9 +104,9 @@ class Transformer(LaidOut):
         if centred:
             bias[:, : self.inputs] = -self.laid.middle.reshape(self.tokens, self.inputs)
         bias[:, names[ONE]] = 1
-        has_registers = "is an input" in names.names
+        has_registers = IS_INPUT in names.names
         if has_registers:
-            bias[:, names["is an input"]] = 1
+            bias[:, names[IS_INPUT]] = 1
         if self.tokens > 1:
             at = [names[f"at position {j}"] for j in range(self.tokens)]
             not_at = [names[f"not at position {j}"] for j in range(self.tokens)]
@@ -160,8 +160,8 @@ class Transformer(LaidOut):
             key[j, 0, names[f"at position {j}"] if self.tokens > 1 else names[ONE]] = 2 * FAR if self.tokens > 1 else 1
             if self.causal and self.tokens > 1:
                 key[j, 0, names[HIDDEN]] = FAR
-            if self.tokens == 1 and "is an input" in names.names:
-                key[j, 0, names[ONE]], key[j, 0, names["is an input"]] = 0, 2 * FAR
+            if self.tokens == 1 and IS_INPUT in names.names:
+                key[j, 0, names[ONE]], key[j, 0, names[IS_INPUT]] = 0, 2 * FAR
         value = np.zeros((1, self.inputs, len(names)))
         value[0, :, : self.inputs] = np.eye(self.inputs)
         return query, key, value
@@ -254,7 +254,7 @@ class Transformer(LaidOut):
     def _table_key(self, number: int, names: Features, size: int, gated: bool) -> np.ndarray:
         key = np.zeros((size, len(names)))
         first = self._first(number, names)
-        key[0, first] = key[1, first + 1] = key[2, names["is an input"]] = 1
+        key[0, first] = key[1, first + 1] = key[2, names[IS_INPUT]] = 1
         for j in range(self.tokens if gated else 0):
             key[3 + j, names[f"for token {j}"]] = 1
         return key

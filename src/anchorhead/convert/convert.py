@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def read(
         if word is not None:
             raise AnchorheadError(f"{name}={word!r} goes with a file of weights; this model has its own")
     if isinstance(model, Mlp):
-        return (model if tokens is None else Mlp(model.hidden, model.readout, checked_tokens(tokens))), "float64"
+        return (model if tokens is None else replace(model, tokens=checked_tokens(tokens))), "float64"
     if isinstance(model, torch.nn.Module):
         return mlp_of(model, checked_tokens(tokens))
     if from_sklearn(model):

@@ -19,8 +19,8 @@ from anchorhead.targets.build import make, number
 from anchorhead.targets.underflow import LEAST
 
 MOST_SLOPES = 10_000
-LARGEST = float(np.finfo(np.float32).max)
-"""An end that files write where they mean none."""
+NO_END = (float(np.finfo(np.float32).max), float(np.finfo(np.float64).max), np.inf)
+"""What files write where they mean none."""
 
 
 def add(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
@@ -79,8 +79,8 @@ def clipped(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
         real(node, name, 0.0) if name in node.attributes else _scalar(inputs, place)
         for place, name in ((1, "min"), (2, "max"))
     ]
-    low = None if ends[0] is None or ends[0] <= -LARGEST else ends[0]
-    high = None if ends[1] is None or ends[1] >= LARGEST else ends[1]
+    low = None if ends[0] is None or -ends[0] in NO_END else ends[0]
+    high = None if ends[1] is None or ends[1] in NO_END else ends[1]
     if low is not None and high is not None and not low < high:
         raise AnchorheadError(f"its min {low:g} is not below its max {high:g}")
     return [_applied(tape, value(node, inputs, 0), clip(low, high))]

@@ -228,8 +228,8 @@ def _parsed(layer: _Layer, text: Callable[[], str]) -> Expression:
 
 
 def _softplus(module: nn.Softplus) -> str:
-    if module.threshold < USUAL_THRESHOLD:
-        jump = math.log1p(math.exp(-module.threshold)) / module.beta
+    if module.threshold < USUAL_THRESHOLD and module.beta > 0:
+        jump = float(np.logaddexp(0, -module.threshold)) / module.beta
         raise AnchorheadError(
             f"Softplus(threshold={module.threshold:g}) jumps by {jump:.2g} where it goes over to x: thresholds "
             f"of at least {USUAL_THRESHOLD:g}, torch's default, can be converted"

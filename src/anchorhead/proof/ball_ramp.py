@@ -127,6 +127,8 @@ class _Checker:
             rounded = Fraction(float(self.model.gamma(terms))) * (reach + abs(bias)) + self.unit * reach
             underflow = (terms + 1) * Fraction(self.model.tiny)
             worst = max(worst, stored + self.spacing * (rounded + underflow))
+        if worst > Fraction(float(np.finfo(np.float64).max)) / 2:
+            raise CertificateError("w·x + t rounds by more than float64 can hold for inputs of the box")
         return float(worst) * UP
 
     def _queries(self, box: Box) -> tuple[Fraction, Fraction]:

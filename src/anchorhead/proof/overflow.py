@@ -15,22 +15,22 @@ ROOM = 8
 
 def has_room(network: Network, box: Box) -> bool:
     """Whether all logits and activations stay below it, for inputs in a box of the network's input shape."""
-    return _largest(network, box) <= _limit(network)
+    return all(size <= _limit(network) for size in _largest(network, box))
 
 
 def require_room(network: Network, box: Box) -> None:
     if not has_room(network, box):
         raise AnchorheadError(
-            f"numbers of up to {_largest(network, box):.3g} on {box} are too near to the largest of {network.dtype}, "
-            f"{np.finfo(network.dtype).max:.3g}: use a smaller box or smaller weights"
+            f"numbers of up to {max(_largest(network, box)):.3g} on {box} are too near to the largest of "
+            f"{network.dtype}, {np.finfo(network.dtype).max:.3g}: use a smaller box or smaller weights"
             + (", or float64" if network.dtype == "float32" else "")
         )
 
 
-def _largest(network: Network, box: Box) -> float:
+def _largest(network: Network, box: Box) -> tuple[float, float]:
+    """Bounds on all logits, and on all activations."""
     found = sizes(network.layers, np.atleast_2d(box.magnitude))
-    largest = max(found.logit, found.activation)
-    return largest if largest == largest else np.inf
+    return found.logit, found.activation
 
 
 def _limit(network: Network) -> float:
