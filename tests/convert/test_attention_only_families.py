@@ -74,7 +74,9 @@ def test_layers_are_attention_over_tokens_and_registers(name):
         assert all((part.mask(3).sum(dim=1) == len(part.values) + (part.own is not None)).all() for part in layer.parts)
 
 
-@pytest.mark.parametrize("name", GENERATING)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if place % 3 else []) for place, name in enumerate(GENERATING)]
+)
 def test_greedy_generation_with_a_cache_gives_the_same_hundred_tokens(name):
     model = small(name, seed=1)
     converted, _ = ah.attention_only(model, within=1e-5)

@@ -32,7 +32,7 @@ def check(dtype: str, texts: list[str]) -> None:
     assert change.cosine >= 0.999999
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_embeddings_of_all_kinds_of_text_stay_where_they_are(dtype):
     check(dtype, few())
 

@@ -132,10 +132,7 @@ def test_the_quantiles_objective_is_as_low_as_any_solver_finds() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[] if name in ("Ridge", "LogisticRegression") else [pytest.mark.slow])
-        for name in incontext.ESTIMATORS
-    ],
+    [pytest.param(name, marks=[] if name == "Ridge" else [pytest.mark.slow]) for name in incontext.ESTIMATORS],
 )
 def test_scikit_learns_checks_pass(name: str) -> None:
     """With few steps where a step is three layers: the checks are of manners, not of digits."""
