@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from anchorhead.errors import AnchorheadError
-from tools.fuzz_inputs import TARGETS, mutated
+from tools.fuzz_inputs import TARGETS
+from tools.fuzz_mutations import mutated
 
 LIMIT_S = 10.0
 LIMIT_BYTES = 2 * 2**30
