@@ -47,8 +47,8 @@ docs: $(READY)  ## the site in out/docs/html: theorems, guide, API, notebooks; e
 	$(BIN)/python -m tools.build_docs
 
 table: $(READY)  ## solve what is missing in the table of named heads, then prove all tables again
-	$(BIN)/python tools/make_head_table.py
-	for table in head own gate; do $(BIN)/python tools/make_$${table}_table.py --verify || exit 1; done
+	$(BIN)/python -m tools.make_head_table
+	for table in head own gate; do $(BIN)/python -m tools.make_$${table}_table --verify || exit 1; done
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \

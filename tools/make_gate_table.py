@@ -1,8 +1,8 @@
 """Makes the table of heads for gated neurons that ships with the package, or proves again every head that is in it.
 
-    python tools/make_gate_table.py                  what is missing, the table written after every function and reach
-    python tools/make_gate_table.py silu --reach 64  anew; heads that were better stay
-    python tools/make_gate_table.py --verify         every head proven again, against the bounds in the table
+    python -m tools.make_gate_table                  what is missing, the table written after every function and reach
+    python -m tools.make_gate_table silu --reach 64  anew; heads that were better stay
+    python -m tools.make_gate_table --verify         every head proven again, against the bounds in the table
 
 The solver fits heads of many sizes, from its own starts or from the heads for another reach, and by merging two
 registers of a larger head; what it finds is rounded to each dtype and proven. A head stays if its proven bound is
@@ -40,6 +40,7 @@ from anchorhead.heads.gate_table import NAMES, PATH, REACHES, GateFrontier, all_
 from anchorhead.heads.table import read, write
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.gate import prove_gate
+from tools.proven_again import failures, larger
 
 TAME = 3.0  # fits of at most this size round little
 SMOOTH = {
@@ -196,17 +197,13 @@ def known(models: dict[str, str]) -> dict[tuple[str, float, str], GateFrontier]:
     return {one.key: one for one in all_gates()} if read(PATH)[0] == models else {}
 
 
-def verify() -> int:
-    """Proves everything again; the number of heads for which that failed."""
-    wrong = count = 0
-    for one in all_gates():
-        for head in one.heads:
-            again = prove_gate(one.function, head.parts, head.low, head.high, arithmetic_of(one.dtype), 120.0)
-            count += 1
-            if again.exact > head.exact * (1 + 1e-9) or again.rounding > head.rounding * (1 + 1e-9):
-                wrong += 1
-                print(f"{one.key} with {head.registers} registers: {again}, not {head.exact} and {head.rounding}")
-    print(f"{count - wrong} of {count} heads proven again")
+def disagreements(known: GateFrontier) -> list[str]:
+    """The heads whose stored bounds a new proof does not confirm."""
+    wrong = []
+    for head in known.heads:
+        again = prove_gate(known.function, head.parts, head.low, head.high, arithmetic_of(known.dtype), 120.0)
+        if larger((again.exact, again.rounding), (head.exact, head.rounding)):
+            wrong.append(f"{known.key} with {head.registers} registers: {again}, not {head.exact} and {head.rounding}")
     return wrong
 
 
@@ -215,13 +212,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="functions to solve anew; none: what is missing of all")
     parser.add_argument("--reach", type=float, nargs="*", default=list(REACHES), help="for which |g|")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that verify")
     parser.add_argument("--verify", action="store_true", help="prove every head of the table again")
     given = parser.parse_args()
     unknown = sorted(set(given.names) - set(known_names))
     if unknown:
         parser.error(f"{', '.join(unknown)}: known are {', '.join(known_names)}")
     if given.verify:
-        return 1 if verify() else 0
+        return 1 if failures(all_gates(), disagreements, given.jobs) else 0
     make(given.names or known_names, given.reach, bool(given.names))
     return 0
 

@@ -1,8 +1,8 @@
 """Makes the table of named heads that ships with the package, or proves again every head that is in it.
 
-    python tools/make_head_table.py            what is missing, two processes, the table written after every function
-    python tools/make_head_table.py gelu silu  these functions anew; heads that were better stay
-    python tools/make_head_table.py --verify   every head proven again, against the bounds in the table
+    python -m tools.make_head_table            what is missing, two processes, the table written after every function
+    python -m tools.make_head_table gelu silu  these functions anew; heads that were better stay
+    python -m tools.make_head_table --verify   every head proven again, against the bounds in the table
 
 The solver climbs from few anchors to many, in every way that it has; what it finds is proven; a head stays if its
 proven bound is smaller than that of every head with fewer anchors.
@@ -30,6 +30,7 @@ from anchorhead.heads.table import PATH, STANDARD, Entry, Frontier, frontiers, r
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_head
 from anchorhead.targets import ScalarTarget, target_of
+from tools.proven_again import failures, larger
 
 ENOUGH = 5e-12  # an estimated error with which the climb ends: the levels that are printed go down to 1e-10
 MOST_ANCHORS = 40
@@ -126,7 +127,7 @@ def disagreements(known: Frontier) -> list[str]:
     for entry in known.heads:
         atom = entry.atom
         again = prove_head(atom.parts, atom.origin, atom.bias, target, arithmetic_of(atom.dtype), 2 * PROOF_S)
-        if again.exact > entry.exact * (1 + 1e-9) or again.rounding > entry.rounding * (1 + 1e-9):
+        if larger((again.exact, again.rounding), (entry.exact, entry.rounding)):
             wrong.append(
                 f"{known.key} with {atom.anchors} anchors: {again.total:.6g}, the table says {entry.bound:.6g}"
             )
@@ -152,18 +153,6 @@ def make(names: list[str], limit_s: float, jobs: int) -> None:
             print(f"{time.monotonic() - start:6.0f} s  {one.key}  {shown}  {one.note}", flush=True)
 
 
-def verify(jobs: int) -> int:
-    """Proves everything again; the number of heads for which that failed."""
-    known = frontiers()
-    start = time.monotonic()
-    with ProcessPoolExecutor(jobs) as pool:
-        wrong = [text for texts in pool.map(disagreements, known) for text in texts]
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    heads = sum(len(one.heads) for one in known)
-    print(f"{heads - len(wrong)} of {heads} heads proven again in {time.monotonic() - start:.0f} s")
-    return len(wrong)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="functions to solve anew; none: what is missing")
@@ -175,7 +164,7 @@ def main() -> int:
     if unknown:
         parser.error(f"{', '.join(unknown)}: known are {', '.join(STANDARD)}")
     if given.verify:
-        return 1 if verify(given.jobs) else 0
+        return 1 if failures(frontiers(), disagreements, given.jobs) else 0
     make(given.names, given.limit, given.jobs)
     return 0
 

@@ -1,8 +1,8 @@
 """Makes the table of heads with their own key that ships with the package, or proves again every head that is in it.
 
-    python tools/make_own_table.py             every function that is missing
-    python tools/make_own_table.py gelu mish   these functions anew; heads that were better stay
-    python tools/make_own_table.py --verify    every head proven again, against the bounds in the table
+    python -m tools.make_own_table             every function that is missing
+    python -m tools.make_own_table gelu mish   these functions anew; heads that were better stay
+    python -m tools.make_own_table --verify    every head proven again, against the bounds in the table
 
 Smooth activations are solved for with ever more registers, those made of lines and exponentials are in closed form.
 What is found is proven, and a head stays if its proven bound is smaller than that of every head with fewer registers.
@@ -31,6 +31,7 @@ from anchorhead.heads.table import read, write
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.own_anchor import prove_own, proven
 from anchorhead.targets.activation_names import activation_of
+from tools.proven_again import failures, larger
 
 # how far out each one differs from its lines by more than float64 rounds
 SOLVED: dict[str, float] = {"gelu": 13.0, "gelu_tanh": 11.0, "mish": 42.0, "softplus": 42.0}
@@ -119,19 +120,9 @@ def disagreements(known: OwnFrontier) -> list[str]:
     _, function = activation_of(known.function)
     for head in known.heads:
         exact, rounding = prove_own(head, function)
-        if exact > head.exact * (1 + 1e-9) or rounding > head.rounding * (1 + 1e-9):
+        if larger((exact, rounding), (head.exact, head.rounding)):
             wrong.append(f"{known.key} with {head.registers} registers: {exact:.6g} and {rounding:.6g}")
     return wrong
-
-
-def verify(jobs: int) -> int:
-    known = own_frontiers()
-    with ProcessPoolExecutor(jobs) as pool:
-        wrong = [text for texts in pool.map(disagreements, known) for text in texts]
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    heads = sum(len(one.heads) for one in known)
-    print(f"{heads - len(wrong)} of {heads} heads proven again")
-    return len(wrong)
 
 
 def main() -> int:
@@ -146,7 +137,7 @@ def main() -> int:
     if unknown:
         parser.error(f"{', '.join(unknown)}: known are {', '.join((*CLOSED, *SOLVED, *GLUED))}")
     if given.verify:
-        return 1 if verify(given.jobs) else 0
+        return 1 if failures(own_frontiers(), disagreements, given.jobs) else 0
     make(given.names, given.jobs, range(given.fewest, given.most + 1))
     return 0
 
