@@ -78,7 +78,7 @@ def test_more_anchors_have_smaller_bounds(key):
 )
 def test_bounds_are_proven_again(key):
     """One head of each function on each domain, few anchors here and many there, every other one in float32 and all of
-    them with `make slow`; `tools/make_head_table.py --verify` proves them all."""
+    them with `make slow`; `make table` proves them all."""
     heads = known(*key).heads
     entry = heads[KEYS.index(key) * 7 % min(len(heads), 8)]
     again = prove(entry, *key[:3])
