@@ -10,7 +10,7 @@ import time
 from typing import cast, get_args
 
 import anchorhead as ah
-from anchorhead.certificate import round_up
+from anchorhead.decimals import round_up
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.table import STANDARD, Frontier, lookup
 from anchorhead.proof.arithmetic import require_model

@@ -6,22 +6,36 @@ import math
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from anchorhead.conditions import Condition, Excluded, conditions_from_json
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 
 Kind = Literal["proven", "measured"]
+C = TypeVar("C", bound=Condition)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """An input at which |network - target|, in exact arithmetic, is `error`."""
+
+    error: float
+    at: tuple[float, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{x:.8g}" for x in self.at)
+        return f"({shown})" if len(self.at) > 1 else shown
 
 
 @dataclass(frozen=True)
 class Certificate:
     """A bound on |network as the dtype computes it - exact target|.
 
-    kind        "proven": a proof covers every input of `on`, rounding included; "measured": a search found no more
-    bound       the error is at most this, in `norm`
-    norm        "sup": the largest absolute error of any output entry at any input
+    kind        "proven": a proof covers every input of `on` for which the conditions hold, rounding included;
+                "measured": a search found no more
+    bound       no output entry, at any input, errs by more than this (the sup norm)
     on          the box of inputs
     dtype       the floating-point type in which the network is evaluated
     arithmetic  the model of that evaluation: which roundings the proof allows for
@@ -29,12 +43,12 @@ class Certificate:
     method      how the bound was obtained, in a sentence
     target      what the network approximates, in words
     reference   bounds of others to compare with, such as the theorem's own
-    excluded    open intervals of the pre-activation w·x + t on which nothing is claimed
+    conditions  what else must hold of an input of the box
+    worst       the largest error in exact arithmetic that a proof met, and where
     """
 
     kind: Kind
     bound: float
-    norm: str
     on: Box
     dtype: str
     arithmetic: str
@@ -42,14 +56,15 @@ class Certificate:
     method: str
     target: str
     reference: Mapping[str, float] = field(default_factory=dict)
-    excluded: tuple[tuple[float, float], ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    worst: Worst | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ("proven", "measured"):
             raise AnchorheadError(f'kind={self.kind!r} of a certificate: "proven" or "measured", nothing between')
         if not (math.isfinite(self.bound) and self.bound >= 0):
             raise AnchorheadError(f"bound={self.bound!r} of a certificate: a finite number, 0 or more")
-        for name in ("norm", "dtype", "arithmetic", "method", "target"):
+        for name in ("dtype", "arithmetic", "method", "target"):
             if not isinstance(getattr(self, name), str):
                 raise AnchorheadError(f"{name}={getattr(self, name)!r} of a certificate: a text")
         for name in ("terms", "reference"):
@@ -59,7 +74,6 @@ class Certificate:
         return {
             "kind": self.kind,
             "bound": self.bound,
-            "norm": self.norm,
             "on": self.on.to_json(),
             "dtype": self.dtype,
             "arithmetic": self.arithmetic,
@@ -67,48 +81,43 @@ class Certificate:
             "method": self.method,
             "target": self.target,
             "reference": dict(self.reference),
-            "excluded": [list(interval) for interval in self.excluded],
+            "conditions": [condition.to_json() for condition in self.conditions],
+            "worst": None if self.worst is None else {"error": self.worst.error, "at": list(self.worst.at)},
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Certificate:
         fields = {**data, "bound": float(data["bound"])}
         fields["on"] = Box.from_json(fields["on"])
-        fields["excluded"] = tuple((float(low), float(high)) for low, high in fields["excluded"])
+        fields["conditions"] = conditions_from_json(fields["conditions"])
+        worst = fields["worst"]
+        fields["worst"] = worst and Worst(float(worst["error"]), tuple(map(float, worst["at"])))
         return cls(**fields)
 
+    def condition(self, kind: type[C]) -> C | None:
+        """The condition of a kind, if there is one."""
+        return next((one for one in self.conditions if isinstance(one, kind)), None)
+
+    @property
+    def excluded(self) -> tuple[tuple[float, float], ...]:
+        """Open intervals of the pre-activation w·x + t on which nothing is claimed."""
+        found = self.condition(Excluded)
+        return () if found is None else found.intervals
+
     def __str__(self) -> str:
-        lines = [
-            *_wrapped(
-                f"{self.kind}:",
-                f"error at most {self.bound:.3g} ({self.norm} norm) on {self.on}, in {self.dtype}",
-            ),
-            *_wrapped("target", self.target),
-            *(line for name, value in self.terms.items() for line in _wrapped(f"{value:.3g}", name)),
-            *(
-                line
-                for name, value in self.reference.items()
-                for line in _wrapped(f"{value:.3g}", f"to compare: {name}")
-            ),
-            *_wrapped("method", self.method),
-            *_wrapped("arithmetic", self.arithmetic),
+        rows = [
+            (f"{self.kind}:", f"error at most {self.bound:.3g} (sup norm) on {self.on}, in {self.dtype}"),
+            ("target", self.target),
+            *(("provided", str(condition)) for condition in self.conditions),
+            *((f"{round_up(value):.3g}", name) for name, value in self.terms.items()),
+            *((f"{value:.3g}", f"to compare: {name}") for name, value in self.reference.items()),
+            *(((f"{self.worst.error:.3g}", f"largest error found, at {self.worst}"),) if self.worst else ()),
+            ("method", self.method),
+            ("arithmetic", self.arithmetic),
         ]
-        if self.excluded:
-            low, high = self.excluded[0]
-            count = len(self.excluded)
-            where = f"{count} open intervals of w·x + t where the output changes, the first ({low:.6g}, {high:.6g})"
-            lines += _wrapped("left out", where)
-        return "\n".join(lines)
+        return "\n".join(line for label, text in rows for line in _wrapped(label, text))
 
 
 def _wrapped(label: str, text: str, width: int = 96) -> list[str]:
     """A label in a column of its own, and the text beside it."""
     return textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12) or [label]
-
-
-def round_up(value: float, digits: int = 3) -> float:
-    """The smallest number with so many decimal digits that is not below value, as a float not below it either."""
-    if value == 0 or not math.isfinite(value):
-        return value
-    up = float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value)))
-    return up if up >= value else math.nextafter(up, math.inf)

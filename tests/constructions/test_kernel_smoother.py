@@ -8,6 +8,7 @@ import torch
 from flint import arb, ctx
 
 import anchorhead as ah
+from anchorhead.conditions import Excluded
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.network import Attention, Network
 from anchorhead.targets.kernel_smoother import KernelSmoother
@@ -177,7 +178,7 @@ def test_a_bound_that_is_too_small_a_larger_box_and_other_claims_fail_the_check(
     for change in (
         {"bound": 0.9 * certificate.bound},
         {"on": ah.Box.of((-150, 150))},
-        {"excluded": ((0.0, 1.0),)},
+        {"conditions": (Excluded(((0.0, 1.0),)),)},
         {"on": ah.Box.of(([-1, -1], [1, 1]))},
     ):
         claimed = dataclasses.replace(certificate, **change)

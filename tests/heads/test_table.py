@@ -11,8 +11,8 @@ import pytest
 from flint import arb
 
 import anchorhead as ah
-from anchorhead.certificate import round_up
 from anchorhead.constructions import head as construction
+from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import table
 from anchorhead.heads.table import STANDARD, Entry, Frontier, frontiers, lookup, read, write

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from anchorhead.certificate import Certificate
+from anchorhead.conditions import Excluded
 from anchorhead.domain import Box
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax, Stream
 
@@ -135,7 +136,6 @@ def certificate(on: Any = (-1.0, 1.0), **changes: Any) -> Certificate:
     fields: dict[str, Any] = {
         "kind": "measured",
         "bound": 0.1,
-        "norm": "sup",
         "on": Box.of(on),
         "dtype": "float64",
         "arithmetic": "dot products in any order",
@@ -143,7 +143,7 @@ def certificate(on: Any = (-1.0, 1.0), **changes: Any) -> Certificate:
         "method": "a search",
         "target": "nothing in particular",
         "reference": {"theorem": 1.0},
-        "excluded": ((-0.1, 0.1), (0.5, 0.6)),
+        "conditions": (Excluded(((-0.1, 0.1), (0.5, 0.6))),),
     }
     return Certificate(**(fields | changes))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.conditions import Excluded
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.targets.ramp import TruncatedLinear
 
@@ -109,7 +110,7 @@ def test_what_has_no_certificate_or_is_measured_is_refused():
 
 def test_leaving_out_more_than_the_switches_is_refused():
     network = ah.truncated_linear(*functions(), -1, 1, anchors=8, sharpness=0.3)
-    hidden = dataclasses.replace(network.certificate, bound=1e-3, excluded=((-100.0, 100.0),))
+    hidden = dataclasses.replace(network.certificate, bound=1e-3, conditions=(Excluded(((-100.0, 100.0),)),))
     with pytest.raises(ah.CertificateError, match="nothing switches"):
         ah.check(network.with_(certificate=hidden))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.conditions import Excluded
 from anchorhead.constructions import sequence_layout
 from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.network import Attention, Linear, Network
@@ -238,8 +239,7 @@ def test_other_claims_are_refused(remembered):
         {"bound": 0.0},
         {"on": ah.Box.of((-2, 1))},
         {"on": ah.Box.of(([-1, -1], [1, 2]))},
-        {"norm": "l2"},
-        {"excluded": ((0.0, 1.0),)},
+        {"conditions": (Excluded(((0.0, 1.0),)),)},
         {"kind": "measured"},
     ):
         with pytest.raises(ah.CertificateError):

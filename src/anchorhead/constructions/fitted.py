@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.head import Placement
@@ -21,6 +21,7 @@ from anchorhead.constructions.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.ridge_fit_network import block_of, network_of
 from anchorhead.constructions.ridge_fit_samples import Progress
 from anchorhead.constructions.way import Form, Layout, Way, way_of
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype
@@ -211,7 +212,6 @@ def _converted(
     certificate = Certificate(
         kind="measured",
         bound=round_up(fitted.error + known.bound),
-        norm=known.norm,
         on=known.on,
         dtype=known.dtype,
         arithmetic=known.arithmetic,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from anchorhead.certificate import Certificate, Kind, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.grid_network import grid_network
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
 from anchorhead.heads.atom import Dtype
@@ -25,7 +25,7 @@ from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Proving, proving_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.callable_search import largest_error
-from anchorhead.proof.grid import LIMIT_S, GridBound, prove_grid, smooth_on_box
+from anchorhead.proof.grid import LIMIT_S, prove_grid, smooth_on_box
 from anchorhead.proof.grid_work import TooLong
 from anchorhead.targets.several import SeveralVariables
 
@@ -43,20 +43,6 @@ _WAYS = (
     "be written so: they become neurons; "
 )
 """What else can be done with a kink."""
-_METHOD = (
-    "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
-    "Bernstein ellipses with complex balls; rounding on cells"
-)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is known of a grid's error, and how."""
-
-    kind: Kind
-    bound: float
-    terms: dict[str, float]
-    method: str
 
 
 def approximate_grid(
@@ -103,7 +89,7 @@ def approximate_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, float(within), kind, most, progress)
-        known, why = _known(atom, target, why, proving)
+        known, why = _known(atom, target, _box(target, tokens), why, proving)
         network = _certified(atom, target, known, tokens, outside)
         bound = _bound(network)
         if bound <= within:
@@ -129,14 +115,16 @@ def certified_grid(
     proving: Proving | None = None,
 ) -> Network:
     """The network of a given grid with the bound that is proven for it, or measured."""
-    known, _ = _known(atom, target, "" if prove else "the proof was left out", proving)
+    known, _ = _known(atom, target, _box(target, tokens), "" if prove else "the proof was left out", proving)
     return _certified(atom, target, known, tokens, outside)
 
 
-def _known(atom: GridAtom, target: SeveralVariables, why: str, proving: Proving | None) -> tuple[_Known, str]:
+def _known(
+    atom: GridAtom, target: SeveralVariables, on: Box, why: str, proving: Proving | None
+) -> tuple[Certificate, str]:
     """A proof, or, if there is a reason why there is none, a measurement; and that reason."""
     if why:
-        return _measured(atom, target, why), why
+        return _measured(atom, target, on, why), why
     done = 0.0
 
     def noted(share: float, left: float) -> None:
@@ -148,48 +136,41 @@ def _known(atom: GridAtom, target: SeveralVariables, why: str, proving: Proving 
         with proving_line(proving) as tell:
             model, limit = require_model(atom.dtype), LIMITS_S[atom.variables]
             ends = target.low, target.high
-            return _proven(prove_grid(atom, target.expressions, target.variables, *ends, model, limit, noted)), ""
+            bound = prove_grid(atom, target.expressions, target.variables, *ends, model, limit, noted)
+            return bound.statement(str(target)).certificate(on, atom.dtype), ""
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
         why = f"the proof would take longer than {LIMITS_S[atom.variables]:g} s, of which {done:.0%} was done"
-    known = _measured(atom, target, why)
+    known = _measured(atom, target, on, why)
     warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
     return known, why
 
 
-def _proven(bound: GridBound) -> _Known:
-    seen = f"largest error found {bound.found:.4g}, at ({', '.join(f'{x:.6g}' for x in bound.at)})"
-    return _Known("proven", bound.total, bound.terms(), f"{_METHOD}; {seen}")
-
-
-def _measured(atom: GridAtom, target: SeveralVariables, why: str) -> _Known:
+def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Certificate:
     error, at = largest_error(atom, target)
-    return _Known(
-        "measured",
-        error,
-        {"largest error found, as the dtype computes it": error},
-        f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, ended "
-        f"at ({', '.join(f'{x:.6g}' for x in at)})",
+    return Certificate(
+        kind="measured",
+        bound=round_up(error),
+        on=on,
+        dtype=atom.dtype,
+        arithmetic=str(require_model(atom.dtype)),
+        terms={"largest error found, as the dtype computes it": error},
+        method=f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, "
+        f"ended at ({', '.join(f'{x:.6g}' for x in at)})",
+        target=str(target),
     )
+
+
+def _box(target: SeveralVariables, tokens: int | None) -> Box:
+    shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
+    return Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
 
 
 def _certified(
-    atom: GridAtom, target: SeveralVariables, known: _Known, tokens: int | None, outside: Outside
+    atom: GridAtom, target: SeveralVariables, certificate: Certificate, tokens: int | None, outside: Outside
 ) -> Network:
     network = grid_network(atom, tokens, target.variables)
-    shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
-    certificate = Certificate(
-        kind=known.kind,
-        bound=round_up(known.bound),
-        norm="sup",
-        on=Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape))),
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms=known.terms,
-        method=known.method,
-        target=str(target),
-    )
     return network.with_(target=target.record(), certificate=certificate, outside=outside)
 
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.head_network import head_network
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box, interval_text
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
@@ -23,7 +24,7 @@ from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import HeadBound, prove_head
+from anchorhead.proof.head import HeadBound, prove_head, target_words
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
@@ -236,27 +237,34 @@ class _Request:
         target, model = self.target, require_model(self.dtype)
         opaque = isinstance(target, CallableTarget) and target.lipschitz is None
         if opaque:
-            found = estimate(atom, Problem.of(self._values, target.kinks, *self._interval), count=5000)
-            total, terms = found.total, HeadBound(found.exact, found.rounding, found.total, found.at).terms()
-            method = f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
+            certificate = self._measured(atom)
         else:
             bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model)
-            total, terms = bound.total, bound.terms()
-            method = f"{_METHOD[type(target)]}; largest error found {bound.found:.4g}, at s = {bound.at:.8g}"
-        if not np.isfinite(total):
-            raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
-        certificate = Certificate(
-            kind="measured" if opaque else "proven",
-            bound=round_up(total),
-            norm="sup",
-            on=Box.of((target.low, target.high)),
-            dtype=self.dtype,
-            arithmetic=str(model),
-            terms=terms,
-            method=method,
-            target=f"{target.name} on {interval_text(target.low, target.high)}",
-        )
+            if not np.isfinite(bound.total):
+                raise AnchorheadError(
+                    f"no bound could be proven for {target.name}: try a smaller domain or a larger error"
+                )
+            certificate = bound.statement(target).certificate(Box.of(self._interval), self.dtype)
         return Head(atom, target, replace(head_network(atom, target), certificate=certificate))
+
+    def _measured(self, atom: Atom) -> Certificate:
+        """For a callable of which nothing but values is known."""
+        target = self.target
+        found = estimate(atom, Problem.of(self._values, target.kinks, *self._interval), count=5000)
+        if not np.isfinite(found.total):
+            raise AnchorheadError(
+                f"no error could be measured for {target.name}: try a smaller domain or a larger error"
+            )
+        return Certificate(
+            kind="measured",
+            bound=round_up(found.total),
+            on=Box.of(self._interval),
+            dtype=self.dtype,
+            arithmetic=str(require_model(self.dtype)),
+            terms=HeadBound(found.exact, found.rounding, found.total, found.at).terms(),
+            method=f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points",
+            target=target_words(target),
+        )
 
     def _values(self, x: np.ndarray) -> np.ndarray:
         return self.target.values(x)
@@ -273,18 +281,6 @@ class _Request:
             "max_slope": self.max_slope,
             "progress": self.progress,
         }
-
-
-_METHOD = {
-    ScalarTarget: (
-        "for every s of the dtype: difference of target and head bounded on Bernstein ellipses with complex balls, "
-        "rounding on cells"
-    ),
-    CallableTarget: (
-        "for every s of the dtype, given the Lipschitz constant and values right to 2 ulp of float64: "
-        "values on a grid, rounding on cells"
-    ),
-}
 
 
 def _check_request(within: Any, anchors: Any, placement: Any) -> None:

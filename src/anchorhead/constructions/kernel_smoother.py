@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Network, Outside
@@ -48,7 +48,7 @@ def kernel_smoother(
         )
     box = Box.of(on)
     inner = box.broadcast_to((target.inputs,))
-    model = require_model(kind)
+    require_model(kind)
     network = _network(target, inner, kind)
     bound = prove_kernel_smoother(network, target, inner)
     if within is not None and not round_up(bound.total) <= within:
@@ -57,19 +57,7 @@ def kernel_smoother(
             f"{round_up(bound.total):g}. What would help: {'float64, ' if kind == 'float32' else ''}a larger error, a "
             "smaller box, a larger bandwidth"
         )
-    certificate = Certificate(
-        kind="proven",
-        bound=round_up(bound.total),
-        norm="sup",
-        on=box,
-        dtype=kind,
-        arithmetic=str(model),
-        terms=bound.terms(),
-        method="the head is the smoother in exact arithmetic; stored weights compared with exact ones in rational "
-        "arithmetic, logits that err by L move an average by tanh(L/2) of the range of its values",
-        target=str(target),
-    )
-    return network.with_(certificate=certificate, outside=outside)
+    return network.with_(certificate=bound.statement(target).certificate(box, kind), outside=outside)
 
 
 def _network(target: KernelSmoother, box: Box, kind: str) -> Network:

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from anchorhead.certificate import Certificate, round_up
 from anchorhead.constructions.head import Progress
 from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
 from anchorhead.constructions.sequence_layout import Sequence
@@ -27,9 +26,8 @@ from anchorhead.network import Network, Outside, TargetRecord
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.mlp import MlpBound, prove_mlp
+from anchorhead.proof.mlp_statement import mlp_statement
 from anchorhead.proof.neurons import UNKNOWN, Layer
-from anchorhead.proof.shape import Shape
-from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.mlp import Merged, Mlp, merged
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
@@ -53,7 +51,7 @@ def mlp_network(
     """
     if way.layout == "transformer" and (target.tokens or 1) > 1:
         target = target.with_neurons()
-    model = require_model(way.dtype)
+    require_model(way.dtype)
     shapes = Shapes(way.dtype, way.placement, progress)
     sources, middle = inputs_of(target, on, way.dtype)
     margin = MARGIN[way.dtype]
@@ -83,7 +81,7 @@ def mlp_network(
         if best is None or bound.total < best[0].total:
             best = bound, network, layers
         if bound.total <= within:
-            return certified(network, target, on, layers, readout, bound, way, str(model), outside)
+            return certified(network, target, on, layers, readout, bound, outside)
     if best is None and undefined is not None:
         raise undefined
     raise _out_of_reach(within, way, best[0] if best else None)
@@ -182,26 +180,10 @@ def certified(
     layers: Several[Layer],
     readout: Merged,
     bound: MlpBound,
-    way: Way,
-    model: str,
     outside: Outside,
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    anchors = ", ".join(f"{shape.activation}: {shape.anchors} anchors" for shape in used)
-    heads = " and ".join(str(layer.neurons * layer.parts) for layer in layers) or "0"
-    certificate = Certificate(
-        kind="proven",
-        bound=round_up(bound.total),
-        norm="sup",
-        on=on,
-        dtype=way.dtype,
-        arithmetic=model,
-        terms=_terms(bound, used, way),
-        method=f"{way}; {heads} heads ({anchors}); affine forms of the network's features in the "
-        "target's own, layer by layer, from the stored weights",
-        target=str(target),
-        reference=_reference(layers, readout, way),
-    )
+    certificate = mlp_statement(bound, target, layers, readout).certificate(on, network.dtype)
     record = target.record()
     data, arrays = dict(record.data), dict(record.arrays)
     data["shapes"], data["assigned"] = [], []
@@ -213,23 +195,6 @@ def certified(
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
         arrays[f"{number}.assigned"] = layer.assigned
     return network.with_(target=TargetRecord(record.kind, data, arrays), certificate=certificate, outside=outside)
-
-
-def _terms(bound: MlpBound, used: Several[Shape], way: Way) -> dict[str, float]:
-    """The parts of the bound; where the paper's anchors are used, with its numbers for them."""
-    ramps = [shape for shape in used if way.placement == "uniform" and shape.in_scale != 1]
-    texts = [f"p = {shape.anchors}, H = 1, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]
-    (anchors, approximation), *rest = bound.terms().items()
-    return {f"{anchors} ({'; '.join(texts)})" if texts else anchors: approximation, **dict(rest)}
-
-
-def _reference(layers: Several[Layer], readout: Merged, way: Way) -> dict[str, float]:
-    """What the theorem's own (b - a)/p gives for one hidden layer of uniform anchors."""
-    if way.placement != "uniform" or len(layers) != 1 or any(shape.in_scale == 1 for shape in layers[0].shapes):
-        return {}
-    theirs = np.array([shape.out_scale * (shape.anchors - 1) / shape.anchors for shape in layers[0].shapes])
-    total = float((np.abs(readout.affine.weight) @ theirs[layers[0].assigned]).max())
-    return {"the single-head theorem's (b - a)/p, summed over the neurons": total}
 
 
 def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadError:

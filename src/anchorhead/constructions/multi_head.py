@@ -29,11 +29,6 @@ NAMES = (QUERY, "one", "position (from the middle)", "minus position squared")
 ENDS = ("1 at a cell, 0 at the ends", "position at a cell, 0 at the ends", "first position", "last position")
 
 
-def lattice(low: float, high: float, cells: int, margin: float) -> Lattice:
-    """Cells of equal width that fill the range."""
-    return Lattice(low + (high - low) / 2, (high - low) / cells, margin)
-
-
 def switches(low: float, high: float, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the nearest cell's output feature changes, and the features between: at the border of two cells."""
     changes = np.flatnonzero(np.diff(outputs))

@@ -7,17 +7,19 @@ from math import prod
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import round_up
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.callable_checks import require_continuous
 from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
-from anchorhead.constructions.opaque_lipschitz import certified_callable, prove_callable, shown, smooth
+from anchorhead.constructions.opaque_lipschitz import callable_box, callable_network, prove_callable, shown, smooth
 from anchorhead.constructions.uniform_grid import SampledModulus
+from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
+from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.callable_search import largest_error
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.lipschitz import Lipschitz
@@ -104,8 +106,17 @@ def _found(
         f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
     )
-    terms = {"largest error found, as the dtype computes it": error}
-    return certified_callable("measured", atom, target, round_up(error), terms, method, outside)
+    certificate = Certificate(
+        kind="measured",
+        bound=round_up(error),
+        on=callable_box(target),
+        dtype=atom.dtype,
+        arithmetic=str(require_model(atom.dtype)),
+        terms={"largest error found, as the dtype computes it": error},
+        method=method,
+        target=str(target),
+    )
+    return callable_network(atom, target, target.record(), certificate, outside)
 
 
 def _not_reached(target: CallableSeveral, within: float, dtype: str, best: float) -> AnchorheadError:

@@ -7,28 +7,30 @@ Of two grids the one with fewer anchors is taken: solved, checked at the centres
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import Certificate, Kind, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
 from anchorhead.constructions.grid_network import grid_network
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction, Samples
-from anchorhead.network import Network, Outside
+from anchorhead.network import Network, Outside, TargetRecord
 from anchorhead.progress import proving_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.grid_cover import CoverBound, cell_counts, prove_cover, steepest
 from anchorhead.proof.grid_rounding import prove_grid_rounding
-from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.proof.statement import Statement
+from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
@@ -86,10 +88,6 @@ class _Request:
     def high(self) -> Float[np.ndarray, " d"]:
         return np.array(self.target.high)
 
-    @property
-    def given(self) -> str:
-        return f"for every x of the box, given {self.lipschitz} and values right to 2 ulp of float64"
-
     def sides(self, aim: float) -> tuple[int, ...]:
         """How many even anchors: an equal share of the error for each axis, or of its square with one constant."""
         along, lengths = self.lipschitz.along, self.high - self.low
@@ -115,11 +113,8 @@ class _Request:
             if self.progress:
                 self.progress(atom.anchors, total)
             if total <= self.within:
-                spacings = (self.high - self.low) / np.maximum(np.array(sides) - 1, 1)
-                method = (
-                    f"{self.given}: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|"
-                )
-                return self._certified(atom, total, bound.terms(sides, (SHARPNESS / spacings**2).tolist()), method)
+                ends = target.low, target.high
+                return self._proven(atom, uniform_lipschitz_statement(bound, atom, *ends, self.lipschitz, str(target)))
             if bound.rounding > self.within:
                 break
             aim *= 0.985 * self.within / total
@@ -143,13 +138,15 @@ class _Request:
         seen = float(np.abs(atom(x).astype(np.float64) - target.values(x)).max())
         slopes, room = steepest(atom, target.low, target.high), 0.92 * (self.within - 1.2 * seen - rounding)
         for _ in range(TRIES):
-            bound = self._covered(atom, self._cells(slopes, room, spent))
-            total = round_up((bound.bound + rounding) * (1 + 1e-15))
+            counts = self._cells(slopes, room, spent)
+            bound = self._covered(atom, counts)
+            found = bound.statement(atom, rounding, self.lipschitz, str(target))
+            total = round_up(found.total)
             spent += bound.cells
             if self.progress:
                 self.progress(atom.anchors, total)
             if total <= self.within:
-                return self._certified(atom, total, *self._explained(atom, bound, rounding))
+                return self._proven(atom, found, counts)
             room *= 0.97 * (self.within - bound.found - rounding) / max(bound.bound - bound.found, 1e-300)
         raise AnchorheadError(f"the best one found is proven within {total:.3g} only")
 
@@ -175,20 +172,10 @@ class _Request:
             ends = self.target.low, self.target.high
             return prove_cover(atom, self.target.values, self.lipschitz, *ends, counts, told)
 
-    def _explained(self, atom: GridAtom, bound: CoverBound, rounding: float) -> tuple[dict[str, float], str]:
-        terms = {
-            "largest difference at the centres of cells": bound.found,
-            "change within a cell, of the function by its constant and of the head": bound.bound - bound.found,
-            "rounding of the softmax and its sums": rounding,
-        }
-        return terms, (
-            f"{self.given}: a solved grid of {' x '.join(map(str, atom.sides))} anchors, compared at the centres of "
-            f"{bound.cells:,} cells that cover the box; {self.target.evaluations:,} evaluations of the function in "
-            f"all; the largest difference is at ({shown(bound.at)})"
-        )
-
-    def _certified(self, atom: GridAtom, bound: float, terms: Mapping[str, float], method: str) -> Network:
-        return certified_callable("proven", atom, self.target, bound, terms, method, self.outside, self.lipschitz)
+    def _proven(self, atom: GridAtom, found: Statement, cells: tuple[int, ...] | None = None) -> Network:
+        record = self.target.record(self.lipschitz, cells)
+        certificate = found.certificate(callable_box(self.target), atom.dtype)
+        return callable_network(atom, self.target, record, certificate, self.outside)
 
 
 def smooth(target: CallableSeveral, aim: float) -> bool:
@@ -202,27 +189,13 @@ def shown(at: Iterable[float]) -> str:
     return ", ".join(f"{c:.6g}" for c in at)
 
 
-def certified_callable(
-    kind: Kind,
-    atom: GridAtom,
-    target: CallableSeveral,
-    bound: float,
-    terms: Mapping[str, float],
-    method: str,
-    outside: Outside,
-    lipschitz: Lipschitz | None = None,
+def callable_box(target: CallableSeveral) -> Box:
+    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
+    return Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
+
+
+def callable_network(
+    atom: GridAtom, target: CallableSeveral, record: TargetRecord, certificate: Certificate, outside: Outside
 ) -> Network:
     network = grid_network(atom, target.tokens, target.variables)
-    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
-    certificate = Certificate(
-        kind=kind,
-        bound=bound,
-        norm="sup",
-        on=Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape))),
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms=terms,
-        method=method,
-        target=str(target),
-    )
-    return network.with_(target=target.record(lipschitz), certificate=certificate, outside=outside)
+    return network.with_(target=record, certificate=certificate, outside=outside)

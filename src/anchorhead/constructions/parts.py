@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, grid_network, seated_grid
 from anchorhead.constructions.head import Progress
@@ -24,7 +24,7 @@ from anchorhead.network import Attention, Network, Outside, TargetRecord
 from anchorhead.progress import Proving
 from anchorhead.proof.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grid_form import grid_form
-from anchorhead.proof.parts import SUMS, Share, grid_share, network_share, total_error
+from anchorhead.proof.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.jump_search import find_jump_of
 from anchorhead.targets.parts import GridPart
@@ -87,7 +87,7 @@ def approximate_parts(target: Expressions, wish: Wish) -> Network:
             shares.append(_network_share(target, neurons.certificate.bound))
         total, sums = total_error(shares, model)
         if total <= wish.within:
-            return _certified(target, wish, grids, neurons, total, sums, model)
+            return _certified(target, wish, grids, neurons, total, sums)
         refused = refused or AnchorheadError(
             f"the parts add up to {total:.3g}, of which {sums:.2g} is rounding of sums"
         )
@@ -191,37 +191,22 @@ def _certified(
     neurons: Network | None,
     total: float,
     sums: float,
-    model: Arithmetic,
 ) -> Network:
     parts = [grid_part(target, grid, wish.way.causal) for grid in grids]
-    terms: dict[str, float] = {}
-    for grid in grids:
-        terms |= {f"{grid.part}: {name}": value for name, value in grid.certificate.terms.items()}
-    methods = [f"{grid.part}, {' x '.join(map(str, grid.atom.sides))} anchors" for grid in grids]
+    stated = [Stated(one.part, one.atom.sides, one.certificate.terms, one.certificate.method) for one in grids]
     certificates = [grid.certificate for grid in grids]
     data, arrays = dict(target.record().data), {}
     if neurons is not None and neurons.certificate is not None and neurons.target is not None:
         parts.append(network_part(target, neurons))
-        terms |= {f"neurons: {name}": value for name, value in neurons.certificate.terms.items()}
-        methods.append(f"neurons, {neurons.certificate.method}")
+        stated.append(Stated(None, (), neurons.certificate.terms, neurons.certificate.method))
         certificates.append(neurons.certificate)
         data["neurons"] = {name: neurons.target.data[name] for name in ("shapes", "assigned")}
         arrays = {f"neurons.{name}": array for name, array in neurons.target.arrays.items()}
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
-    proven = all(one.kind == "proven" for one in certificates)
+    certificate = parts_statement(stated, total, sums, str(target)).certificate(_box(target), wish.way.dtype)
     unproven = "; ".join(dict.fromkeys(one.method for one in certificates if one.kind != "proven"))
-    certificate = Certificate(
-        kind="proven" if proven else "measured",
-        bound=round_up(total),
-        norm="sup",
-        on=_box(target),
-        dtype=wish.way.dtype,
-        arithmetic=str(model),
-        terms={**terms, SUMS: sums},
-        method=f"parts side by side, each with a bound of its own: {'; '.join(methods)}"
-        + ("" if proven else f"; measured: {unproven}"),
-        target=str(target),
-    )
+    if unproven:
+        certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
     record = TargetRecord(target.record().kind, data, arrays)
     return network.with_(target=record, certificate=certificate, outside=wish.outside)
 

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from anchorhead.certificate import round_up
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.head import Placement, Progress
@@ -25,6 +24,7 @@ from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
 from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype

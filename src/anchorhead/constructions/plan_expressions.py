@@ -12,7 +12,6 @@ from math import prod
 
 import numpy as np
 
-from anchorhead.certificate import round_up
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.grid import AIM, MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
@@ -27,6 +26,7 @@ from anchorhead.constructions.side_by_side import side_by_side
 from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.uniform_grid import SampledModulus
 from anchorhead.constructions.way import Form, Layout, Way
+from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.grid import solve_grid

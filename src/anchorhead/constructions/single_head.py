@@ -23,11 +23,6 @@ from anchorhead.proof.scalar_form import QUERY
 from anchorhead.targets.ramp import TruncatedLinear
 
 
-def lattice(low: float, high: float, anchors: int, margin: float) -> Lattice:
-    """Anchors at both ends of the range and evenly between."""
-    return Lattice(low + (high - low) / 2, (high - low) / (anchors - 1), margin)
-
-
 def switches(low: float, high: float, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the nearest anchor's output feature changes, and the features between: half-way between two anchors."""
     changes = np.flatnonzero(np.diff(outputs))

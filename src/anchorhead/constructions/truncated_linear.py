@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from anchorhead.certificate import Certificate, round_up
 from anchorhead.constructions import multi_head, single_head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.ramp import Lattice, prove_ramp
+from anchorhead.proof.ramp import Lattice, Theorem, lattice_of, prove_ramp, ramp_statement
 from anchorhead.targets.ramp import TruncatedLinear
 
-MARGIN = 0.1
-"""Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 MOST_ANCHORS = 1_000_000
 NARROWEST, WIDEST = 1e-100, 1e100
 """How far the ends of the range may be apart: beta goes with the inverse square."""
@@ -57,12 +54,12 @@ def truncated_linear(
     low, high = _range(low, high)
     box = Box.of(on)
     box.broadcast_to(w.shape)
-    count, formula = _count(w.shape[0], anchors, heads)
+    count = _count(w.shape[0], anchors, heads)
     features = _output_features(outputs, count)
-    margin = MARGIN if len(np.unique(features)) > 1 else 0.0
-    theorem = multi_head if heads is not None else single_head
-    scale = theorem.lattice(low, high, count, margin)
-    target = TruncatedLinear(w, t, low, high, *theorem.switches(low, high, features))
+    theorem: Theorem = "single-head" if heads is None else "multi-head"
+    layout = single_head if heads is None else multi_head
+    target = TruncatedLinear(w, t, low, high, *layout.switches(low, high, features))
+    scale = lattice_of(theorem, target, count if heads is None else w.shape[0], heads or 1)
     _check_resolution(scale, kind)
 
     def build(c: float) -> Network:
@@ -70,34 +67,16 @@ def truncated_linear(
             return multi_head.network(target, scale, features, heads, c, kind)
         return single_head.network(target, scale, features, c, kind)
 
-    model = require_model(kind)
+    require_model(kind)
     c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
     network = build(c)
-    bound = prove_ramp(network, target, box, scale)
-    if not np.isfinite(bound.total):
+    found = ramp_statement(network, target, box, theorem)
+    if not np.isfinite(found.total):
         raise AnchorheadError(
             f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller box "
             f"or smaller w{', or float64' if kind == 'float32' else ''}"
         )
-    theirs = (high - low) / count
-    which = "single" if heads is None else "multi"
-    name = f"the {which}-head theorem's (b - a)/{formula}, without its softmax term"
-    radius = margin * scale.spacing
-    certificate = Certificate(
-        kind="proven",
-        bound=round_up(bound.total),
-        norm="sup",
-        on=box,
-        dtype=kind,
-        arithmetic=str(model),
-        terms=bound.terms(),
-        method=f"anchors {scale.spacing:.4g} apart, c = {c:g} (beta = {c / scale.spacing**2:.4g}); second-order cells "
-        "between all crossings, rounding bounded anchor by anchor",
-        target=str(target),
-        reference={name: theirs},
-        excluded=tuple((float(s) - radius, float(s) + radius) for s in target.switches),
-    )
-    return network.with_(target=target.record(), certificate=certificate, outside=outside)
+    return network.with_(target=target.record(), certificate=found.certificate(box, kind), outside=outside)
 
 
 def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, scale: Lattice) -> float:
@@ -173,8 +152,8 @@ def _range(low: float, high: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _count(tokens: int, anchors: int | None, heads: int | None) -> tuple[int, str]:
-    """How many anchors (or cells) share the range, and what the paper calls that number."""
+def _count(tokens: int, anchors: int | None, heads: int | None) -> int:
+    """How many anchors (or cells) share the range: p, or (n - 2) H."""
     if heads is None:
         count = tokens if anchors is None else anchors
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MOST_ANCHORS:
@@ -182,7 +161,7 @@ def _count(tokens: int, anchors: int | None, heads: int | None) -> tuple[int, st
             raise AnchorheadError(
                 f"{count!r} anchors ({origin}): a whole number from 2 to {MOST_ANCHORS:,}; set anchors="
             )
-        return int(count), "p"
+        return int(count)
     if anchors is not None:
         raise AnchorheadError(
             f"anchors={anchors} and heads={heads}: in the multi-head theorem the tokens' positions are the anchors; "
@@ -195,7 +174,7 @@ def _count(tokens: int, anchors: int | None, heads: int | None) -> tuple[int, st
     cells = (tokens - 2) * int(heads)
     if cells > MOST_ANCHORS:
         raise AnchorheadError(f"{tokens} tokens and {heads} heads make {cells:,} cells: at most {MOST_ANCHORS:,}")
-    return cells, "((n - 2) H)"
+    return cells
 
 
 def _output_features(outputs: Any, count: int) -> np.ndarray:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import Certificate, round_up
 from anchorhead.constructions.grid import MOST_ANCHORS, Progress
 from anchorhead.constructions.grid_network import grid_network
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
@@ -30,10 +30,6 @@ from anchorhead.targets.several import SeveralVariables
 
 _TRIES = 8
 _SAMPLES = {1: 2049, 2: 129, 3: 33, 4: 17}
-_METHOD = (
-    "for every x of the box: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|; how much "
-    "f changes between anchors is bounded in balls, cell by cell; rounding with it"
-)
 
 
 def approximate_uniform_grid(
@@ -188,18 +184,7 @@ def _certified(
     bound: UniformBound, atom: GridAtom, target: SeveralVariables, tokens: int | None, outside: Outside
 ) -> Network:
     network = grid_network(atom, tokens, target.variables)
-    lengths = (b - a for a, b in zip(target.low, target.high, strict=True))
-    betas = [SHARPNESS / (length / max(side - 1, 1)) ** 2 for length, side in zip(lengths, atom.sides, strict=True)]
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
-    certificate = Certificate(
-        kind="proven",
-        bound=round_up(bound.total),
-        norm="sup",
-        on=Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape))),
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms=bound.terms(atom.sides, betas),
-        method=f"{_METHOD}; the bound is largest around ({', '.join(f'{x:.6g}' for x in bound.at)})",
-        target=str(target),
-    )
+    on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
+    certificate = bound.statement(atom, target).certificate(on, atom.dtype)
     return network.with_(target=target.record(), certificate=certificate, outside=outside)

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from anchorhead.certificate import round_up
+from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.measured import measured_certificate
@@ -14,9 +14,9 @@ from anchorhead.incontext.prompts import Examples
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.descent import DescentBound, most_curvature
-from anchorhead.proof.descent_given import words_for_box
-from anchorhead.proof.descent_proofs import proof_of
+from anchorhead.proof.descent_proofs import box_statement, proof_of
 from anchorhead.proof.descent_threshold import NotKnown
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
 
 
@@ -33,9 +33,7 @@ def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: flo
     if not np.isfinite(found.total):
         return None
     ends = np.concatenate([x, [1.0, y]])
-    return _certificate(
-        network, found, Box.of((-ends, ends)), proof_of(target).METHOD, words_for_box(target, found.given)
-    )
+    return box_statement(target, found, proof_of(target).METHOD).certificate(Box.of((-ends, ends)), network.dtype)
 
 
 def _bound_for_box(network: Network, target: Descent, x: np.ndarray, y: float) -> DescentBound:
@@ -55,21 +53,7 @@ def certificate_for_prompt(network: Network, target: Descent, one: Examples, giv
             "serve, or its rate is so large that errors grow without bound. Scale its labels, or take a smaller rate"
         )
     where = f"{target}, for one prompt of {len(one.y):,} examples"
-    return _certificate(network, found, Box.of((given, given)), proof.METHOD, where)
-
-
-def _certificate(network: Network, found: DescentBound, on: Box, method: str, where: str) -> Certificate:
-    return Certificate(
-        kind="proven",
-        bound=round_up(found.total),
-        norm="sup",
-        on=on,
-        dtype=network.dtype,
-        arithmetic=str(require_model(network.dtype)),
-        terms=found.terms,
-        method=method,
-        target=where,
-    )
+    return Statement(found.total, found.terms, proof.METHOD, where).certificate(Box.of((given, given)), network.dtype)
 
 
 @dataclass(frozen=True)
@@ -127,42 +111,10 @@ def serves(network: Network, target: Descent, low: float, high: float) -> bool:
     return facts is not None and facts.low <= low and high <= facts.high
 
 
-def stated_slope(network: Network, target: Descent) -> float | None:
-    """The slope of the condition that a proven certificate for a box states beside a safe rate; none where it states
-    none."""
-    if _proven_box(network) is None:
-        return None
-    try:
-        proof = proof_of(target)
-        return proof.curved_slope(proof.read(network, target), target)
-    except CertificateError:
-        return None
-
-
-def stated_ends(network: Network, target: Descent) -> tuple[float, float] | None:
-    """Between which numbers a proven certificate for a box asks exact descent to keep the link's argument; none where
-    it asks nothing of the kind. They are not stored, so the bound is found once more."""
-    box = _proven_box(network)
-    if box is None or serves(network, target, -np.inf, np.inf):
-        return None
-    try:
-        return _bound_for_box(network, target, box.high[: target.features], float(box.high[-1])).ends
-    except CertificateError:
-        return None
-
-
-def _proven_box(network: Network) -> Box | None:
-    """The box of prompts for which a bound is proven, if there is one."""
-    certificate = network.certificate
-    if certificate is None or certificate.kind != "proven" or certificate.on.low.ndim > 1:
-        return None
-    return certificate.on
-
-
-def stated_curvature(target: Descent, slope: float, one: Examples) -> float:
-    """rate (slope times the largest eigenvalue of A'A/n + decay), which that condition bounds."""
+def eigenvalue_of(target: Descent, one: Examples) -> float:
+    """The largest eigenvalue of A'A/n, the mean of x x'."""
     A = one.design(target.intercept)
-    return target.rate * (slope * _largest(A.T @ A / len(A)) + target.decay)
+    return _largest(A.T @ A / len(A))
 
 
 def steepest_link(target: Descent, y: float) -> float:

@@ -12,21 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anchorhead.certificate import Certificate
+from anchorhead.conditions import AtMostExamples, KeepsWithin, SafeCurvature
 from anchorhead.errors import AnchorheadError, OutsideWarning
-from anchorhead.incontext.certified import (
-    Course,
-    certificate_for_prompt,
-    course,
-    serves,
-    stated_curvature,
-    stated_ends,
-    stated_slope,
-)
+from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.proof.descent import most_curvature
-from anchorhead.proof.descent_given import curvature_words
-from anchorhead.proof.descent_varying import most_rate
 from anchorhead.targets.descent import Descent
 
 
@@ -150,15 +141,12 @@ class Learner(Network):
 
     def _mind_the_curvature(self, one: Examples, way: Outside) -> None:
         """For a curved link a proven certificate asks more of a prompt than that descent on it does not diverge."""
-        descent = self.descent
-        if "stated slope" not in self._cache:
-            self._cache["stated slope"] = stated_slope(self, descent)
-        slope, most = self._cache["stated slope"], most_rate(descent.momentum)
-        if slope is None or (found := stated_curvature(descent, slope, one)) <= most:
+        stated = self.certificate and self.certificate.condition(SafeCurvature)
+        if stated is None or (found := stated.found(eigenvalue_of(self.descent, one))) <= stated.limit:
             return
         self._outside(
-            f"the certificate is for prompts for which {curvature_words(descent, slope)} is at most {most:.4g}; for "
-            f"this one it is {found:.4g}. Use net.certify(prompt), build with a smaller rate",
+            f"the certificate is for prompts for which {stated}; for this one it is {found:.4g}. Use "
+            "net.certify(prompt), build with a smaller rate",
             way,
             key="curvature",
         )
@@ -169,25 +157,27 @@ class Learner(Network):
         descent = self.descent
         if descent.scores is None or self.certificate is None:
             return
-        if "stated ends" not in self._cache:
-            self._cache["stated ends"] = stated_ends(self, descent)
-        (low, high), (least, most), ends = descent.scores, taken.arguments, self._cache["stated ends"]
+        (low, high), (least, most), stated = (
+            descent.scores,
+            taken.arguments,
+            self.certificate.condition(KeepsWithin),
+        )
         served = (low <= least and most <= high) or serves(self, descent, least, most)
-        if served and (ends is None or (ends[0] <= least and most <= ends[1])):
+        if served and (stated is None or (stated.low <= least and most <= stated.high)):
             return
-        stated = f", and the certificate is for what keeps between {ends[0]:.9g} and {ends[1]:.9g}" if ends else ""
+        more = f", and the certificate is for what keeps between {stated.low:g} and {stated.high:g}" if stated else ""
         self._outside(
             f"the link's argument reaches from {least:.9g} to {most:.9g}; its head serves from {low:g} to {high:g}"
-            f"{stated}. Build with scores=({np.floor(least) - 1:g}, {np.ceil(most) + 1:g})",
+            f"{more}. Build with scores=({np.floor(least) - 1:g}, {np.ceil(most) + 1:g})",
             way,
         )
 
     def _mind_the_count(self, examples: int, way: Outside) -> None:
-        most = self.descent.examples
-        if self.certificate is None or examples <= most:
+        stated = self.certificate and self.certificate.condition(AtMostExamples)
+        if stated is None or examples <= stated.most:
             return
         self._outside(
-            f"a prompt of {examples:,} examples: the certificate covers up to {most:,}. Build with "
+            f"a prompt of {examples:,} examples: the certificate covers up to {stated.most:,}. Build with "
             f"examples={examples}, or use net.certify(prompt)",
             way,
         )

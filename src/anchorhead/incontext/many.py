@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.link_heads import link_head
@@ -22,6 +22,7 @@ from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof import descent_many
 from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.losses import Loss, named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of
 
@@ -115,17 +116,9 @@ class ManyLearner(Network):
                 f"reach={learners.reach:g}"
             )
         given = cast.reshape(cast.shape[-2:]).astype(np.float64)
-        return Certificate(
-            kind="proven",
-            bound=round_up(found.total),
-            norm="sup",
-            on=Box.of((given, given)),
-            dtype=self.dtype,
-            arithmetic=str(model),
-            terms=found.terms,
-            method=descent_many.METHOD,
-            target=f"{learners}, for one prompt of {len(sets[0].a):,} rows",
-        )
+        where = f"{learners}, for one prompt of {len(sets[0].a):,} rows"
+        stated = Statement(found.total, found.terms, descent_many.METHOD, where)
+        return stated.certificate(Box.of((given, given)), self.dtype)
 
     def _rows(self, x: Any) -> list[Rows]:
         array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
+from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.prompts import examples_of, prompt
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.descent import most_curvature
+from anchorhead.proof.descent_given import conditions_for_box
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
 
@@ -45,14 +47,14 @@ def measured_certificate(
     return Certificate(
         kind="measured",
         bound=round_up(worst),
-        norm="sup",
         on=Box.of((-ends, ends)),
         dtype=network.dtype,
         arithmetic=str(arithmetic_of(network.dtype)),
         terms={"largest distance found at any step": worst},
         method=f"{PROMPTS} random prompts of 1 to {max(sizes)} examples, seed {seed}, for which the rate is safe. Not "
         f"proven: {why}",
-        target=f"{target}, for prompts of at most {target.examples:,} examples for which the rate is safe",
+        target=str(target),
+        conditions=conditions_for_box(target),
     )
 
 

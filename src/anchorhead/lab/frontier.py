@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import round_up
+from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.measure import estimate

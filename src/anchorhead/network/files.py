@@ -26,7 +26,7 @@ from anchorhead.network.network import Network, TargetRecord
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 
-FORMAT = 1
+FORMAT = 2
 LAYERS = {cls.__name__: cls for cls in (Embed, Linear, Attention, Softmax, Repeat)}
 
 
@@ -65,6 +65,11 @@ def load(path: str | Path) -> Network:
     if version > FORMAT:
         raise AnchorheadError(
             f"{path} has format {version}; this version of anchorhead reads up to format {FORMAT}: install a newer one"
+        )
+    if version < FORMAT:
+        raise AnchorheadError(
+            f"{path} has format {version}, of an earlier version of anchorhead, whose certificates kept in words what "
+            "they hold for: build the network again and save it"
         )
     try:
         body, certificate = header["network"], header["certificate"]

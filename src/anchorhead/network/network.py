@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from anchorhead.certificate import Certificate
+from anchorhead.conditions import Excluded
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.network.attention import Attention
 from anchorhead.network.embed import Embed
@@ -201,6 +202,7 @@ class Network:
         box, exact = self.certificate.on, tensor.to(torch.float64)
         low, high = (torch.from_numpy(np.array(end)).to(tensor.device) for end in (box.low, box.high))
         beyond = (exact < low) | (exact > high)
+        self._mind_what_is_left_out(exact, outside)
         if not bool(beyond.any()):
             return rounded
         if outside == "clip":
@@ -210,12 +212,30 @@ class Network:
             f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
             'Build with a larger on=, or call with outside="clip" or outside="ignore"'
         )
+        self._warn_or_raise(text, outside)
+        return rounded
+
+    def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
+        """Pre-activations w·x + t on which the certificate claims nothing; there is nowhere to clip them to."""
+        left_out = self.certificate and self.certificate.condition(Excluded)
+        if left_out is None or self.target is None or not {"w", "t"} <= set(self.target.arrays):
+            return
+        w, t = (self.target.arrays[name].astype(np.float64) for name in ("w", "t"))
+        covered = left_out.holds(np.einsum("...nd,nd->...n", x.detach().cpu().numpy(), w) + t)
+        if not covered.all():
+            self._warn_or_raise(
+                f"{int((~covered).sum())} of {covered.size} tokens are not covered by the certificate, which is for "
+                f'inputs for which {left_out}. Call with outside="ignore", or build without outputs=',
+                "raise" if outside == "clip" else outside,
+            )
+
+    def _warn_or_raise(self, text: str, outside: Outside) -> None:
+        """Beyond what the certificate covers: an error, or a warning, once."""
         if outside == "raise":
             raise AnchorheadError(text)
         if not self._cache["warned"]:
             self._cache["warned"] = True
-            warnings.warn(text, OutsideWarning, stacklevel=3)
-        return rounded
+            warnings.warn(text, OutsideWarning, stacklevel=4)
 
     def _runner(self, device: torch.device) -> NetworkModule:
         if device not in self._cache:

@@ -6,6 +6,7 @@ the interval is halved until, on every cell, enclosures of the weights in real b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, expm1
 
 import flint
@@ -18,8 +19,9 @@ from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.analytic import lipschitz_bound
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.balls import upper
-from anchorhead.proof.head import prove_exact
+from anchorhead.proof.head import prove_exact, prove_head
 from anchorhead.proof.head_form import HeadForm, ReadPart, head_form
+from anchorhead.proof.statement import Statement, error_of
 from anchorhead.targets import ScalarTarget
 
 PRECISION = 128
@@ -27,8 +29,8 @@ MOST_CELLS = 200_000
 UP = 1 + 1e-9
 
 
-def check_head(network: Network, record: TargetRecord, certificate: Certificate) -> None:
-    """Returns if the bound is justified, raises CertificateError if not."""
+def check_head(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
+    """What follows, after the bound was found justified by rounding's own route; raises CertificateError if not."""
     try:
         target = ScalarTarget.from_json(record.data)
     except AnchorheadError as error:
@@ -47,6 +49,8 @@ def check_head(network: Network, record: TargetRecord, certificate: Certificate)
         _Rounding(form, target, model, certificate.bound, exact).run()
     finally:
         flint.ctx.prec = before
+    found = prove_head(form.parts, form.origin, form.bias, target, model).statement(target)
+    return replace(found, error_at=error_of(network, lambda x: target.values(x[:, 0])))
 
 
 class _Rounding:

@@ -18,7 +18,9 @@ from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.kernel_smoother import prove_kernel_smoother
 from anchorhead.proof.layers import only_attention
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
 PRECISION = 192
@@ -36,15 +38,13 @@ class _Form:
     bias: Float[np.ndarray, " m"]
 
 
-def check_kernel_smoother(network: Network, record: TargetRecord, certificate: Certificate) -> None:
-    """Returns if the bound is justified, raises CertificateError if not."""
+def check_kernel_smoother(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
+    """What follows, after the bound was found justified in balls; raises CertificateError if not."""
     try:
         target = KernelSmoother.from_record(record)
         box = certificate.on.broadcast_to((target.inputs,))
     except AnchorheadError as error:
         raise CertificateError(f"the stored target or box cannot be read: {error}") from error
-    if certificate.excluded or certificate.norm != "sup":
-        raise CertificateError("bounds of kernel smoothers are in the sup norm and leave nothing out")
     form = _read(network)
     sizes, needed = (form.slopes.shape, form.values.shape), (target.centres.shape, target.responses.shape)
     if sizes != needed:
@@ -59,6 +59,7 @@ def check_kernel_smoother(network: Network, record: TargetRecord, certificate: C
         raise CertificateError(
             f"the bound {certificate.bound:.4g} is not justified: rounding may reach {float(error.upper()):.4g}"
         )
+    return prove_kernel_smoother(network, target, box).statement(target)
 
 
 def _read(network: Network) -> _Form:

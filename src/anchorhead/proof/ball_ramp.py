@@ -24,11 +24,13 @@ from flint import arb
 
 from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
-from anchorhead.errors import CertificateError
+from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.ball_cells import UP, Cell, Region, ball, cell_bound, mean_at, window_of
 from anchorhead.proof.exact_form import ExactAnchor, ExactHead, exact_form
+from anchorhead.proof.ramp import THEOREMS, ramp_statement
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
 
 NEGLIGIBLE = 60
@@ -36,8 +38,8 @@ PRECISION = 80
 MOST_CELLS = 2_000_000
 
 
-def check_ramp(network: Network, record: TargetRecord, certificate: Certificate) -> None:
-    """Returns if the bound is justified, raises CertificateError if not."""
+def check_ramp(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
+    """What follows, after the bound was found justified in balls; raises CertificateError if not."""
     target = TruncatedLinear.from_record(record)
     if target.w.shape != (network.embed.tokens, network.embed.inputs):
         raise CertificateError(f"the target takes {target.w.shape}, the network another shape")
@@ -47,6 +49,24 @@ def check_ramp(network: Network, record: TargetRecord, certificate: Certificate)
         _Checker(network, target, certificate).run()
     finally:
         flint.ctx.prec = before
+    return _stated(network, target, certificate)
+
+
+def _stated(network: Network, target: TruncatedLinear, certificate: Certificate) -> Statement:
+    """By the theorem whose anchors these are: of which one head and few anchors may leave a doubt."""
+    refused = CertificateError("the network is that of no theorem")
+    for theorem in THEOREMS:
+        try:
+            found = ramp_statement(network, target, certificate.on, theorem)
+        except AnchorheadError as error:
+            refused = CertificateError(f"the stored network does not prove its bound: {error}")
+            continue
+        if found.total <= certificate.bound and list(found.reference) == list(certificate.reference):
+            return found
+        refused = CertificateError(
+            f"what follows by the {theorem} theorem is {found.total:.4g}, compared with {list(found.reference)}"
+        )
+    raise refused
 
 
 class _Checker:

@@ -56,7 +56,7 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
     if certificate.kind != "proven":
         raise CertificateError(f"the certificate says {certificate.kind!r}: only proven bounds can be checked")
     if target.kind == opaque_several.KIND:
-        check_callable(network, target, certificate, function)
+        check_callable(network, target, certificate, function).require(certificate)
         return certificate
     if function is not None:
         raise CertificateError(
@@ -64,5 +64,5 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
         )
     if target.kind not in CHECKERS:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
-    CHECKERS[target.kind](network, target, certificate)
+    CHECKERS[target.kind](network, target, certificate).require(certificate)
     return certificate

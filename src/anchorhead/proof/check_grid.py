@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,18 +10,16 @@ from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Network, TargetRecord
+from anchorhead.proof import uniform_grid
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.grid import LIMIT_S, prove_grid
+from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_form import grid_form
-from anchorhead.proof.uniform_grid import evenly_placed, prove_uniform_grid
+from anchorhead.proof.statement import Statement, error_of
 from anchorhead.targets.several import SeveralVariables
 
-EVEN_S = 20.0
-"""How long the second proof may take for the paper's placement: it has many anchors, and mostly rests on the first."""
 
-
-def check_grid(network: Network, record: TargetRecord, certificate: Certificate) -> None:
-    """Returns if the bound is justified, raises CertificateError if not."""
+def check_grid(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
+    """What follows from the stored weights; raises CertificateError if nothing does."""
     try:
         target = SeveralVariables.from_record(record)
     except AnchorheadError as error:
@@ -36,26 +34,16 @@ def check_grid(network: Network, record: TargetRecord, certificate: Certificate)
     low, high = (np.asarray(end, np.float64).reshape(-1) for end in (box.low, box.high))
     if tuple(low) != target.low or tuple(high) != target.high:
         raise CertificateError(f"the certificate is for {certificate.on}, the target for {target}")
-    if certificate.norm != "sup" or certificate.excluded:
-        raise CertificateError("the certificate of a grid bounds the largest error, and leaves nothing out")
-    bound = _proven(form.atom, target, arithmetic_of(network.dtype), certificate.bound)
-    if not bound <= certificate.bound:
-        raise CertificateError(f"the bound {certificate.bound:.4g} is not justified: {bound:.4g} is what follows")
+    found = _stated(form.atom, target, arithmetic_of(network.dtype), certificate.method == uniform_grid.METHOD)
+    return replace(found, error_at=error_of(network, target.values))
 
 
-def _proven(atom: GridAtom, target: SeveralVariables, arithmetic: Arithmetic, wanted: float) -> float:
-    """The smaller of the two bounds that apply: by the modulus of continuity, for the paper's placement, which is
-    quick and holds for kinks as well; and by analytic functions, for solved values."""
+def _stated(atom: GridAtom, target: SeveralVariables, arithmetic: Arithmetic, uniform: bool) -> Statement:
+    """By the modulus of continuity, for the paper's placement; or by analytic functions, for solved values."""
     given = (atom, target.expressions, target.variables, target.low, target.high, arithmetic)
-    bounds, reasons = [], []
-    limit_s = EVEN_S if evenly_placed(atom, target.low, target.high) else LIMIT_S
-    for prove in (prove_uniform_grid, partial(prove_grid, limit_s=limit_s)):
-        try:
-            bounds.append(prove(*given).total)
-        except AnchorheadError as error:
-            reasons.append(str(error))
-        if bounds and bounds[-1] <= wanted:
-            return bounds[-1]
-    if not bounds:
-        raise CertificateError(f"the stored network does not prove its bound: {'; '.join(reasons)}")
-    return min(bounds)
+    try:
+        if uniform:
+            return uniform_grid.prove_uniform_grid(*given).statement(atom, target)
+        return prove_grid(*given).statement(str(target))
+    except AnchorheadError as error:
+        raise CertificateError(f"the stored network does not prove its bound: {error}") from error

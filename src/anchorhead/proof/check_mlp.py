@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from anchorhead.certificate import Certificate
@@ -12,24 +14,30 @@ from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_exact
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.mlp import MlpBound, prove_mlp
+from anchorhead.proof.mlp_statement import mlp_statement
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape, degree_of
+from anchorhead.proof.statement import Statement
 from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.mlp import Mlp, merged
 
 
-def check_mlp(network: Network, record: TargetRecord, certificate: Certificate) -> None:
-    """Returns if the bound is justified, raises CertificateError if not."""
-    if certificate.excluded or certificate.norm != "sup":
-        raise CertificateError("bounds of converted networks are in the sup norm and leave nothing out")
-    bound = bound_again(network, record, certificate.on)
-    if not bound.total <= certificate.bound:
-        raise CertificateError(f"the bound {certificate.bound:.4g} is not justified: {bound.total:.4g} is what follows")
+def check_mlp(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
+    """What follows from the stored weights; raises CertificateError if nothing does."""
+    return bound_again(network, record, certificate.on).statement
 
 
-def bound_again(network: Network, record: TargetRecord, on: Box) -> MlpBound:
-    """The bound that follows from the stored weights, for every input of a box."""
+@dataclass(frozen=True, eq=False)
+class Again:
+    """What was proven anew: entry by entry of the output, and in the words of a certificate."""
+
+    bound: MlpBound
+    statement: Statement
+
+
+def bound_again(network: Network, record: TargetRecord, on: Box) -> Again:
+    """What follows from the stored weights, for every input of a box."""
     try:
         target = Mlp.from_record(record)
         hidden, readout = merged(target)
@@ -39,7 +47,8 @@ def bound_again(network: Network, record: TargetRecord, on: Box) -> MlpBound:
             _layer(n, pair, [shapes[i] for i in record.data["assigned"][n]], record) for n, pair in enumerate(hidden)
         ]
         with np.errstate(all="ignore"):  # what overflows is refused below
-            return prove_mlp(network, target, layers, readout, on)
+            bound = prove_mlp(network, target, layers, readout, on)
+            return Again(bound, mlp_statement(bound, target, layers, readout))
     except (AnchorheadError, KeyError, IndexError, TypeError, ValueError) as error:
         raise CertificateError(f"the stored network does not prove its bound: {error}") from error
 

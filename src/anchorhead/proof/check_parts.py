@@ -14,17 +14,16 @@ from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.check_mlp import bound_again
 from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_form import GridForm, grid_form
-from anchorhead.proof.parts import Share, grid_share, network_share, total_error
+from anchorhead.proof.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
 from anchorhead.proof.split import split_parts
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.parts import GridPart
 
 
-def check_parts(network: Network, record: TargetRecord, certificate: Certificate) -> None:
-    """Returns if the bound is justified, raises CertificateError if not."""
-    if certificate.norm != "sup" or certificate.excluded:
-        raise CertificateError("the certificate of several parts bounds the largest error, and leaves nothing out")
+def check_parts(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
+    """What follows from the stored weights; raises CertificateError if nothing does."""
     try:
         target = Expressions.from_record(record)
         widths = [[int(size) for size in row] for row in record.data["widths"]]
@@ -35,14 +34,12 @@ def check_parts(network: Network, record: TargetRecord, certificate: Certificate
     parts, sums = split_parts(network, widths)
     if len(parts) != len(found.grids) + (found.network is not None):
         raise CertificateError(f"the network has {len(parts)} parts, the target other ones: {found.found()}")
-    shares = []
-    for part, own, weight in zip(found.grids, parts, sums, strict=False):
-        shares.append(_of_grid(own, part, target, weight))
+    known = [_of_grid(own, part, target, weight) for part, own, weight in zip(found.grids, parts, sums, strict=False)]
     if found.network is not None:
-        shares.append(_of_neurons(parts[-1], found.network, record, target, sums[-1], certificate))
-    total, _ = total_error(shares, arithmetic_of(network.dtype))
-    if not total <= certificate.bound:
-        raise CertificateError(f"the bound {certificate.bound:.4g} is not justified: {total:.4g} is what follows")
+        known.append(_of_neurons(parts[-1], found.network, record, target, sums[-1], certificate))
+    shares, stated = zip(*known, strict=True)
+    total, rounding = total_error(shares, arithmetic_of(network.dtype))
+    return parts_statement(stated, total, rounding, str(target))
 
 
 def _check_shapes(network: Network, target: Expressions, certificate: Certificate) -> None:
@@ -57,7 +54,7 @@ def _check_shapes(network: Network, target: Expressions, certificate: Certificat
         raise CertificateError(f"the certificate is for {certificate.on}, the target for {target}")
 
 
-def _of_grid(network: Network, part: GridPart, target: Expressions, weight: np.ndarray) -> Share:
+def _of_grid(network: Network, part: GridPart, target: Expressions, weight: np.ndarray) -> tuple[Share, Stated]:
     form = grid_form(network)
     if form.tokens != target.tokens:
         raise CertificateError("a grid reads other tokens than the network has")
@@ -80,7 +77,8 @@ def _of_grid(network: Network, part: GridPart, target: Expressions, weight: np.n
         bound = prove_grid(atom, own, part.variables, low, high, arithmetic_of(network.dtype))
     except AnchorheadError as error:
         raise CertificateError(f"the stored network does not prove its bound: {error}") from error
-    return grid_share(part, atom, low, high, bound.total, target.outputs)
+    stated = Stated(part, atom.sides, bound.terms(), "")
+    return grid_share(part, atom, low, high, bound.total, target.outputs), stated
 
 
 def _columns(weight: np.ndarray) -> list[int]:
@@ -111,7 +109,7 @@ def _of_neurons(
     whole: Expressions,
     weight: np.ndarray,
     certificate: Certificate,
-) -> Share:
+) -> tuple[Share, Stated]:
     if not np.array_equal(weight, np.eye(whole.columns)):
         raise CertificateError("the last map does more than add up what the parts give")
     stored: Mapping[str, Any] = record.data.get("neurons") or {}
@@ -119,6 +117,7 @@ def _of_neurons(
     extra = {name.removeprefix("neurons."): array for name, array in record.arrays.items()}
     shapes = {name: array for name, array in extra.items() if name not in own.arrays}
     data = {**own.data, **{name: stored.get(name) for name in ("shapes", "assigned")}}
-    bound = bound_again(network, TargetRecord(own.kind, data, {**shapes, **own.arrays}), certificate.on)
-    error = (bound.approximation + bound.rounding) * (1 + 1e-12)
-    return network_share(target, np.array(whole.low), np.array(whole.high), error)
+    again = bound_again(network, TargetRecord(own.kind, data, {**shapes, **own.arrays}), certificate.on)
+    error = (again.bound.approximation + again.bound.rounding) * (1 + 1e-12)
+    stated = Stated(None, (), again.statement.terms, again.statement.method)
+    return network_share(target, np.array(whole.low), np.array(whole.high), error), stated

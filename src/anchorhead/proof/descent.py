@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.conditions import Condition
 from anchorhead.errors import CertificateError
 from anchorhead.proof.arithmetic import FLOAT64
 from anchorhead.targets.descent import Descent
@@ -97,14 +98,12 @@ def norm_bound(P: Float[np.ndarray, "d d"], error: float) -> float:
 class DescentBound:
     """A bound on |w_t - exact w_t| at all steps t, and what it adds up; infinite where nothing can be said.
 
-    given   what else must hold of the prompts, in words that follow on "prompts"; empty: nothing
-    ends    the part of that which says between which numbers exact descent keeps the link's argument; none: nothing
+    given   what must hold of the prompts, beside the rate's being safe
     """
 
     total: float
     terms: Mapping[str, float]
-    given: str = ""
-    ends: tuple[float, float] | None = None
+    given: tuple[Condition, ...] = ()
 
 
 class RateTooLarge(CertificateError):

@@ -207,11 +207,6 @@ def bound_for_box(
     return descent_linked.bound_for_box(step, target, x, y, model)
 
 
-def curved_slope(step: KnownGrid, target: Descent) -> float | None:
-    """See proof.descent_linked."""
-    return descent_linked.curved_slope(step, target)
-
-
 def error_of_a_step(
     known: KnownGrid, target: Descent, x: Float[np.ndarray, " weights"], y: float, model: Arithmetic
 ) -> float:

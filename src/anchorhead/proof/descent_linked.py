@@ -22,7 +22,7 @@ from anchorhead.errors import CertificateError
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, contraction, eigenvalue_bound, require_safe_rate
 from anchorhead.proof.descent_given import ARGUMENTS
-from anchorhead.proof.descent_linked_box import bound_for_box, curved_slope, error_of_a_step
+from anchorhead.proof.descent_linked_box import bound_for_box, error_of_a_step
 from anchorhead.proof.descent_linked_link import Known, read, steepest
 from anchorhead.proof.descent_linked_paths import NOTHING, Paths, rounding_alone
 from anchorhead.proof.descent_linked_score import written
@@ -33,7 +33,7 @@ from anchorhead.proof.descent_varying import most_rate
 from anchorhead.proof.link_heads import LinkFacts
 from anchorhead.targets.descent import Descent
 
-__all__ = ["METHOD", "ScoresOutside", "bound_for_box", "bound_for_prompt", "curved_slope", "error_of_a_step", "read"]
+__all__ = ["METHOD", "ScoresOutside", "bound_for_box", "bound_for_prompt", "error_of_a_step", "read"]
 
 METHOD = (
     "series of tanh, sinh and cosh with bounds on the rest; the link's head proven on its range; softmax and sums in "

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.conditions import Condition
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.descent import UP, DescentBound
-from anchorhead.proof.descent_given import ends_within, given_words
+from anchorhead.proof.descent_given import given_conditions
 from anchorhead.proof.descent_linked_link import Known
 from anchorhead.proof.descent_linked_paths import NOTHING, Paths, rounding_alone
 from anchorhead.proof.descent_linked_score import written
@@ -19,12 +20,6 @@ from anchorhead.proof.descent_squared import StepError, step_error
 from anchorhead.proof.descent_threshold import require_proof
 from anchorhead.proof.descent_varying import most_rate
 from anchorhead.targets.descent import Descent
-
-
-def curved_slope(known: Known, target: Descent) -> float | None:
-    """The link's largest slope, where bounds for a box take rate times curvature to be at most most_rate; see `given`.
-    None for a straight link: a safe rate is enough."""
-    return None if known.straight else known.facts.slope
 
 
 def bound_for_box(
@@ -48,7 +43,7 @@ def bound_for_box(
         margin = max(margin, off)
         paths.step(errors, box.least, box.safe)
     margin = max(margin, box.length * paths.drifts[0].bound) * UP
-    return paths.summed(*box.given(margin))
+    return paths.summed(box.given(margin))
 
 
 def error_of_a_step(
@@ -138,9 +133,9 @@ class InBox:
         ]
         return errors, moved + float(scores.wrong[[0, -1]].max())
 
-    def given(self, margin: float) -> tuple[str, tuple[float, float] | None]:
+    def given(self, margin: float) -> tuple[Condition, ...]:
         """What must hold of a prompt beside the rate's being safe for the exact descent; see DescentBound."""
         low, high = self.known.facts.low, self.known.facts.high
         everywhere = (self.reach + margin) * UP <= min(-low, high)
-        ends, slope = None if everywhere else (low, high), curved_slope(self.known, self.target)
-        return given_words(self.target, slope, self.safe, ends, margin), ends_within(ends, margin)
+        slope = None if self.known.straight else self.known.facts.slope
+        return given_conditions(self.target, slope, self.safe, None if everywhere else (low, high), margin)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from anchorhead.conditions import Condition
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.descent import DescentBound, Drift
 from anchorhead.proof.descent_linked_form import LinkedStep
@@ -36,11 +37,11 @@ class Paths:
             else:
                 drift.step(error.of_weights, error.of_velocity, least, most)
 
-    def summed(self, given: str = "", ends: tuple[float, float] | None = None) -> DescentBound:
+    def summed(self, given: tuple[Condition, ...] = ()) -> DescentBound:
         total, rounding = self.drifts[0].bound, self.drifts[1].bound
         method = max(total - rounding, 0.0) if np.isfinite(total) else np.inf
         terms = {"heads in place of score, link and gradient": method, "rounding": rounding}
-        return DescentBound(total, terms, given, ends)
+        return DescentBound(total, terms, given)
 
 
 def rounding_alone(step: LinkedStep, target: Descent, at: Moments, model: Arithmetic) -> StepError:

@@ -11,7 +11,9 @@ from anchorhead.network import Network
 from anchorhead.proof import descent_grid, descent_linked, descent_sequence, descent_squared
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.descent import DescentBound
+from anchorhead.proof.descent_given import conditions_for_box
 from anchorhead.proof.descent_threshold import NotKnown
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
 
 
@@ -35,17 +37,17 @@ class DescentProof(Protocol):
         """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
         ...
 
-    def curved_slope(self, step: Any, /, target: Descent) -> float | None:
-        """The slope with which bounds for a box ask more of a prompt than a safe rate:
-        rate (slope times the largest eigenvalue of A'A/n + decay) <= most_rate(momentum). None: they do not."""
-        ...
-
 
 PROOFS: dict[str, DescentProof] = {
     "direct": descent_squared,
     "sequence": descent_sequence,
     "transformer": descent_linked,
 }
+
+
+def box_statement(target: Descent, found: DescentBound, method: str) -> Statement:
+    """What is proven for all prompts of a box that keep to the conditions."""
+    return Statement(found.total, found.terms, method, str(target), conditions_for_box(target, found.given))
 
 
 def proof_of(target: Descent) -> DescentProof:

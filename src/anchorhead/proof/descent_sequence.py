@@ -22,7 +22,7 @@ from anchorhead.errors import CertificateError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, contraction, eigenvalue_bound, require_safe_rate
-from anchorhead.proof.descent_given import ends_within, given_words
+from anchorhead.proof.descent_given import given_conditions
 from anchorhead.proof.descent_sequence_form import read_step
 from anchorhead.proof.descent_sequence_step import At, Errors, Ground, LinkedStep, head_error, length_of
 from anchorhead.proof.descent_varying import most_rate
@@ -65,12 +65,6 @@ def _straight(target: Descent) -> bool:
     0."""
     line = target.loss.link.affine() if target.loss.form != "g(s, y)" else None
     return line is not None and bool(line[0].get("x", arb(0)) >= 0)
-
-
-def curved_slope(step: LinkedStep, target: Descent) -> float | None:
-    """The link's largest slope, where bounds for a box take rate times curvature to be at most most_rate; None for a
-    straight link: a safe rate is enough."""
-    return None if _straight(target) else step.facts.slope
 
 
 def _of_the_residual(target: Descent) -> bool:
@@ -221,6 +215,5 @@ def bound_for_box(
             everywhere = widest + moved <= min(-facts.low, facts.high)
             if everywhere or (reach == math.inf and facts.low + moved < facts.high - moved):
                 ends = None if everywhere else (facts.low, facts.high)
-                words = given_words(target, curved_slope(step, target), safe, ends, moved)
-                return errors.summed(words, ends_within(ends, moved))
+                return errors.summed(given_conditions(target, None if straight else facts.slope, safe, ends, moved))
     return NOTHING

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.conditions import Condition
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, Drift
 from anchorhead.proof.descent_sequence_form import SequenceStep
@@ -123,10 +124,10 @@ class Errors:
         )
         self.apart = apart * UP
 
-    def summed(self, given: str = "", ends: tuple[float, float] | None = None) -> DescentBound:
+    def summed(self, given: tuple[Condition, ...] = ()) -> DescentBound:
         total, rounding = self.ours.bound, self.rounding.bound
         method = max(total - rounding, 0.0) if np.isfinite(total) else np.inf
-        return DescentBound(total, {"head in place of the link": method, "rounding": rounding}, given, ends)
+        return DescentBound(total, {"head in place of the link": method, "rounding": rounding}, given)
 
 
 def length_of(vector: np.ndarray) -> float:

@@ -31,7 +31,7 @@ from anchorhead.proof.descent_squared_form import SquaredStep, read
 from anchorhead.proof.descent_threshold import require_proof
 from anchorhead.targets.descent import Descent
 
-__all__ = ["METHOD", "Moments", "StepError", "bound_for_box", "bound_for_prompt", "curved_slope", "read", "step_error"]
+__all__ = ["METHOD", "Moments", "StepError", "bound_for_box", "bound_for_prompt", "read", "step_error"]
 
 CAUCHY = 2.6
 """sinh(1) / (2 - cosh(1)) is 2.572."""
@@ -113,11 +113,6 @@ def _read_error(h: float, rho: float, at: Moments, model: Arithmetic) -> Float[n
     weights = weights + np.exp(2 * most + 2 * rho) * h * (at.xe + at.e * result)
     sums = float(model.gamma(tokens + 1)) * size + float(model.gamma(tokens - 1)) * (result + weights)
     return (weights + sums / (1 - float(model.gamma(tokens)))) * UP
-
-
-def curved_slope(step: SquaredStep, target: Descent) -> float | None:
-    """None: the link is straight, and a safe rate is enough."""
-    return None
 
 
 def bound_for_prompt(

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, ctx
 
+from anchorhead.certificate import Worst
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.progress import Proving
@@ -31,10 +32,15 @@ from anchorhead.proof.grid_polynomial import largest_on_box
 from anchorhead.proof.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grid_target import AnalyticTarget
 from anchorhead.proof.grid_work import Work
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.complex_balls import resolve
 from anchorhead.targets.expression import Expression
 
 TERMS = ("approximation, in exact arithmetic", "rounding of the softmax and its sums")
+METHOD = (
+    "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
+    "Bernstein ellipses with complex balls; rounding on cells"
+)
 MOST_NODES = 2_500_000
 """Of a box, times outputs: beyond, it is halved."""
 TIGHT = 0.01
@@ -58,6 +64,9 @@ class GridBound:
     @property
     def total(self) -> float:
         return (self.exact + self.rounding) * (1 + 1e-15)
+
+    def statement(self, target: str) -> Statement:
+        return Statement(self.total, self.terms(), METHOD, target, worst=Worst(self.found, self.at))
 
     def terms(self) -> dict[str, float]:
         return dict(zip(TERMS, (self.exact, self.rounding), strict=True))

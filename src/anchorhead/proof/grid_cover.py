@@ -18,9 +18,12 @@ import numpy as np
 from flint import arb, ctx
 from jaxtyping import Float
 
+from anchorhead.certificate import Worst
+from anchorhead.conditions import AssumedLipschitz
 from anchorhead.heads.grid_atom import GridAtom, contract
 from anchorhead.proof.grid_derivatives import second_derivatives
 from anchorhead.proof.grid_head import PRECISION, head_on_grid, rounded, weights
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.lipschitz import Lipschitz
 
 VALUE_ERROR = 2.0**-51
@@ -39,6 +42,22 @@ class CoverBound:
     found: float
     at: tuple[float, ...]
     cells: int
+
+    def statement(self, atom: GridAtom, rounding: float, lipschitz: Lipschitz, target: str) -> Statement:
+        """With the rounding of the grid, given the constant."""
+        return Statement(
+            total=(self.bound + rounding) * (1 + 1e-15),
+            terms={
+                "largest difference at the centres of cells": self.found,
+                "what function and head may change within a cell": self.bound - self.found,
+                "rounding of the softmax and its sums": rounding,
+            },
+            method=f"for every x of the box: a solved grid of {' x '.join(map(str, atom.sides))} anchors, compared at "
+            f"the centres of {self.cells:,} cells that cover the box",
+            target=target,
+            conditions=(AssumedLipschitz(lipschitz.constants),),
+            worst=Worst(self.found, self.at),
+        )
 
 
 def prove_cover(

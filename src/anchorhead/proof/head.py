@@ -9,6 +9,9 @@ import numpy as np
 from flint import acb
 from jaxtyping import Float
 
+from anchorhead.certificate import Worst
+from anchorhead.conditions import AssumedLipschitz
+from anchorhead.domain import interval_text
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.analytic import Piece, Proof, prove_sup
 from anchorhead.proof.arithmetic import Arithmetic
@@ -16,9 +19,16 @@ from anchorhead.proof.balls import Part, upper
 from anchorhead.proof.ellipse import Enclosure
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.lipschitz import prove_sup_lipschitz
+from anchorhead.proof.statement import Statement
 from anchorhead.targets import CallableTarget, Expression, ScalarTarget
 
 TERMS = ("approximation, in exact arithmetic", "rounding of the softmaxes and their sums")
+
+METHOD = (
+    "for every s of the dtype: difference of target and head bounded on Bernstein ellipses with complex balls, "
+    "rounding on cells"
+)
+METHOD_FROM_VALUES = "for every s of the dtype: values on a grid, rounding on cells"
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,21 @@ class HeadBound:
 
     def terms(self) -> dict[str, float]:
         return dict(zip(TERMS, (self.exact, self.rounding), strict=True))
+
+    def statement(self, target: ScalarTarget | CallableTarget) -> Statement:
+        known = isinstance(target, ScalarTarget)
+        return Statement(
+            total=self.total,
+            terms=self.terms(),
+            method=METHOD if known else METHOD_FROM_VALUES,
+            target=target_words(target),
+            conditions=() if known or target.lipschitz is None else (AssumedLipschitz((float(target.lipschitz),)),),
+            worst=Worst(self.found, (self.at,)),
+        )
+
+
+def target_words(target: ScalarTarget | CallableTarget) -> str:
+    return f"{target.name} on {interval_text(target.low, target.high)}"
 
 
 def prove_head(

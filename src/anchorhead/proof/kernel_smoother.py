@@ -42,6 +42,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Network
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
 WIDEN = 1 + 1e-9
@@ -52,6 +53,10 @@ TERMS = (
     "rounding of the stored weights",
     "rounding of the inputs and the logits",
     "rounding of the softmax and its sums",
+)
+METHOD = (
+    "the head is the smoother in exact arithmetic; stored weights compared with exact ones in rational arithmetic, "
+    "logits that err by L move an average by tanh(L/2) of the range of its values"
 )
 
 
@@ -69,6 +74,9 @@ class SmootherBound:
 
     def terms(self) -> dict[str, float]:
         return dict(zip(TERMS, (self.stored, self.logits, self.softmax), strict=True))
+
+    def statement(self, target: KernelSmoother) -> Statement:
+        return Statement(self.total, self.terms(), METHOD, str(target))
 
 
 def exact_logits(

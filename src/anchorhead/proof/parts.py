@@ -8,7 +8,7 @@ most s_po, then the sum, in any order, is within
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,33 @@ from anchorhead.proof.affine_forms import Sources, own_error
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.balls import upper
 from anchorhead.proof.neurons import Layer
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp, merged
 from anchorhead.targets.parts import GridPart
 
 SUMS = "rounding of the sums of the parts"
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """What is stated of one part: a grid, or the neurons (part: None)."""
+
+    part: GridPart | None
+    sides: tuple[int, ...]
+    terms: Mapping[str, float]
+    method: str
+
+
+def parts_statement(stated: Sequence[Stated], total: float, sums: float, target: str) -> Statement:
+    """The whole network's bound, from those of its parts."""
+    terms = {f"{one.part or 'neurons'}: {name}": value for one in stated for name, value in one.terms.items()}
+    methods = [
+        f"neurons, {one.method}" if one.part is None else f"{one.part}, {' x '.join(map(str, one.sides))} anchors"
+        for one in stated
+    ]
+    method = f"parts side by side, each with a bound of its own: {'; '.join(methods)}"
+    return Statement(total, {**terms, SUMS: sums}, method, target)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
+from anchorhead.conditions import Excluded
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
@@ -24,7 +26,13 @@ from anchorhead.proof.rounding import affine_error
 from anchorhead.proof.scalar import sup_error
 from anchorhead.proof.scalar_form import ScalarForm, scalar_form
 from anchorhead.proof.scalar_head import Piece
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
+
+Theorem = Literal["single-head", "multi-head"]
+THEOREMS: tuple[Theorem, ...] = ("single-head", "multi-head")
+MARGIN = 0.1
+"""Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,39 @@ class RampBound:
             "rounding of the softmax and its sums": self.head_rounding,
             "rounding of w·x + t": self.query_rounding,
         }
+
+
+def lattice_of(theorem: Theorem, target: TruncatedLinear, anchors: int, heads: int = 1) -> Lattice:
+    """Anchors at both ends of the range and evenly between; or cells of equal width that fill the range, anchors - 2
+    of them for each head."""
+    cells = anchors - 1 if theorem == "single-head" else (anchors - 2) * heads
+    if cells < 1:
+        raise AnchorheadError(f"{anchors} anchors: the {theorem} theorem needs more")
+    middle = target.low + (target.high - target.low) / 2
+    return Lattice(middle, (target.high - target.low) / cells, MARGIN if len(target.switches) else 0.0)
+
+
+def ramp_statement(network: Network, target: TruncatedLinear, on: Box, theorem: Theorem) -> Statement:
+    """What is proven of a network of one of the theorems, all of it read from its weights."""
+    form = scalar_form(network)
+    anchors, heads = len(form.heads[0].slopes), len(form.heads)
+    lattice = lattice_of(theorem, target, anchors, heads)
+    bound = prove_ramp(network, target, on, lattice)
+    c = float(form.heads[0].slopes[1] - form.heads[0].slopes[0]) / 2
+    count, formula = (anchors, "p") if theorem == "single-head" else ((anchors - 2) * heads, "((n - 2) H)")
+    radius = lattice.margin * lattice.spacing
+    left_out = tuple((float(s) - radius, float(s) + radius) for s in target.switches)
+    return Statement(
+        total=bound.total,
+        terms=bound.terms(),
+        method=f"anchors {lattice.spacing:.4g} apart, c = {c:g} (beta = {c / lattice.spacing**2:.4g}); second-order "
+        "cells between all crossings, rounding bounded anchor by anchor",
+        target=str(target),
+        conditions=(Excluded(left_out),) if left_out else (),
+        reference={
+            f"the {theorem} theorem's (b - a)/{formula}, without its softmax term": (target.high - target.low) / count
+        },
+    )
 
 
 def prove_ramp(network: Network, target: TruncatedLinear, on: Box, lattice: Lattice, sample: bool = False) -> RampBound:

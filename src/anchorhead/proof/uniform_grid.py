@@ -38,12 +38,17 @@ from anchorhead.heads.grid_rounding import axis_log_errors
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.balls import upper
 from anchorhead.proof.grid_target import AnalyticTarget
+from anchorhead.proof.statement import Statement
 from anchorhead.proof.uniform_grid_modulus import cell_modulus
 from anchorhead.proof.uniform_grid_weights import REACH, AxisSpread, axis_spread
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.several import SeveralVariables
 
 LARGEST_LOGIT = 1e8
-_NEAR = 0.75  # of a spacing; even anchors with the sharpness 1 or more are nearer than that
+METHOD = (
+    "for every x of the box: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|; how much "
+    "f changes between anchors is bounded in balls, cell by cell; rounding with it"
+)
 _UP = 1 + 1e-9
 
 
@@ -64,13 +69,26 @@ class UniformBound:
     def total(self) -> float:
         return (self.modulus + self.tail + self.rounding) * (1 + 1e-15)
 
-    def terms(self, sides: Sequence[int], betas: Sequence[float]) -> dict[str, float]:
-        grid = f"p = {' x '.join(map(str, sides))}, beta = {', '.join(f'{beta:.4g}' for beta in betas)}"
+    def terms(self, atom: GridAtom, low: Sequence[float], high: Sequence[float]) -> dict[str, float]:
+        """What the bound adds up, with the paper's numbers for the grid: p, and beta = c / spacing^2."""
+        betas = (_beta(slopes, b - a) for (slopes, _), a, b in zip(atom.axes, low, high, strict=True))
+        grid = f"p = {' x '.join(map(str, atom.sides))}, beta = {', '.join(betas)}"
         return {
             f"modulus of continuity between anchors ({grid})": self.modulus,
             "softmax tail, anchors farther away": self.tail,
             "rounding of the softmax and its sums, values as stored": self.rounding,
         }
+
+    def statement(self, atom: GridAtom, target: SeveralVariables) -> Statement:
+        return Statement(self.total, self.terms(atom, target.low, target.high), METHOD, str(target))
+
+
+def _beta(slopes: Float[np.ndarray, " p"], length: float) -> str:
+    """Half a step of slopes in spacings; along an axis of one anchor there is none."""
+    if len(slopes) < 2:
+        return "0"
+    ends = slopes[[0, -1]].astype(np.float64)
+    return f"{float(ends[1] - ends[0]) / (2 * length):.4g}"
 
 
 def prove_uniform_grid(
@@ -125,15 +143,6 @@ def uniform_axes(
         for axis, origin, where, a, b in zip(atom.axes, atom.origins, places, low, high, strict=True)
     ]
     return places, spreads
-
-
-def evenly_placed(atom: GridAtom, low: Sequence[float], high: Sequence[float]) -> bool:
-    """Whether the keys are, more or less, those of even anchors: the anchors that they pick are near."""
-    try:
-        _, spreads = uniform_axes(atom, low, high)
-    except AnchorheadError:
-        return False
-    return all(spread.first <= _NEAR * spread.spacing for spread in spreads)
 
 
 def stored_error(

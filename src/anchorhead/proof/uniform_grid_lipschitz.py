@@ -12,11 +12,23 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.conditions import AssumedLipschitz
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.grid_cover import VALUE_ERROR, check_neighbours
+from anchorhead.proof.statement import Statement
 from anchorhead.proof.uniform_grid import UniformBound, uniform_axes, uniform_rounding
 from anchorhead.targets.lipschitz import Lipschitz
+
+METHOD = "for every x of the box: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|"
+
+
+def uniform_lipschitz_statement(
+    bound: UniformBound, atom: GridAtom, low: Sequence[float], high: Sequence[float], lipschitz: Lipschitz, target: str
+) -> Statement:
+    """What is proven of a uniform grid, given the constant."""
+    conditions = (AssumedLipschitz(lipschitz.constants),)
+    return Statement(bound.total, bound.terms(atom, low, high), METHOD, target, conditions)
 
 
 def prove_uniform_lipschitz(

@@ -82,12 +82,17 @@ class CallableSeveral:
             worst = int(excess.argmax())
             raise lipschitz.contradicted(x[worst], y[worst], float(gaps[worst]))
 
-    def record(self, lipschitz: Lipschitz | None = None) -> TargetRecord:
-        """A digest of values at fixed points, and what the user vouched for: a check needs the function again."""
+    def record(self, lipschitz: Lipschitz | None = None, cells: Sequence[int] | None = None) -> TargetRecord:
+        """A digest of values at fixed points, and what the user vouched for: a check needs the function again.
+
+        cells   how many along each axis cover the box in the proof, a hint to the check
+        """
         digest = hashlib.sha256(self.values(self._probes()).astype("<f8").tobytes()).hexdigest()
         data = {"opaque": digest, "variables": list(self.variables), "low": list(self.low), "high": list(self.high)}
         if lipschitz is not None:
             data["lipschitz"] = list(lipschitz.constants)
+        if cells is not None:
+            data["cells"] = list(cells)
         return TargetRecord(KIND, data)
 
     def __str__(self) -> str:

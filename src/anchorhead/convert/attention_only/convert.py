@@ -240,13 +240,13 @@ def _certificate(
     common = Certificate(
         kind="measured",
         bound=measured,
-        norm="sup",
         on=Box.of((shift - reach, shift + reach)),
         dtype=kind,
         arithmetic=kind,
         terms={},
         method=f"the largest error at {TOKENS} outputs of the {norm} in front",
         target=f"the feed-forward sublayer of {one.sublayer.name}: {formula}, with the weights as stored",
+        conditions=(one.norm.image(arithmetic),),
     )
     if kind not in CERTIFIED:
         return common
@@ -263,8 +263,7 @@ def _certificate(
         arithmetic=str(arithmetic),
         method=(
             "the heads' proven errors and the rounding of the linear maps, added up over the neurons, for every "
-            f"output of the {norm} in front: scale * zhat + shift with |zhat| <= sqrt(features)"
-            f"{' and mean 0' if one.norm.centred else ''}, itself rounded by up to 0.1% of sqrt(features)"
+            f"output of the {norm} in front"
         ),
     )
 

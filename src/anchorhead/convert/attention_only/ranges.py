@@ -22,11 +22,14 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
+from anchorhead.conditions import NormImage
 from anchorhead.convert.attention_only.families import Map
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import Arithmetic
 
 SLACK = 1e-3
+LAST_STEPS = 4
+"""The product with the scale and the sum with the shift round by so many units, generously."""
 ROOM = 1e-9
 ROWS = 2048
 """How many rows of a matrix are taken to float64 at a time."""
@@ -52,7 +55,13 @@ class Norm:
 
     def rounding(self, arithmetic: Arithmetic) -> Vector:
         """What the last product and sum may add to z, entry by entry."""
-        return 4 * arithmetic.unit * (self.scale.abs() * self.radius + self.shift.abs())
+        return LAST_STEPS * arithmetic.unit * (self.scale.abs() * self.radius + self.shift.abs())
+
+    def image(self, arithmetic: Arithmetic) -> NormImage:
+        """All that the norm can put out, as the condition of a certificate."""
+        kind = "LayerNorm" if self.centred else "RMSNorm"
+        rows = (tuple(vector.tolist()) for vector in (self.scale, self.shift))
+        return NormImage(kind, *rows, slack=SLACK, rounding=LAST_STEPS * arithmetic.unit)
 
     def reach(self, arithmetic: Arithmetic) -> Vector:
         """|z - shift| is at most this, entry by entry."""
@@ -132,7 +141,7 @@ def range_of(linear: Map, norm: Norm, arithmetic: Arithmetic) -> Range:
     whole = (spectral**2 + float(sums.square().sum()) / norm.width) ** 0.5 if norm.centred else spectral
     length = float(centre.norm()) + norm.radius * (spectral + (SLACK + ROOM) * whole)
     # |W| |r| <= 4u (|W| |scale| sqrt d + |W| |shift|), at most 4u sqrt(d) times `size`, entry by entry
-    length += 4 * arithmetic.unit * norm.radius * float(size.norm())
+    length += LAST_STEPS * arithmetic.unit * norm.radius * float(size.norm())
     terms = norm.width + (linear.bias is not None)
     rounding = arithmetic.gamma(terms) * size * (1 + ROOM) + 2 * terms * arithmetic.tiny
     return Range(centre, radius * (1 + ROOM) + ROOM * size, size * (1 + ROOM), length * (1 + ROOM), rounding)

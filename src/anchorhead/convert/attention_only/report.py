@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anchorhead.certificate import Certificate, round_up
+from anchorhead.certificate import Certificate
 from anchorhead.convert.attention_only.bounds import HEADS
+from anchorhead.decimals import round_up
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,24 @@
+"""Numbers with few decimal digits, rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+
+def round_up(value: float, digits: int = 3) -> float:
+    """The smallest number with so many decimal digits that is not below value, as a float not below it either."""
+    up = _rounded(value, ROUND_CEILING, digits)
+    return up if up >= value else math.nextafter(up, math.inf)
+
+
+def round_down(value: float, digits: int = 3) -> float:
+    """The largest number with so many decimal digits that is not above value, as a float not above it either."""
+    down = _rounded(value, ROUND_FLOOR, digits)
+    return down if down <= value else math.nextafter(down, -math.inf)
+
+
+def _rounded(value: float, rounding: str, digits: int) -> float:
+    if value == 0 or not math.isfinite(value):
+        return value
+    return float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(value)))

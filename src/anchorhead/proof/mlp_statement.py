@@ -1,0 +1,50 @@
+"""What a certificate of a converted network says, from its layers of neurons and the bound that is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anchorhead.proof.mlp import MlpBound
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.shape import Shape
+from anchorhead.proof.statement import Statement
+from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.targets.mlp import Merged, Mlp
+
+
+def mlp_statement(bound: MlpBound, target: Mlp, layers: Sequence[Layer], readout: Merged) -> Statement:
+    """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
+    used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
+    anchors = ", ".join(f"{shape.activation}: {shape.anchors} {_placement(shape)} anchors" for shape in used)
+    heads = " and ".join(str(layer.neurons * layer.parts) for layer in layers) or "0"
+    return Statement(
+        total=bound.total,
+        terms=_terms(bound, used),
+        method=f"{heads} heads ({anchors}); affine forms of the network's features in the target's own, layer by "
+        "layer, from the stored weights",
+        target=str(target),
+        reference=_reference(layers, readout),
+    )
+
+
+def _placement(shape: Shape) -> str:
+    return "uniform" if shape.in_scale != 1 else "solved"
+
+
+def _terms(bound: MlpBound, used: Sequence[Shape]) -> dict[str, float]:
+    """The parts of the bound; where the paper's anchors are used, with its numbers for them."""
+    ramps = [shape for shape in used if shape.in_scale != 1]
+    texts = [f"p = {shape.anchors}, H = 1, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]
+    (anchors, approximation), *rest = bound.terms().items()
+    return {f"{anchors} ({'; '.join(texts)})" if texts else anchors: approximation, **dict(rest)}
+
+
+def _reference(layers: Sequence[Layer], readout: Merged) -> dict[str, float]:
+    """What the theorem's own (b - a)/p gives for one hidden layer of uniform anchors."""
+    if len(layers) != 1 or any(shape.in_scale == 1 for shape in layers[0].shapes):
+        return {}
+    theirs = np.array([shape.out_scale * (shape.anchors - 1) / shape.anchors for shape in layers[0].shapes])
+    total = float((np.abs(readout.affine.weight) @ theirs[layers[0].assigned]).max())
+    return {"the single-head theorem's (b - a)/p, summed over the neurons": total}
