@@ -93,6 +93,8 @@ class NormImage(Condition):
         nearest = np.sign(off) * np.maximum(np.abs(off) - room, 0.0)
         still = scale == 0
         p = np.divide(nearest, scale, out=np.zeros_like(nearest), where=~still)
+        if self.norm == "LayerNorm" and still.any():  # of p nothing is seen there: what makes its mean 0
+            p[..., still] = -p.sum(axis=-1, keepdims=True) / still.sum()
         along = p.mean(axis=-1) * radius if self.norm == "LayerNorm" else np.zeros(p.shape[:-1])
         across = np.sqrt(np.maximum((p**2).sum(axis=-1) - along**2, 0.0))
         beyond = np.hypot(np.maximum(across - radius, 0.0), along)

@@ -124,7 +124,7 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     assert len(network.certificate.excluded) == 3
     for low, high in network.certificate.excluded:
         assert high - low == pytest.approx(0.2 * spacing)
-    assert network(np.zeros((1, 6, 3))).shape == (1, 6, 3)
+    assert network(np.zeros((1, 6, 3)), outside="ignore").shape == (1, 6, 3)
     assert network.certificate.bound <= spacing * 0.55
     assert largest_error(network) <= network.certificate.bound
     # nothing can hold at the switch itself: there both outputs are about half of s
@@ -132,6 +132,11 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     target = TruncatedLinear.from_record(network.target)
     x = (switch - target.t)[:, None] * target.w / (target.w**2).sum(axis=1, keepdims=True)
     assert np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
+    for outside in ("raise", "clip"):
+        with pytest.raises(ah.AnchorheadError, match="6 of 6 tokens are not covered"):
+            network(x[None], outside=outside)
+    with pytest.warns(ah.OutsideWarning, match="in none of 3 open intervals"):
+        network(x[None])
 
 
 def test_an_output_map_may_be_a_function():

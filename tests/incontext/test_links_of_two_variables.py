@@ -68,7 +68,7 @@ def test_a_box_is_proven_and_checked_again():
     assert net.certificate is not None
     assert net.certificate.kind == "proven"
     assert net.certificate.bound <= 1e-5
-    assert "keeps s between" in net.certificate.target
+    assert "keeps s between" in str(net.certificate)
     check(net)
     prompt = net.prompt(*data())
     assert np.abs(net(prompt, outside="ignore") - net.exact(prompt)).max() <= net.certificate.bound

@@ -1,4 +1,4 @@
-"""What certificates for boxes of prompts say in words is minded at a call, on the safe side, and checked."""
+"""What certificates for boxes of prompts hold for is data: minded at a call, on the safe side, and checked."""
 
 import re
 import warnings
@@ -10,9 +10,10 @@ import pytest
 
 import anchorhead as ah
 from anchorhead import incontext
+from anchorhead.conditions import KeepsWithin, SafeCurvature, SafeRate
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.measured import measured_certificate
-from anchorhead.proof.descent_given import given_words, words_for_box
+from anchorhead.proof.descent_given import conditions_for_box, given_conditions
 from anchorhead.targets.descent import LAYOUTS, Descent, LearnerLayout
 from anchorhead.targets.losses import named_loss
 
@@ -42,7 +43,7 @@ def test_a_prompt_beyond_the_stated_curvature_is_warned_of_once_or_refused(layou
         net(beyond, outside="ignore")
     with pytest.raises(AnchorheadError, match=r"eigenvalue of the mean of x x'.*net\.certify\(prompt\)"):
         net(beyond, outside="raise")
-    with pytest.warns(OutsideWarning, match=r"plus the decay\) is at most 0\.1059"):
+    with pytest.warns(OutsideWarning, match=r"plus the decay 0\.1\) is at most 0\.10588"):
         net(beyond)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -65,9 +66,9 @@ def test_a_prompt_that_comes_nearer_to_the_ends_of_the_range_than_stated_is_warn
     certificate = net.certificate
     assert certificate is not None
     assert certificate.kind == "proven"
-    stated = re.search(r"keeps s between \S+ and (\S+)$", certificate.target)
+    stated = certificate.condition(KeepsWithin)
     assert stated is not None
-    end = float(stated[1])
+    end = stated.high
 
     def prompt(x: float) -> np.ndarray:
         return net.prompt([[x, 0.0, 0.0]], [15.0])
@@ -104,30 +105,50 @@ def test_stated_numbers_are_on_the_safe_side(seed: int) -> None:
     slope, safe, margin, mu = rng.uniform(0.1, 30), rng.uniform(0.01, 2), 10.0 ** rng.uniform(-20, -2), rng.uniform()
     low, high = -rng.uniform(1, 10), rng.uniform(1, 10)
     target = Descent(named_loss("logistic"), 3, 0.1, 2, momentum=mu, layout="transformer")
-    given = given_words(target, slope, safe, (low, high), margin)
-    number = r"(-?[\d.e+-]+)"
-    found = re.fullmatch(f".* times {number} times .* at most {number} and .* between {number} and {number}", given)
-    assert found is not None
-    said = [Fraction(text) for text in found.groups()]
+    _, rate, curvature, within = conditions_for_box(target, given_conditions(target, slope, safe, (low, high), margin))
+    assert isinstance(rate, SafeRate)
+    assert isinstance(curvature, SafeCurvature)
+    assert isinstance(within, KeepsWithin)
     room = Fraction(1, 10**4)
-    assert Fraction(slope) <= said[0] <= Fraction(slope) * (1 + room)
-    assert Fraction(safe) * (1 - room) <= said[1] <= Fraction(safe)
-    assert Fraction(low) + Fraction(margin) <= said[2] <= said[3] <= Fraction(high) - Fraction(margin)
-    most = re.search(rf"derivative at most {number}\)", words_for_box(target, given))
-    assert most is not None
-    assert Fraction(most[1]) <= 2 * (1 + Fraction(mu))
+    assert Fraction(slope) <= Fraction(curvature.slope) <= Fraction(slope) * (1 + room)
+    assert Fraction(safe) * (1 - room) <= Fraction(curvature.limit) <= Fraction(safe)
+    assert Fraction(low) + Fraction(margin) <= Fraction(within.low)
+    assert Fraction(within.high) <= Fraction(high) - Fraction(margin)
+    assert Fraction(rate.limit) <= 2 * (1 + Fraction(mu))
+    # the words are no less safe than the data, which may have no more digits than they show
+    number = r"(-?[\d.e+-]+)"
+    said = re.search(f"times {number} times .* at most {number}$", str(curvature))
+    assert said is not None
+    assert [float(text) for text in said.groups()] == [curvature.slope, curvature.limit]
+    said = re.search(f"between {number} and {number}$", str(within))
+    assert said is not None
+    assert [float(text) for text in said.groups()] == [within.low, within.high]
+    said = re.search(f"at most {number}$", str(rate))
+    assert said is not None
+    assert Fraction(said[1]) <= Fraction(rate.limit)
 
 
-def test_the_check_refuses_words_that_do_not_follow() -> None:
+def test_the_check_refuses_conditions_that_do_not_follow_and_takes_stricter_ones() -> None:
     net = incontext.gradient_descent("huber", steps=2, rate=0.1, features=2, examples=4)
     certificate = net.certificate
     assert certificate is not None
-    assert "eigenvalue" in certificate.target
+    examples, rate, curvature = certificate.conditions
+    assert isinstance(curvature, SafeCurvature)
     assert ah.check(net) is certificate
-    shorter = certificate.target[: certificate.target.index(", for which")]
-    for words in (shorter, certificate.target.replace("at most 4 examples", "at most 5 examples"), ""):
-        with pytest.raises(CertificateError, match="what follows is for"):
-            ah.check(net.with_(certificate=replace(certificate, target=words)))
+    for wrong in (
+        (examples, rate),
+        (replace(examples, most=5), rate, curvature),
+        (examples, replace(rate, limit=2.1), curvature),
+        (examples, rate, replace(curvature, limit=1.01 * curvature.limit)),
+        (examples, rate, replace(curvature, slope=0.99 * curvature.slope)),
+        (),
+    ):
+        with pytest.raises(CertificateError, match="what follows holds provided that"):
+            ah.check(net.with_(certificate=replace(certificate, conditions=wrong)))
+    with pytest.raises(CertificateError, match="what follows is for"):
+        ah.check(net.with_(certificate=replace(certificate, target="gradient descent on anything")))
+    stricter = (examples, rate, replace(curvature, limit=0.5 * curvature.limit))
+    ah.check(net.with_(certificate=replace(certificate, conditions=stricter)))
 
 
 def test_the_check_of_a_certificate_for_one_prompt_says_what_establishes_it() -> None:

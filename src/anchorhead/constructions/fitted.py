@@ -218,7 +218,7 @@ def _converted(
         terms={FITTING: fitted.error, CONVERTING: known.bound},
         method=f"{fitted.network} fitted, seed {seed}, with {target.evaluations:,} evaluations of the function; the "
         "largest error was found by points spread over the box, its faces and corners, and climbs from the worst: at "
-        f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {known.method}",
+        f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {way}; {known.method}",
         target=str(target),
         reference=known.reference,
     )

@@ -89,8 +89,7 @@ def approximate_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, float(within), kind, most, progress)
-        known, why = _known(atom, target, _box(target, tokens), why, proving)
-        network = _certified(atom, target, known, tokens, outside)
+        network, why = _certified(atom, target, why, proving, tokens, outside)
         bound = _bound(network)
         if bound <= within:
             return network
@@ -115,8 +114,7 @@ def certified_grid(
     proving: Proving | None = None,
 ) -> Network:
     """The network of a given grid with the bound that is proven for it, or measured."""
-    known, _ = _known(atom, target, _box(target, tokens), "" if prove else "the proof was left out", proving)
-    return _certified(atom, target, known, tokens, outside)
+    return _certified(atom, target, "" if prove else "the proof was left out", proving, tokens, outside)[0]
 
 
 def _known(
@@ -162,16 +160,20 @@ def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Ce
     )
 
 
-def _box(target: SeveralVariables, tokens: int | None) -> Box:
-    shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
-    return Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-
-
 def _certified(
-    atom: GridAtom, target: SeveralVariables, certificate: Certificate, tokens: int | None, outside: Outside
-) -> Network:
+    atom: GridAtom,
+    target: SeveralVariables,
+    why: str,
+    proving: Proving | None,
+    tokens: int | None,
+    outside: Outside,
+) -> tuple[Network, str]:
+    """The network with what is known of it, and the reason if that is measured."""
     network = grid_network(atom, tokens, target.variables)
-    return network.with_(target=target.record(), certificate=certificate, outside=outside)
+    shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
+    on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
+    certificate, why = _known(atom, target, on, why, proving)
+    return network.with_(target=target.record(), certificate=certificate, outside=outside), why
 
 
 def _bound(network: Network) -> float:
