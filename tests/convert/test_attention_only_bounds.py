@@ -13,6 +13,7 @@ from transformers.activations import ACT2FN
 
 import anchorhead as ah
 from anchorhead.convert.attention_only.families import Map, feed_forward_sublayers
+from anchorhead.convert.attention_only.layers import attention_layers
 from anchorhead.convert.attention_only.ranges import largest_singular_value, norm_of, range_of
 from anchorhead.convert.attention_only.samples import layer_error
 from anchorhead.heads.arithmetic import FLOAT32, FLOAT64
@@ -71,6 +72,42 @@ def test_ranges_and_bounds_hold_for_what_the_norm_puts_out(name, kind):
         assert error <= layer.certificate.bound
         assert layer.measured <= layer.certificate.bound
         assert layer.certificate.bound >= sum(layer.certificate.terms.values()) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_a_certificate_is_for_is_what_the_norm_puts_out(name):
+    model = small(name, torch.float32)
+    sublayers = feed_forward_sublayers(model)
+    _, report = ah.attention_only(model, within=1e-4)
+    for sublayer, layer in zip(sublayers, report.layers, strict=True):
+        (image,) = layer.certificate.conditions
+        with torch.no_grad():
+            z = sublayer.norm(hats(sublayer, torch.float32)).double().numpy()
+        assert image.holds(z).all()
+        assert layer.certificate.on.contains(z).all()
+        assert not image.holds(layer.certificate.on.high)
+        assert "image of the" in str(layer.certificate)
+
+
+def test_a_point_of_the_box_that_no_norm_puts_out_is_not_covered_and_a_layer_says_so():
+    """Squares of pre-activations beyond the norm's reach: the error there is far beyond what is proven."""
+    model = small("bert", torch.float64)
+    torch.manual_seed(0)
+    for module in model.modules():
+        if type(module).__name__ == "BertIntermediate":
+            module.intermediate_act_fn = ACT2FN["relu2"]
+    converted, report = ah.attention_only(model, within=1e-6)
+    certificate, layer = report.layers[0].certificate, attention_layers(converted)[0]
+    up = layer.query.weight.double()
+    signs = torch.sign(up[up.abs().sum(dim=1).argmax()]).numpy()
+    corner = torch.from_numpy(np.where(signs > 0, certificate.on.high, certificate.on.low))[None]
+    exact = torch.relu(nn.functional.linear(corner, layer.query.weight, layer.query.bias)) ** 2
+    exact = nn.functional.linear(exact, layer.output.weight, layer.output.bias)
+    assert (layer(corner, outside="ignore") - exact).abs().max() > certificate.bound
+    with pytest.warns(ah.OutsideWarning, match="1 of 1 tokens are none that the LayerNorm in front"):
+        layer(corner)
+    with pytest.raises(ah.AnchorheadError, match="nothing is proven"):
+        layer(corner, outside="raise")
 
 
 def test_a_neuron_driven_to_the_end_of_its_range_gets_there():

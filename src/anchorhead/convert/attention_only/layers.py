@@ -9,16 +9,20 @@ This is what the fast paths of `attend.py` compute without writing it out: for s
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch.nn import functional
 
+from anchorhead.conditions import NormImage
 from anchorhead.convert.attention_only.families import FAMILIES, Map
 from anchorhead.convert.attention_only.families.sublayers import sublayers_of
-from anchorhead.errors import AnchorheadError
+from anchorhead.convert.attention_only.ranges import norm_of
+from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.heads.arithmetic import arithmetic_of
 
 MOST_SCORES = 2**24
 """Heads are taken a few at a time, so that no more scores than this are held at once."""
@@ -51,6 +55,7 @@ class AttentionLayer:
     query   the query maps of all heads, a row a neuron: s = query z
     value   gated: u = value z, the tokens' own values; otherwise s itself
     output  the neurons' results back to the residual stream; skip s + bias joins them, with weights of no token
+    domain  what the norm in front puts out: for such tokens the layer's bound is proven
     """
 
     name: str
@@ -60,9 +65,17 @@ class AttentionLayer:
     parts: tuple[Part, ...]
     skip: float
     bias: float
+    domain: NormImage
 
-    def __call__(self, z: Tokens) -> Float[torch.Tensor, "n outputs"]:
-        """The layer's output at tokens z, by F.scaled_dot_product_attention over the sequence."""
+    def __call__(
+        self, z: Tokens, outside: Literal["warn", "raise", "ignore"] = "warn"
+    ) -> Float[torch.Tensor, "n outputs"]:
+        """The layer's output at tokens z, by F.scaled_dot_product_attention over the sequence.
+
+        outside  what to do with tokens that the norm in front cannot put out, of which nothing is proven
+        """
+        if outside != "ignore":
+            self._mind_the_domain(z, outside)
         s = functional.linear(z, self.query.weight, self.query.bias)
         own = s if self.value is None else functional.linear(z, self.value.weight, self.value.bias)
         keys = len(z) + max(len(part.values) for part in self.parts)
@@ -70,6 +83,18 @@ class AttentionLayer:
         found = [self._heads(s[:, i : i + few].T, own[:, i : i + few].T) for i in range(0, s.shape[1], few)]
         hidden = torch.cat(found).T + self.skip * s + self.bias
         return functional.linear(hidden, self.output.weight, self.output.bias)
+
+    def _mind_the_domain(self, z: Tokens, outside: str) -> None:
+        covered = self.domain.holds(z.detach().cpu().double().numpy())
+        if covered.all():
+            return
+        text = (
+            f"{int((~covered).sum())} of {len(covered)} tokens are none that the {self.domain.norm} in front of "
+            f'{self.name} can put out: nothing is proven for them. Give outputs of that norm, or outside="ignore"'
+        )
+        if outside == "raise":
+            raise AnchorheadError(text)
+        warnings.warn(text, OutsideWarning, stacklevel=3)
 
     def _heads(self, s: Float[torch.Tensor, "heads n"], own: Float[torch.Tensor, "heads n"]) -> torch.Tensor:
         heads, n = s.shape
@@ -102,7 +127,9 @@ def attention_layers(model: Any) -> list[AttentionLayer]:
         parts = tuple(map(_gate_part, head["parts"])) if gated else (_own_part(head),)
         query, value = (sublayer.gate, sublayer.up) if sublayer.gate is not None else (sublayer.up, None)
         skip, bias = (0.0, 0.0) if gated else (head["skip"], head["bias"])
-        found.append(AttentionLayer(sublayer.name, query, value, sublayer.down, parts, skip, bias))
+        norm = norm_of(sublayer.norm, sublayer.gain, query.weight.shape[1])
+        domain = norm.image(arithmetic_of(settings["dtype"]))
+        found.append(AttentionLayer(sublayer.name, query, value, sublayer.down, parts, skip, bias, domain))
     return found
 
 
