@@ -62,7 +62,7 @@ _BY_CLASS = {
 
 def activation_of(module: Any, gated: bool, where: str) -> Activation:
     """The activation that a module is, if there is a head for it."""
-    found = _BY_CLASS.get(type(module).__name__)
+    found = _BY_CLASS.get(type(module).__name__) if is_activation(module) else None
     if isinstance(module, nn.GELU) and module.approximate == "tanh":
         found = Activation("gelu_tanh", "gelu_tanh", 1.13, "gelu_tanh")
     usual = (
@@ -83,7 +83,9 @@ def names_of_activations(gated: bool = False) -> list[str]:
 
 
 def is_activation(module: Any) -> bool:
-    return type(module).__name__ in _BY_CLASS
+    """Whether it is one of these classes of torch or transformers: not one that is named so, nor a class below it."""
+    kind = type(module)
+    return kind.__name__ in _BY_CLASS and kind.__module__ in ("torch.nn.modules.activation", "transformers.activations")
 
 
 def _shown(module: Any) -> str:

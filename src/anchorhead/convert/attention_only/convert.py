@@ -12,7 +12,13 @@ import torch
 from anchorhead.certificate import Certificate
 from anchorhead.convert.attention_only import bounds
 from anchorhead.convert.attention_only.activations import Activation, activation_of, is_activation
-from anchorhead.convert.attention_only.families import Sublayer, feed_forward_sublayers, require_family
+from anchorhead.convert.attention_only.families import (
+    Sublayer,
+    feed_forward_sublayers,
+    require_as_built,
+    require_family,
+)
+from anchorhead.convert.attention_only.families.as_built import MERGE, resolve_parametrizations
 from anchorhead.convert.attention_only.heads import Heads, Need, anchors_of, heads_for, numbers_of, stored_numbers
 from anchorhead.convert.attention_only.ranges import Norm, Range, norm_of, range_of
 from anchorhead.convert.attention_only.report import AttentionOnlyReport, LayerReport
@@ -75,6 +81,7 @@ def attention_only(
     kind = _checked(model, dtype)
     if not inplace:
         model = copy.deepcopy(model)
+    resolve_parametrizations(model)
     model = model.to(DTYPES[kind])
     check_finite(model)
     certified = kind if kind in CERTIFIED else "float32"
@@ -103,6 +110,8 @@ def _checked(model: Any, dtype: Any) -> str:
     """The dtype to convert in, after checks that this is a model that can be."""
     transformers = transformers_or_error()
     if not isinstance(model, transformers.PreTrainedModel):
+        if hasattr(model, "merge_and_unload"):
+            raise AnchorheadError(f"a {type(model).__name__} wraps a model in adapters: {MERGE}")
         raise AnchorheadError(
             f"a {type(model).__name__} is no model of transformers: give one that AutoModel.from_pretrained loads "
             "(of a SentenceTransformer, give model[0].auto_model)"
@@ -120,13 +129,12 @@ def _checked(model: Any, dtype: Any) -> str:
     name = str(model.dtype if dtype is None else dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise AnchorheadError(f"dtype={dtype!r}: the model computes in one of {', '.join(DTYPES)}")
+    require_as_built(model)
     return name
 
 
 def check_finite(model: Any) -> None:
     for name, weight in model.named_parameters():
-        if weight.is_meta:
-            raise AnchorheadError(f"{name} has no numbers (it is on the meta device): load the model whole")
         if not bool(torch.isfinite(weight).all()):
             place = tuple(int(i) for i in torch.argwhere(~torch.isfinite(weight))[0])
             raise AnchorheadError(f"{name} has the entry {weight[place].item()} at {place}: all weights must be finite")
@@ -156,7 +164,7 @@ def _converted(
     tell: Tell,
 ) -> tuple[Any, AttentionOnlyReport]:
     """Puts the heads in place and writes the report; `model` itself is changed."""
-    from anchorhead.convert.attention_only.modeling_attention_only import attention_only_class, place_heads
+    from anchorhead.convert.attention_only.modeling_attention_only import attention, attention_only_class, place_heads
 
     original = type(model).__name__
     different = list({id(head): head for head in heads}.values())
@@ -168,11 +176,12 @@ def _converted(
         "layers": {one.sublayer.place: different.index(head) for one, head in zip(prepared, heads, strict=True)},
     }
     layers = []
-    place_heads(model, settings)
     for one, head in zip(prepared, heads, strict=True):
         tell(f"proving {one.sublayer.name}")
-        module = model.base_model.get_submodule(one.sublayer.place)
-        layers.append(_report(one, head, getattr(module, "heads", module), kind, arithmetic))
+        module = attention(numbers_of(head)).to(one.sublayer.up.weight.device)
+        layers.append(_report(one, head, module, kind, arithmetic))
+        _check_measured(layers[-1])
+    place_heads(model, settings)
     model.__class__ = attention_only_class(type(model))
     _remember(model, settings)
     tell("running the attention-only model")
@@ -228,6 +237,16 @@ def _report(one: Prepared, head: Heads, module: Any, kind: str, arithmetic: Arit
         before=before,
         after=before + stored_numbers(head),
     )
+
+
+def _check_measured(layer: LayerReport) -> None:
+    """Refuses a proof that a sample refutes: then a part computes something else than what it was taken for."""
+    if layer.certificate.kind == "proven" and not layer.measured <= layer.certificate.bound:
+        raise AnchorheadError(
+            f"{layer.name} errs by {layer.measured:.2g} on a sample, where {layer.certificate.bound:.2g} is proven: "
+            f"its activation is no {layer.activation} as its class has it, or the device computes less exactly than "
+            "the dtype does (set torch.backends.cuda.matmul.allow_tf32 = False)"
+        )
 
 
 def _certificate(

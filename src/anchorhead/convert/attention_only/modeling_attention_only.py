@@ -40,6 +40,11 @@ class GatedFeedForward(nn.Module):
         return self.down_proj(self.heads(self.gate_proj(x), self.up_proj(x)))
 
 
+def attention(head: dict[str, Any]) -> nn.Module:
+    """What stands for the neurons of a sublayer, from a head's numbers."""
+    return (GateAttention if head["kind"] == "gate" else OwnAttention)(head)
+
+
 def place_heads(model: Any, settings: dict[str, Any]) -> int:
     """Puts heads where the settings say; how many. Parts of the base model that this model lacks are passed over."""
     placed = 0
@@ -52,7 +57,7 @@ def place_heads(model: Any, settings: dict[str, Any]) -> int:
         except AttributeError:
             continue
         with torch.device("cpu"):
-            heads = (GateAttention if head["kind"] == "gate" else OwnAttention)(head)
+            heads = attention(head)
         weight = next(there.parameters(), next(holder.parameters(), None))
         if weight is not None and not weight.is_meta:
             heads = heads.to(weight.device)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float
 from torch import nn
+from torch.nn.utils import parametrize
 
 from anchorhead.conditions import NormImage
 from anchorhead.convert.attention_only.families import Map
@@ -102,15 +103,24 @@ class Range:
 
 
 def norm_of(module: nn.Module, gain: float, width: int) -> Norm:
-    """The affine part of a LayerNorm, or of an RMSNorm that multiplies by gain + weight."""
+    """The affine part of a LayerNorm, or of transformers' RMSNorm that multiplies by gain + weight."""
     weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
     scale = torch.ones(width, dtype=torch.float64) if weight is None else weight.detach().cpu().double() + gain
     shift = torch.zeros(width, dtype=torch.float64) if bias is None else bias.detach().cpu().double()
-    centred = isinstance(module, nn.LayerNorm)
-    if not (centred or type(module).__name__.endswith("RMSNorm")) or scale.shape != (width,):
+    kind = parametrize.type_before_parametrizations(module)
+    centred = kind is nn.LayerNorm
+    known = centred or (kind.__module__.startswith("transformers.models.") and kind.__name__.endswith("RMSNorm"))
+    over = getattr(module, "normalized_shape", (width,))
+    if not known or scale.shape != (width,) or tuple(over) != (width,):
         raise AnchorheadError(
-            f"in front of a feed-forward sublayer stands a {type(module).__name__} of {tuple(scale.shape)}, no "
-            f"LayerNorm or RMSNorm of {width} features: the range of its neurons is not known"
+            f"in front of a feed-forward sublayer stands a {kind.__name__} of {tuple(scale.shape)}, no LayerNorm or "
+            f"RMSNorm of {width} features: the range of its neurons is not known"
+        )
+    added = getattr(module, "eps", getattr(module, "variance_epsilon", None))
+    if not isinstance(added, int | float) or not 0 <= added < float("inf"):
+        raise AnchorheadError(
+            f"the {kind.__name__} in front of a feed-forward sublayer adds eps={added!r} to the variance: only from 0 "
+            "on is its output never longer than sqrt(features), from which the range of the neurons follows"
         )
     return Norm(scale, shift, centred)
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from anchorhead.convert.attention_only.families import decoders, encoders, gated
-from anchorhead.convert.attention_only.families.sublayers import Map, Sublayer, sublayers_of
+from anchorhead.convert.attention_only.families.as_built import (
+    require_numbers,
+    require_structure,
+    require_undisturbed,
+)
+from anchorhead.convert.attention_only.families.sublayers import Map, Sublayer, layers_of, sublayers_of
 from anchorhead.errors import AnchorheadError
 
-__all__ = ["FAMILIES", "Map", "Sublayer", "feed_forward_sublayers", "require_family"]
+__all__ = ["FAMILIES", "Map", "Sublayer", "feed_forward_sublayers", "require_as_built", "require_family"]
 
 FAMILIES = {**encoders.FAMILIES, **decoders.FAMILIES, **gated.FAMILIES}
 
@@ -18,6 +23,18 @@ def require_family(kind: Any) -> None:
         raise AnchorheadError(
             f"models of type {kind!r} cannot be converted: the feed-forward sublayers of {', '.join(FAMILIES)} can"
         )
+
+
+def require_as_built(model: Any) -> None:
+    """Refuses a model that is not, in all that its feed-forward sublayers hang on, what transformers builds."""
+    require_numbers(model)
+    feed_forward_sublayers(model)
+    base = "" if model.base_model is model else f"{model.base_model_prefix}."
+    activations = []
+    for name, layer, family in layers_of(model, FAMILIES[model.config.model_type]):
+        require_undisturbed(layer, name, family.paths(layer))
+        activations.append(f"{base}{name}.{family.activation}")
+    require_structure(model, activations)
 
 
 def feed_forward_sublayers(model: Any) -> list[Sublayer]:

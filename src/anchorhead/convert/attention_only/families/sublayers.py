@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import nn
+from torch.nn.utils import parametrize
 
 from anchorhead.errors import AnchorheadError
 
@@ -36,6 +37,14 @@ class Layer:
     gate: Path | None = None
     place: Path | None = None
     gain: float = 0.0
+
+    def norm_of(self, layer: nn.Module) -> Path:
+        return self.norm if isinstance(self.norm, str) else self.norm(layer)
+
+    def paths(self, layer: nn.Module) -> list[Path]:
+        """Of all parts, from the layer."""
+        maps = [self.up, self.down] if self.gate is None else [self.gate, self.up, self.down]
+        return [self.norm_of(layer), *maps, self.activation]
 
 
 @dataclass(frozen=True)
@@ -76,20 +85,23 @@ class Sublayer:
         return len(self.up.weight)
 
 
+def layers_of(model: Any, layers: tuple[Layer, ...]) -> Iterator[tuple[str, nn.Module, Layer]]:
+    """Every transformer layer of one of the kinds, first to last, with its name from the base model."""
+    kinds = {layer.kind: layer for layer in layers}
+    for name, module in model.base_model.named_modules():
+        found = next((kinds[one.__name__] for one in type(module).__mro__ if one.__name__ in kinds), None)
+        if found is not None:
+            yield name, module, found
+
+
 def sublayers_of(model: Any, layers: tuple[Layer, ...]) -> Iterator[Sublayer]:
     """Every feed-forward sublayer, first to last."""
-    kinds = {layer.kind: layer for layer in layers}
-    base = model.base_model
-    for name, module in base.named_modules():
-        found = next((kinds[one.__name__] for one in type(module).__mro__ if one.__name__ in kinds), None)
-        if found is None:
-            continue
+    for name, module, found in layers_of(model, layers):
         start = f"{name}." if name else ""
-        norm = found.norm if isinstance(found.norm, str) else found.norm(module)
         yield Sublayer(
             name=name,
             place=start + (found.activation if found.place is None else found.place),
-            norm=module.get_submodule(norm),
+            norm=module.get_submodule(found.norm_of(module)),
             gain=found.gain,
             activation=_activation(module, found.activation),
             gate=None if found.gate is None else _map(module, name, found.gate),
@@ -107,16 +119,25 @@ def _activation(layer: nn.Module, path: Path) -> nn.Module | None:
 
 
 def _map(layer: nn.Module, name: str, path: Path) -> Map:
-    """A Linear's weight is (outputs, inputs); GPT-2's Conv1D stores its transpose."""
-    module = layer.get_submodule(path)
-    kinds = [one.__name__ for one in type(module).__mro__]
-    weight: Any = getattr(module, "weight", None)
-    bias: Any = getattr(module, "bias", None)
-    plain = type(weight) in (nn.Parameter, torch.Tensor) and weight.ndim == 2 and weight.is_floating_point()
-    if not plain or not ("Linear" in kinds or "Conv1D" in kinds):
+    """Of exactly a Linear, whose weight is (outputs, inputs), or transformers' Conv1D, which stores its transpose."""
+    from transformers.pytorch_utils import Conv1D
+
+    module: Any = layer.get_submodule(path)
+    kind = parametrize.type_before_parametrizations(module)
+    weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+    plain = kind in (nn.Linear, Conv1D) and _is_plain(weight, 2) and (bias is None or _is_plain(bias, 1))
+    if not plain:
         raise AnchorheadError(
-            f"{name}.{path} is a {type(module).__name__}, no plain linear map: convert a model whose weights are "
-            "neither quantised nor wrapped in adapters (merge those first)"
+            f"{name}.{path} is a {kind.__name__}, no plain linear map: exactly torch.nn.Linear and transformers' "
+            "Conv1D can be converted, with weights that are neither quantised nor distributed; merge adapters first "
+            "(merge_and_unload())"
         )
     weight = weight.detach()
-    return Map(weight if "Linear" in kinds else weight.T, None if bias is None else bias.detach())
+    return Map(weight if kind is nn.Linear else weight.T, None if bias is None else bias.detach())
+
+
+def _is_plain(weight: Any, axes: int) -> bool:
+    """Numbers in memory: no subclass, such as a quantised or a distributed tensor, of which .data is another thing."""
+    if type(weight) not in (nn.Parameter, torch.Tensor) or type(weight.data) is not torch.Tensor:
+        return False
+    return weight.layout == torch.strided and weight.ndim == axes and weight.is_floating_point()
