@@ -23,6 +23,13 @@ sys.modules["anchorhead"] = None
 import numpy as np
 from sentence_transformers import SentenceTransformer
 texts = ["A sentence.", "", "Noch ein Satz 🚀"]
+for options in ({}, {"trust_remote_code": False}):
+    try:
+        SentenceTransformer(sys.argv[1], device="cpu", **options)
+    except ValueError as error:
+        assert "trust_remote_code=True" in str(error), error
+    else:
+        raise AssertionError("loaded without its code")
 ours = SentenceTransformer(sys.argv[1], trust_remote_code=True, device="cpu")
 theirs = SentenceTransformer(sys.argv[2], device="cpu")
 assert "AttentionOnly" in [one.__name__ for one in type(ours[0].auto_model).__mro__]
@@ -63,7 +70,11 @@ def test_what_is_written_runs_in_sentence_transformers_without_anchorhead(tmp_pa
     ran(FOLDER, "-o", out, "--within", "1e-5")
     env = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", SENTENCES, str(out), str(FOLDER)], capture_output=True, text=True, env=env
+        [sys.executable, "-c", SENTENCES, str(out), str(FOLDER)],
+        capture_output=True,
+        text=True,
+        env=env,
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stderr
     shape, moved = done.stdout.strip().splitlines()[-1].rsplit(" ", 1)

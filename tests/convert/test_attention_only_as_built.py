@@ -240,6 +240,7 @@ def test_norms_whose_outputs_have_no_largest_length_are_refused():
     assert "eps=-0.5" in refused(model)
 
 
+@pytest.mark.usefixtures("modules_cache")
 @pytest.mark.parametrize("name", ["bert", "llama"])
 def test_parametrized_weights_are_taken_as_they_compute_and_saved_so(name, tmp_path):
     model = small(name)

@@ -9,6 +9,9 @@ from torch import nn
 
 from anchorhead.errors import AnchorheadError
 
+ACTIVATION_KEYS = ("hidden_act", "hidden_activation", "activation_function", "activation")
+"""Where configs of transformers name an activation."""
+
 
 @dataclass(frozen=True)
 class Activation:

@@ -11,7 +11,7 @@ import torch
 
 from anchorhead.certificate import Certificate
 from anchorhead.convert.attention_only import bounds
-from anchorhead.convert.attention_only.activations import Activation, activation_of, is_activation
+from anchorhead.convert.attention_only.activations import ACTIVATION_KEYS, Activation, activation_of, is_activation
 from anchorhead.convert.attention_only.families import (
     Sublayer,
     feed_forward_sublayers,
@@ -73,7 +73,10 @@ def attention_only(
     progress  called with what is being done, in words
 
     The result is a model of transformers: it generates, saves and loads as the original does. Saved folders carry their
-    code: AutoModel.from_pretrained(folder, trust_remote_code=True).
+    code: AutoModel.from_pretrained(folder, trust_remote_code=True); without that they do not load.
+
+    The model must be what transformers builds of its config: maps are exactly torch.nn.Linear or Conv1D, without
+    adapters, hooks (but those that move tensors between devices) or quantisation. Parametrizations are resolved.
     """
     transformers_or_error()
     within = checked_within(within)
@@ -169,9 +172,12 @@ def _converted(
     original = type(model).__name__
     different = list({id(head): head for head in heads}.values())
     settings = {
-        "format": 1,
+        "format": 2,
         "within": within,
         "dtype": arithmetic.dtype,
+        "activations": {
+            key: name for key in ACTIVATION_KEYS if isinstance(name := getattr(model.config, key, None), str)
+        },
         "heads": [numbers_of(head) for head in different],
         "layers": {one.sublayer.place: different.index(head) for one, head in zip(prepared, heads, strict=True)},
     }
@@ -197,16 +203,20 @@ def _remember(model: Any, settings: dict[str, Any]) -> None:
     from anchorhead.convert.attention_only import modeling_attention_only as code
 
     name = code.__name__.rpartition(".")[2]
-    model.config.attention_only = settings
-    auto_map = {}
+    kind = type(model.config)
+    auto_map = {"AutoConfig": f"{name}.{kind.__name__}"}
     for auto in (one for label, one in vars(modeling_auto).items() if label.startswith("AutoModel")):
-        classes = getattr(auto, "_model_mapping", {}).get(type(model.config), ())
+        classes = getattr(auto, "_model_mapping", {}).get(kind, ())
         for base in classes if isinstance(classes, tuple | list) else (classes,):
             if not isinstance(base, type):
                 continue
             if base.__name__ == type(model).__name__ or auto.__name__ not in auto_map:
                 auto_map[auto.__name__] = f"{name}.{base.__name__}"
+    model.config.attention_only = settings
     model.config.auto_map = auto_map
+    model.config.__class__ = code.attention_only_config(kind)
+    for key in settings["activations"]:
+        setattr(model.config, key, code.LOAD_WITH_CODE)
     own = [auto for auto, made in auto_map.items() if made == f"{name}.{type(model).__name__}"]
     type(model)._auto_class = min(own, key=_least_special) if own else "AutoModel"
 

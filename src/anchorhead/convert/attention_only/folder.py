@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from anchorhead.convert.attention_only.activations import names_of_activations
+from anchorhead.convert.attention_only.activations import ACTIVATION_KEYS, names_of_activations
 from anchorhead.convert.attention_only.convert import DTYPES, transformers_or_error
 from anchorhead.convert.attention_only.families import require_family
 from anchorhead.convert.attention_only.readme import readme
@@ -24,7 +24,6 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 LEFT_OUT = (*PICKLES, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".py", ".pyc", ".so")
 """Weights in other formats, which are the original's, and code."""
 LARGEST_CONFIG = 10_000_000
-ACTIVATION_KEYS = ("hidden_act", "hidden_activation", "activation_function", "activation")
 
 
 def read_model(folder: str | Path, dtype: str | None = None) -> Any:

@@ -16,10 +16,18 @@ softmax over keys (`OwnAttention`). A gated sublayer W_3 (phi(W_1 z) * W_2 z) ha
 g = (W_1 z)_r, and the token's own value is u = (W_2 z)_r (`GateAttention`).
 
 `config.attention_only` holds the heads' numbers and says which head stands where, from the base model.
+
+The weights alone would give the original model, feed-forward layers and all, to whoever loads them without this code.
+So a saved config.json has a model_type and architectures that transformers does not know, for which AutoModel asks for
+`trust_remote_code=True`; and a config names no activation, in memory as on disk, but says so (`LOAD_WITH_CODE`), so
+that transformers' own classes, with that config, end with these words.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -27,6 +35,10 @@ import transformers
 from torch import nn
 
 from .attend import GateAttention, OwnAttention
+
+LOAD_WITH_CODE = "none: attention heads take its place, so load the folder with trust_remote_code=True"
+TYPE, ARCHITECTURE = "attention_only_", "AttentionOnly"
+"""In front of the original's, on disk."""
 
 
 class GatedFeedForward(nn.Module):
@@ -70,11 +82,47 @@ def place_heads(model: Any, settings: dict[str, Any]) -> int:
     return placed
 
 
+class AttentionOnlyConfig:
+    """In front of a config class of transformers: written under a type that transformers does not know."""
+
+    _auto_class = "AutoConfig"
+
+    def to_json_string(self, use_diff: bool = True) -> str:
+        written = json.loads(super().to_json_string(use_diff))  # type: ignore[misc]
+        written["model_type"] = TYPE + written["model_type"]
+        if written.get("architectures"):
+            written["architectures"] = [ARCHITECTURE + name for name in written["architectures"]]
+        return json.dumps(written, indent=2, sort_keys=True) + "\n"
+
+    @classmethod
+    def get_config_dict(cls, *args: Any, **kwargs: Any) -> Any:
+        found, rest = super().get_config_dict(*args, **kwargs)  # type: ignore[misc]
+        if found.get("model_type"):
+            found["model_type"] = found["model_type"].removeprefix(TYPE)
+        if found.get("architectures"):
+            found["architectures"] = [name.removeprefix(ARCHITECTURE) for name in found["architectures"]]
+        return found, rest
+
+
+@contextmanager
+def _original_activations(config: Any) -> Iterator[None]:
+    """While transformers builds its modules, of which some outside of feed-forward sublayers have activations."""
+    names = config.attention_only["activations"]
+    for key, name in names.items():
+        setattr(config, key, name)
+    try:
+        yield
+    finally:
+        for key in names:
+            setattr(config, key, LOAD_WITH_CODE)
+
+
 class AttentionOnly:
     """In front of a model class of transformers: the model with heads in place, from `config.attention_only`."""
 
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(config, *args, **kwargs)  # type: ignore[call-arg]
+        with _original_activations(config):
+            super().__init__(config, *args, **kwargs)  # type: ignore[call-arg]
         place_heads(self, config.attention_only)
 
     @classmethod
@@ -94,16 +142,30 @@ class AttentionOnly:
 
 def attention_only_class(base: type) -> type:
     """The class of models like `base` with heads in place. It has the same name: transformers goes by names."""
+    config = {} if base.config_class is None else {"config_class": attention_only_config(base.config_class)}
+    return _class_of(AttentionOnly, base, "without feed-forward layers", config)
+
+
+def attention_only_config(base: type) -> type:
+    """The class of configs like `base` of such models."""
+    return _class_of(AttentionOnlyConfig, base, "of a model without feed-forward layers", {})
+
+
+def _class_of(ours: type, base: type, about: str, more: dict[str, Any]) -> type:
     name = base.__name__
     if name not in globals():
-        about = f"transformers' {name} without feed-forward layers."
-        globals()[name] = type(name, (AttentionOnly, base), {"__module__": __name__, "__doc__": about})
+        body = {"__module__": __name__, "__doc__": f"transformers' {name} {about}.", **more}
+        globals()[name] = type(name, (ours, base), body)
     return globals()[name]
 
 
 def __getattr__(name: str) -> Any:
     """Classes are made when transformers asks for them: `modeling_attention_only.BertModel`."""
     base = None if name.startswith("_") else getattr(transformers, name, None)
-    if not (isinstance(base, type) and issubclass(base, transformers.PreTrainedModel)):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return attention_only_class(base)
+    for kind, made in (
+        (transformers.PreTrainedModel, attention_only_class),
+        (transformers.PreTrainedConfig, attention_only_config),
+    ):
+        if isinstance(base, type) and issubclass(base, kind):
+            return made(base)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

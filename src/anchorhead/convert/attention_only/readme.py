@@ -19,8 +19,9 @@ from transformers import {auto}
 model = {auto}.from_pretrained("this folder", trust_remote_code=True)
 ```
 {sentences}
-Without `trust_remote_code=True` transformers takes its own code, and the same weights give the original model, with
-its feed-forward layers.
+Without `trust_remote_code=True` nothing loads, on purpose: the weights alone, in transformers' own code, would be the
+original model again, with its feed-forward layers. So `config.json` has a `model_type` that transformers does not know,
+and names no activation.
 
 ```text
 {table}
