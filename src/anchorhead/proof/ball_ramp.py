@@ -348,7 +348,7 @@ class _Checker:
         value = base - slope * centre + sum((mean_at(window, centre) for window in windows), arb(0))
         return float(abs(value).lower()) > self.limit or float(half.upper()) < 1e-9
 
-    def _refuse(self, region: Region, centre: arb, cell: _Cell) -> None:
+    def _refuse(self, region: Region, centre: arb, cell: Cell) -> None:
         s = float(self.middle + self.spacing * region.start) + float(self.spacing) * float(centre.mid())
         raise CertificateError(
             f"the bound {self.certificate.bound:.4g} is not justified: at w·x + t = {s:.8g} the error may be "
