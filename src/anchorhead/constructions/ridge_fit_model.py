@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -54,6 +54,7 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = 
 """phi and its derivative."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """A network with inner weights that steps move, and outer ones that are solved for."""
 

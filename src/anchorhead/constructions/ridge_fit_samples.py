@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +22,7 @@ NEAR = 1.4
 """Errors of fresh points below so many times the aim are searched for."""
 
 
+@runtime_checkable
 class Function(Protocol):
     """A function on [-1, 1]^d, (n, d) -> (n, m)."""
 

@@ -119,7 +119,7 @@ class SampledModulus:
         return any(len(change) > 1 and change[0] > max(aim, 0.9 * change[1]) for change in self.changes)
 
 
-def _changes(values: Float[np.ndarray, ...], axis: int, lags: np.ndarray) -> Float[np.ndarray, " n"]:
+def _changes(values: Float[np.ndarray, "..."], axis: int, lags: np.ndarray) -> Float[np.ndarray, " n"]:
     along = np.moveaxis(values, axis, 0)
     return np.array([np.abs(along[lag:] - along[:-lag]).max() for lag in lags])
 

@@ -37,7 +37,7 @@ class GridAtom:
 
     axes: tuple[Axis, ...]
     origins: Float[np.ndarray, " d"]
-    values: Float[np.ndarray, ...]
+    values: Float[np.ndarray, "..."]
     bias: Float[np.ndarray, " m"]
     dtype: Dtype
 

@@ -59,7 +59,7 @@ def grid_read_error(
     weights: Sequence[Float[np.ndarray, "cells p"]],
     log_errors: Sequence[Float[np.ndarray, "cells p"]],
     arithmetic: Arithmetic,
-) -> Float[np.ndarray, ...]:
+) -> Float[np.ndarray, "..."]:
     """A bound on |computed r - r|, (cells_1, …, cells_d, m), from upper bounds on the weights of each axis."""
     anchors, d, u = prod(len(slopes) for slopes, _ in atom.axes), len(weights), arithmetic.unit
     most = sum(float(error.max()) for error in log_errors) * _UP

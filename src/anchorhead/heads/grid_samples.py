@@ -61,7 +61,7 @@ class BoxedFunction:
             raise AnchorheadError(f"the function is not finite at {place.tolist()}: choose a box on which it is")
         return y
 
-    def on_grid(self, points: list[np.ndarray]) -> Float[np.ndarray, ...]:
+    def on_grid(self, points: list[np.ndarray]) -> Float[np.ndarray, "..."]:
         """f at all points of a tensor grid, given along each axis in [-1, 1]: (n_1, …, n_d, m)."""
         scaled = [m + h * x for m, h, x in zip(self.mid, self.half, points, strict=True)]
         scaled = [np.clip(x, lo, hi) for x, lo, hi in zip(scaled, self.low, self.high, strict=True)]
@@ -80,7 +80,7 @@ class Samples:
 
     box: BoxedFunction
     nodes: tuple[np.ndarray, ...]
-    values: Float[np.ndarray, ...]
+    values: Float[np.ndarray, "..."]
     centre: Float[np.ndarray, " m"]
     resolved: bool
 

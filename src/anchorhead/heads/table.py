@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -187,6 +187,7 @@ def frontiers(path: Path = PATH) -> list[Frontier]:
     return [Frontier.from_json(json.loads(line)) for line in read(path)[1]]
 
 
+@runtime_checkable
 class Line(Protocol):
     """What a table holds a line of: a frontier of any kind of head."""
 

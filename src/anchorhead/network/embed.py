@@ -23,8 +23,8 @@ class Embed:
     tokens     how many input tokens there are; none: any number (then nothing may depend on the position)
     """
 
-    weight: Float[np.ndarray, ...]
-    bias: Float[np.ndarray, ...]
+    weight: Float[np.ndarray, "..."]
+    bias: Float[np.ndarray, "..."]
     registers: Float[np.ndarray, "registers features"] | None = None
     states: Float[np.ndarray, "states features"] | None = None
     source: Int[np.ndarray, " positions"] | None = None

@@ -25,8 +25,8 @@ class Linear:
     all tokens, registers and states included; what leaves it are input tokens only.
     """
 
-    weight: Float[np.ndarray, ...]
-    bias: Float[np.ndarray, ...] | None = None
+    weight: Float[np.ndarray, "..."]
+    bias: Float[np.ndarray, "..."] | None = None
     mix: Float[np.ndarray, "out in"] | None = None
     features: tuple[str, ...] | None = None
 
@@ -97,7 +97,7 @@ class Linear:
         dense[np.arange(blocks), :, np.arange(blocks), :] = self.weight
         return dense.reshape(blocks * outputs, blocks * inputs)
 
-    def dense(self) -> Float[np.ndarray, ...]:
+    def dense(self) -> Float[np.ndarray, "..."]:
         """The whole map as one matrix: (outputs, features), or both times the tokens if it mixes them."""
         if self.weight.ndim == 4:
             return self.weight.reshape(self.weight.shape[0] * self.weight.shape[1], -1)

@@ -62,7 +62,7 @@ class Stream:
         return f"{' + '.join(counts)} tokens of {self.width} features"
 
 
-def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray, ...]:
+def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray, "..."]:
     """A read-only float32 or float64 copy of weights, refused unless finite and of an allowed dimension."""
     try:
         given = np.asarray(array)

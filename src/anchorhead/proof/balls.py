@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from flint import arb, ctx
@@ -17,6 +17,7 @@ from flint import arb, ctx
 from anchorhead.errors import AnchorheadError
 
 
+@runtime_checkable
 class Part(Protocol):
     """One softmax on a scalar: slopes and offsets (p,), values (p,) or (p, m)."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -28,6 +28,7 @@ _MANY = 12  # dimensions in which points spread no better than by chance
 _FINEST = 1e-9  # steps, as a part of the box
 
 
+@runtime_checkable
 class Sampled(Protocol):
     """A function on a box: values (n, inputs) -> (n, outputs)."""
 

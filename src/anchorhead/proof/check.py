@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
@@ -31,6 +31,7 @@ CHECKERS = {
 }
 
 
+@runtime_checkable
 class HasNetwork(Protocol):
     """A head, or anything else that is a network inside."""
 

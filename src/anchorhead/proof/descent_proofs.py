@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
 
 
+@runtime_checkable
 class DescentProof(Protocol):
     """A module that reads a step from stored weights and bounds what it gets wrong."""
 

@@ -123,7 +123,7 @@ def cell_counts(
 
 
 def check_neighbours(
-    values: Float[np.ndarray, ...], axes: Sequence[Float[np.ndarray, " n"]], lipschitz: Lipschitz
+    values: Float[np.ndarray, "..."], axes: Sequence[Float[np.ndarray, " n"]], lipschitz: Lipschitz
 ) -> None:
     """Refuses a constant that values (m, n_1, …, n_d) at neighbouring points of a tensor grid contradict."""
     for j, points in enumerate(axes):
@@ -161,7 +161,7 @@ def _weights(atom: GridAtom, axis: int, x: Float[np.ndarray, " n"]) -> Float[np.
     return w / w.sum(axis=1, keepdims=True)
 
 
-def _slope(atom: GridAtom, matrices: Sequence[np.ndarray], axis: int) -> Float[np.ndarray, ...]:
+def _slope(atom: GridAtom, matrices: Sequence[np.ndarray], axis: int) -> Float[np.ndarray, "..."]:
     """dr/dx_j on a tensor grid, (n_1, …, n_d, m): w_k' = w_k (slope_k - the mean slope)."""
     slopes = atom.axes[axis][0].astype(np.float64)
     w = matrices[axis]
@@ -169,7 +169,7 @@ def _slope(atom: GridAtom, matrices: Sequence[np.ndarray], axis: int) -> Float[n
     return contract(atom.values.astype(np.float64), [leaning if j == axis else m for j, m in enumerate(matrices)])
 
 
-def _moved(atom: GridAtom, matrices: Sequence[np.ndarray], half: Float[np.ndarray, " d"]) -> Float[np.ndarray, ...]:
+def _moved(atom: GridAtom, matrices: Sequence[np.ndarray], half: Float[np.ndarray, " d"]) -> Float[np.ndarray, "..."]:
     """sum_j |dr/dx_j| h_j on a tensor grid, (m, n_1, …, n_d), not rounded down: slopes err by gamma_p of their range
     times the largest value."""
     total = np.zeros(1)

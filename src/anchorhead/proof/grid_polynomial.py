@@ -42,7 +42,7 @@ class Largest:
     at: tuple[float, ...]
 
 
-def largest_on_box(values: Float[np.ndarray, ...], degrees: Sequence[int], enough: float = 0.0) -> Largest:
+def largest_on_box(values: Float[np.ndarray, "..."], degrees: Sequence[int], enough: float = 0.0) -> Largest:
     """The largest |p|, from values (n_1 + 1, …, n_d + 1) at cos(k pi / n_j); no finer than to be below `enough`."""
     d, size = len(degrees), float(np.abs(values).max())
     coefficients = contract(values, [_transform(n) for n in degrees])

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from flint import ctx
@@ -36,6 +36,7 @@ class HeadError:
     rounding: float
 
 
+@runtime_checkable
 class Link(Protocol):
     """A link as a network holds it, for labels up to |y|."""
 

@@ -33,7 +33,7 @@ def uniform_lipschitz_statement(
 
 def prove_uniform_lipschitz(
     atom: GridAtom,
-    values: Float[np.ndarray, ...],
+    values: Float[np.ndarray, "..."],
     lipschitz: Lipschitz,
     low: Sequence[float],
     high: Sequence[float],

@@ -37,11 +37,11 @@ class CellModulus:
     Infinite where nothing is known.
     """
 
-    low: Float[np.ndarray, ...]
-    high: Float[np.ndarray, ...]
-    slopes: tuple[Float[np.ndarray, ...], ...]
+    low: Float[np.ndarray, "..."]
+    high: Float[np.ndarray, "..."]
+    slopes: tuple[Float[np.ndarray, "..."], ...]
 
-    def block(self, reach: int) -> tuple[Float[np.ndarray, ...], tuple[Float[np.ndarray, ...], ...]]:
+    def block(self, reach: int) -> tuple[Float[np.ndarray, "..."], tuple[Float[np.ndarray, "..."], ...]]:
         """The oscillation of f, and the largest slopes, over the cells up to `reach` away along every axis."""
         spread = _filtered(self.high, reach, maximum_filter1d) - _filtered(self.low, reach, minimum_filter1d)
         return _known(spread), tuple(_filtered(slope, reach, maximum_filter1d) for slope in self.slopes)
