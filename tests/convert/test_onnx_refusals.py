@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 
@@ -186,9 +187,38 @@ def test_constants_of_many_axes_and_networks_of_many_layers_are_refused(tmp_path
     refused(model(nodes, {"w": np.float32([[0.5]])}, ["n", 1]), tmp_path, "201 layers of activations")
 
 
-def test_a_node_that_is_not_known_comes_with_the_value_before_it(tmp_path):
-    made = model([node("Relu", "x", "logits"), node("Softmax", "logits", "y")], {}, ["n", 2])
-    refused(made, tmp_path, "With output='logits' ")
+def hinted(made, tmp_path):
+    """The values that the message offers as ends of the network."""
+    with pytest.raises(ah.AnchorheadError) as caught:
+        mlp_from_onnx(saved(made, tmp_path))
+    return re.findall(r"output='(\w+)'", str(caught.value))
+
+
+BROKEN_OFF = {
+    "unknown": ([node("Relu", "x", "logits"), node("Softmax", "logits", "y")], ["logits"]),
+    "a product": ([node("Relu", "x", "a"), node("Gemm", "a w", "p"), node("Mul", "p a", "y")], ["p"]),
+    "a shape before it": ([node("Relu", "x", "a"), node("Shape", "a", "s"), node("Resize", "s a", "y")], ["a"]),
+    "nothing before it": ([node("Softmax", "x", "y")], []),
+    "only a map before it": ([node("Gemm", "x w", "z"), node("Softmax", "z", "y")], []),
+    "nothing that converts": ([node("Softmax", "x", "p"), node("Relu", "p", "r"), node("LSTM", "r", "y")], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_a_node_that_is_refused_comes_with_a_value_before_it_that_converts(name, tmp_path):
+    nodes, wanted = BROKEN_OFF[name]
+    made = model(nodes, {"w": weights(2, 2)}, ["n", 2])
+    assert hinted(made, tmp_path) == wanted
+    for end in wanted:
+        assert ah.convert(saved(made, tmp_path), on=(-1, 1), within=1e-2, output=end).certificate.bound <= 1e-2
+
+
+def test_of_several_outputs_those_are_offered_that_convert(tmp_path):
+    nodes = [node("Gemm", "x w", "z"), node("Relu", "z", "a"), node("Softmax", "a", "b"), node("Tanh", "z", "c")]
+    made = model(nodes, {"w": weights(2, 2)}, ["n", 2], outputs="b a c")
+    assert hinted(made, tmp_path) == ["a", "c"]
+    made = model([node("Softmax", "x", "a"), node("Elu", "a", "b")], {}, ["n", 2], outputs="a b")
+    refused(made, tmp_path, r"\(Softmax\) cannot be converted")
 
 
 def test_normalising_by_the_batch_is_refused_in_old_files_too(tmp_path):

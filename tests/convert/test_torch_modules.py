@@ -7,7 +7,8 @@ from torch import nn
 from torch.nn.utils import parametrizations, prune
 
 from anchorhead import AnchorheadError
-from anchorhead.convert.torch_modules import ACTIVATIONS, OTHERS, mlp_of
+from anchorhead.convert.onnx_files import mlp_from_onnx
+from anchorhead.convert.torch_modules import ACTIVATIONS, BY_ONNX, OTHERS, mlp_of
 from anchorhead.targets.mlp import IDENTITY, Mlp
 
 ACTIVE = [
@@ -228,3 +229,50 @@ def test_a_softplus_that_jumps_is_refused():
         mlp_of(nn.Sequential(nn.Linear(2, 2), nn.Softplus(threshold=-800)))
     with pytest.raises(AnchorheadError, match="beta=0 of softplus"):
         mlp_of(nn.Sequential(nn.Linear(2, 2), nn.Softplus(beta=0, threshold=2)))
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + torch.tanh(self.inner(x))
+
+
+BY_ONNX_FILES = {
+    "Conv1d": (nn.Sequential(nn.Conv1d(2, 3, 3), nn.ReLU(), nn.AvgPool1d(3), nn.Flatten(), nn.Linear(3, 2)), (2, 5)),
+    "Conv2d": (
+        nn.Sequential(
+            nn.ZeroPad2d(1), nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Dropout2d(), nn.AvgPool2d(2)
+        ),
+        (1, 4, 4),
+    ),
+    "own forward": (Residual(), (4,)),
+}
+
+
+@pytest.mark.parametrize("name", BY_ONNX_FILES)
+@pytest.mark.filterwarnings("ignore")
+def test_where_an_onnx_file_leads_further_the_refusal_says_so(name, tmp_path):
+    module, shape = BY_ONNX_FILES[name]
+    with pytest.raises(AnchorheadError, match=r"torch\.onnx\.export\(model, .*'model\.onnx', dynamo=False\)"):
+        mlp_of(module.eval())
+    path, x = tmp_path / "model.onnx", torch.rand(2, *shape)
+    torch.onnx.export(module, (x,), path, dynamo=False)
+    target, _ = mlp_from_onnx(path)
+    with torch.no_grad():
+        theirs = module(x).reshape(2, -1).numpy()
+    assert np.abs(target.values(x.reshape(2, -1).numpy()).astype(float) - theirs).max() <= 1e-5
+
+
+def test_every_module_that_an_onnx_file_holds_is_tested():
+    held = {type(one) for module, _ in BY_ONNX_FILES.values() for one in module.modules()}
+    assert set(BY_ONNX) <= held
+
+
+@pytest.mark.parametrize("layer", [nn.LayerNorm(2), nn.MaxPool1d(2), nn.LSTM(2, 2), nn.MultiheadAttention(2, 1)])
+def test_where_an_onnx_file_is_refused_as_well_it_is_not_named(layer):
+    with pytest.raises(AnchorheadError, match="cannot be converted") as caught:
+        mlp_of(build(nn.Linear(2, 2), nn.Conv1d(2, 2, 1), layer))
+    assert "onnx" not in str(caught.value)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from anchorhead.convert.onnx_batch import one_sample
 from anchorhead.convert.onnx_maps import Map
 from anchorhead.convert.onnx_model import STANDARD, Info, Model, Node, read_model
 from anchorhead.convert.onnx_operations import OPERATIONS
@@ -25,6 +26,9 @@ MOST_NODES = 10_000
 MOST_LAYERS = 200
 """How many activations may follow on each other: the proof's work grows with the square of it."""
 MOST_WEIGHTS = 50_000_000
+MOST_TRIED = 4
+"""How many other values are tried as ends of the network, for a message, each with a part of the work."""
+SHARE_OF_TRIES = 20
 FLOATS = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}
 
 
@@ -35,31 +39,82 @@ def mlp_from_onnx(path: str | Path, tokens: int | None = None, output: str | Non
     output   the name of the value that is wanted: an output, or one between (logits before a Softmax); by default the
              only output
 
-    A first axis that is free is the batch, and one sample is converted; what is left of inputs and outputs is flat, in
-    row-major order. Constants are those of the file, exactly; what the file computes of constants alone, and the
-    numbers of a BatchNormalization, are as float64 rounds them. Products of linear maps in a row carry bounds on what
-    rounding did to them, and the proof allows for these.
+    A first axis that is free, or that is fixed to samples which the file treats alike, is the batch, and one sample is
+    converted; what is left of inputs and outputs is flat, in row-major order. Constants are those of the file, exactly;
+    what the file computes of constants alone, and the numbers of a BatchNormalization, are as float64 rounds them.
+    Products of linear maps in a row carry bounds on what rounding did to them, and the proof allows for these.
     """
     path = Path(path)
     model = read_model(path)
     try:
-        wanted = _wanted(model, output)
-        nodes = _ordered(model, wanted)
-        _check_supported(nodes, model)
-        info = _input(model, nodes, wanted)
-        tape = Tape()
-        known: dict[str, Given] = {info.name: tape.input(_shape(info, tokens))}
-        for node in nodes:
-            _run(tape, node, model, known)
-        made = known.get(wanted)
-        if not isinstance(made, Value):
-            raise AnchorheadError(f"the output {wanted!r} does not depend on the input")
-        return _network(tape, tape.affine(made), tokens), FLOATS[info.dtype]
+        return _converted(model, _wanted(model, output, tokens), tokens)
+    except _NodeRefused as error:
+        raise AnchorheadError(f"{path}: {error}{_earlier(model, error.node, tokens)}") from error
     except AnchorheadError as error:
         raise AnchorheadError(f"{path}: {error}") from error
 
 
-def _wanted(model: Model, output: str | None) -> str:
+class _NodeRefused(AnchorheadError):
+    """A node that cannot be converted; values before it may be."""
+
+    def __init__(self, words: str, node: Node) -> None:
+        super().__init__(words)
+        self.node = node
+
+
+def _converted(model: Model, wanted: str, tokens: int | None, share: int = 1) -> tuple[Mlp, str]:
+    """The network that ends at the value that is wanted, and the dtype of its input, with this share of the work."""
+    nodes = _ordered(model, wanted)
+    _check_supported(nodes)
+    info = _input(model, nodes, wanted)
+    tape = Tape()
+    tape.work.left //= share
+    shape = _shape(info, tokens)
+    known: dict[str, Given] = {info.name: tape.input(shape)}
+    for node in nodes:
+        _run(tape, node, model, known)
+    made = known.get(wanted)
+    if not isinstance(made, Value):
+        raise AnchorheadError(f"the output {wanted!r} does not depend on the input")
+    readout = tape.affine(made)
+    needed = _reached(tape.sources, readout)
+    samples = _samples(shape, made.shape, tokens)
+    one = one_sample(tape.sources, needed, readout, samples) if samples > 1 else None
+    sources, readout = (tape.sources, readout) if one is None else one
+    return _network(sources, needed, readout, tokens), FLOATS[info.dtype]
+
+
+def _samples(shape: tuple[int, ...], made: tuple[int, ...], tokens: int | None) -> int:
+    """How many samples the first axis may hold: that of the output is as long, and it is not that of the tokens."""
+    if len(shape) < 2 or made[:1] != shape[:1] or (len(shape) == 2 and shape[0] == tokens):
+        return 1
+    return shape[0]
+
+
+def _earlier(model: Model, refused: Node, tokens: int | None) -> str:
+    """Names the nearest value before a node that does become a network; nothing where none does."""
+    makers = {name: node for node in model.nodes for name in node.outputs}
+    waiting = list(refused.inputs)
+    for _ in range(MOST_TRIED):
+        name = next((one for one in waiting if one in makers), None)
+        if name is None:
+            break
+        waiting = [one for one in waiting if one != name] + list(makers[name].inputs)
+        found = _tried(model, name, tokens)
+        if found is not None and found.hidden:
+            return f". With output={name!r} (--until) the network ends before it"
+    return ""
+
+
+def _tried(model: Model, wanted: str, tokens: int | None) -> Mlp | None:
+    """The network that ends there, if there is one and it takes little work."""
+    try:
+        return _converted(model, wanted, tokens, SHARE_OF_TRIES)[0]
+    except AnchorheadError:
+        return None
+
+
+def _wanted(model: Model, output: str | None, tokens: int | None) -> str:
     version = model.opsets.get("", 0)
     if not OLDEST <= version <= NEWEST:
         raise AnchorheadError(
@@ -68,10 +123,14 @@ def _wanted(model: Model, output: str | None) -> str:
         )
     if output is not None:
         return output
-    if len(model.outputs) != 1:
-        names = ", ".join(map(repr, model.outputs)) or "none"
-        raise AnchorheadError(f"it has {len(model.outputs)} outputs ({names}): say which, with output= (--until)")
-    return next(iter(model.outputs))
+    if not model.outputs:
+        raise AnchorheadError("it has no outputs: one is needed")
+    first, *others = model.outputs
+    good = [name for name in [first, *others][:MOST_TRIED] if _tried(model, name, tokens)] if others else []
+    if not good:
+        return first  # the only one, or one whose refusal says more than that there are others
+    names, which = ", ".join(map(repr, model.outputs)), " or ".join(f"output={name!r}" for name in good)
+    raise AnchorheadError(f"it has {len(model.outputs)} outputs ({names}): say which, with {which} (--until)")
 
 
 def _ordered(model: Model, wanted: str) -> list[Node]:
@@ -109,17 +168,16 @@ def _ordered(model: Model, wanted: str) -> list[Node]:
     return ordered
 
 
-def _check_supported(nodes: list[Node], model: Model) -> None:
+def _check_supported(nodes: list[Node]) -> None:
     """Refuses operations that are not known, the first by its name, the others by their kind."""
     unknown = [node for node in nodes if node.domain not in STANDARD or node.op not in OPERATIONS]
     if not unknown:
         return
     others = ", ".join(sorted({node.op for node in unknown} - {unknown[0].op}))
-    before = [name for name in unknown[0].inputs if name and name not in model.constants and name not in model.inputs]
-    remedy = f"With output={before[0]!r} (--until)" if before else "With output= (--until)"
-    raise AnchorheadError(
+    raise _NodeRefused(
         f"{unknown[0]} cannot be converted{f', nor can {others} further on' if others else ''}: supported are "
-        f"{', '.join(sorted(OPERATIONS))}. {remedy} the network ends at an earlier value"
+        f"{', '.join(sorted(OPERATIONS))}",
+        unknown[0],
     )
 
 
@@ -169,7 +227,7 @@ def _run(tape: Tape, node: Node, model: Model, known: dict[str, Given]) -> None:
             made = OPERATIONS[node.op](tape, node, inputs, model.opsets[""])
         _hold(tape, made, inputs)
     except AnchorheadError as error:
-        raise AnchorheadError(f"{node} cannot be converted: {error}") from error
+        raise _NodeRefused(f"{node} cannot be converted: {error}", node) from error
     for name, value in zip(node.outputs, made, strict=False):
         if name:
             known[name] = value if isinstance(value, Value) else np.asarray(value)
@@ -185,31 +243,30 @@ def _hold(tape: Tape, made: list[Given], inputs: list[Given | None]) -> None:
             tape.work.hold(one.size)
 
 
-def _network(tape: Tape, readout: Map, tokens: int | None) -> Mlp:
+def _network(sources: list[Source], needed: list[int], readout: Map, tokens: int | None) -> Mlp:
     """The layers: at each depth the sources of that depth, and unchanged those that deeper ones still read."""
-    needed = _reached(tape.sources, readout)
-    depth = max((tape.sources[one].depth for one in needed), default=0)
+    depth = max((sources[one].depth for one in needed), default=0)
     if depth > MOST_LAYERS:
         raise AnchorheadError(f"it has {depth:,} layers of activations: at most {MOST_LAYERS} are allowed")
-    last = {one: _last_reader(tape.sources, one, needed, readout, depth) for one in needed}
+    last = {one: _last_reader(sources, one, needed, readout, depth) for one in needed}
     held = [0]
     hidden: list[Hidden] = []
     for level in range(1, depth + 1):
-        new = [one for one in needed if tape.sources[one].depth == level]
+        new = [one for one in needed if sources[one].depth == level]
         kept = [one for one in held if last.get(one, 0) > level]
         activations: list[Expression] = [IDENTITY] if kept else []
-        which = [np.zeros(sum(tape.sources[one].size for one in kept), int)]
-        maps = [Map.identity(one, tape.sources[one].size) for one in kept]
+        which = [np.zeros(sum(sources[one].size for one in kept), int)]
+        maps = [Map.identity(one, sources[one].size) for one in kept]
         for one in new:
-            source = tape.sources[one]
+            source = sources[one]
             if source.affine is None or source.which is None:
                 raise AnchorheadError("a layer of the graph has no map")
             which.append(source.which + len(activations))
             activations += source.activations
             maps.append(source.affine)
-        hidden.append(Hidden(_dense(maps, held, tape.sources), tuple(activations), np.concatenate(which)))
+        hidden.append(Hidden(_dense(maps, held, sources), tuple(activations), np.concatenate(which)))
         held = [*kept, *new]
-    return Mlp(tuple(hidden), _dense([readout], held, tape.sources), tokens)
+    return Mlp(tuple(hidden), _dense([readout], held, sources), tokens)
 
 
 def _reached(sources: list[Source], readout: Map) -> list[int]:

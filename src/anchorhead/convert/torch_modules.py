@@ -44,6 +44,8 @@ ACTIVATIONS: dict[type[nn.Module], Callable[[Any], str]] = {
 }
 """The activation of each module, an expression in x."""
 DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+BY_ONNX = (nn.Conv1d, nn.Conv2d, nn.BatchNorm2d, nn.AvgPool1d, nn.AvgPool2d, nn.ZeroPad2d, nn.Dropout2d)
+"""Modules that are not read here, but as nodes of an ONNX file."""
 OTHERS = (nn.Linear, nn.Sequential, nn.Identity, nn.Flatten, *DROPOUTS, nn.BatchNorm1d, nn.PReLU)
 
 
@@ -76,7 +78,7 @@ def mlp_of(module: nn.Module, tokens: int | None = None) -> tuple[Mlp, str]:
     if not isinstance(module, nn.Module):
         raise AnchorheadError(f"{type(module).__name__} is not a torch module: give an nn.Sequential, or an nn.Linear")
     layers = [_Layer(path, leaf) for path, leaf in _leaves(module, "")]
-    steps = [(layer, step) for layer in layers if (step := _step(layer)) is not None]
+    steps = [(layer, step) for layer in layers if (step := _step(layer, module)) is not None]
     width = next((step.inputs for _, step in steps if isinstance(step, Affine)), None)
     if width is None:
         raise AnchorheadError(f"the {type(module).__name__} holds no nn.Linear, so nothing says how many inputs it has")
@@ -107,8 +109,8 @@ def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
         yield path, module
 
 
-def _step(layer: _Layer) -> Affine | tuple[Expression, ...] | None:
-    """The affine map or the activations (one, or one a neuron) of a layer; None if it does nothing."""
+def _step(layer: _Layer, whole: nn.Module) -> Affine | tuple[Expression, ...] | None:
+    """The affine map or the activations (one, or one a neuron) of a layer of the whole; None if it does nothing."""
     module, kind = layer.module, layer.kind
     _check_plain(layer)
     if kind in ACTIVATIONS:
@@ -136,10 +138,23 @@ def _step(layer: _Layer) -> Affine | tuple[Expression, ...] | None:
         return None
     supported = ", ".join(known.__name__ for known in (*OTHERS, *ACTIVATIONS))
     hint = "" if isinstance(module, nn.ModuleList) or not any(True for _ in module.children()) else _PASS_ITS_LAYERS
-    raise AnchorheadError(f"{layer.name} cannot be converted{hint}: supported are {supported}")
+    raise AnchorheadError(f"{layer.name} cannot be converted{hint}: supported are {supported}{_onnx_route(whole)}")
 
 
 _PASS_ITS_LAYERS = ", because its forward may do anything; give an nn.Sequential of its layers instead"
+
+
+def _onnx_route(module: nn.Module) -> str:
+    """The way by an ONNX file, for a network without modules of torch that are refused there too."""
+    leaves = [one for one in module.modules() if not any(True for _ in one.children())]
+    known = (*OTHERS, *ACTIVATIONS, *BY_ONNX)
+    if any(type(one).__module__.startswith("torch.nn.") and type(one) not in known for one in leaves):
+        return ""
+    own = any(type(one) not in (*known, nn.Sequential) for one in module.modules())
+    return (
+        f". By way of an ONNX file {'it may be' if own else 'all of it is'} converted: torch.onnx.export(model, (x,), "
+        "'model.onnx', dynamo=False), then ah.convert('model.onnx', ...)"
+    )
 
 
 def _activated(layer: _Layer, affine: Affine, activations: tuple[Expression, ...]) -> Hidden:
