@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from anchorhead.errors import AnchorheadError
 
@@ -21,6 +21,9 @@ MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 MOST_SHOWN = 12
 MOST_COLUMNS = 2_000
 """The layers of a learner hold matrices of columns x columns."""
+MOST_SIGNS = 200_000_000
+LONGEST_LINE = 10_000_000
+"""A device or a pipe may go on for ever, without an end of a line too."""
 OTHER_SIGNS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -77,7 +80,7 @@ def read_table(path: Path, target: str, drop: Iterable[str] = (), kind: Target =
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            return _table(path, csv.reader(file), target, set(drop), kind)
+            return _table(path, csv.reader(_lines(path, file)), target, set(drop), kind)
     except FileNotFoundError as error:
         raise AnchorheadError(f"there is no file {path}") from error
     except IsADirectoryError as error:
@@ -89,6 +92,17 @@ def read_table(path: Path, target: str, drop: Iterable[str] = (), kind: Target =
     except (OSError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise AnchorheadError(f"{path} cannot be read as a CSV file: {reason}. Is a quote left open?") from error
+
+
+def _lines(path: Path, file: TextIO) -> Iterator[str]:
+    """The lines of a file, as long as there are no more than a table may have."""
+    signs = 0
+    while line := file.readline(LONGEST_LINE):
+        signs += len(line)
+        if len(line) == LONGEST_LINE or signs > MOST_SIGNS:
+            what = f"a line of more than {LONGEST_LINE:,}" if len(line) == LONGEST_LINE else f"more than {MOST_SIGNS:,}"
+            raise AnchorheadError(f"{path} has {what} signs: give a table with fewer rows or columns")
+        yield line
 
 
 def _table(path: Path, reader: Any, target: str, leave: set[str], kind: Target) -> Table:

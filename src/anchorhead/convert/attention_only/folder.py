@@ -17,13 +17,11 @@ from anchorhead.convert.attention_only.convert import DTYPES, transformers_or_er
 from anchorhead.convert.attention_only.families import require_family
 from anchorhead.convert.attention_only.readme import readme
 from anchorhead.convert.attention_only.report import AttentionOnlyReport
+from anchorhead.convert.attention_only.source import check_settings, check_source, copied_files, read_json
+from anchorhead.convert.attention_only.stored_weights import built_without_numbers, check_weights, require_size
 from anchorhead.errors import AnchorheadError
 
 REPORT = "attention_only_report.json"
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
-LEFT_OUT = (*PICKLES, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".py", ".pyc", ".so")
-"""Weights in other formats, which are the original's, and code."""
-LARGEST_CONFIG = 10_000_000
 
 
 def read_model(folder: str | Path, dtype: str | None = None) -> Any:
@@ -31,7 +29,8 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
     transformers = transformers_or_error()
     folder = Path(folder)
     config = read_config(folder)
-    _check_weights(folder)
+    check_source(folder)
+    stored = check_weights(folder, config)
     names = config.get("architectures")
     name = names[0] if isinstance(names, list) and names else None
     found = getattr(transformers, name, None) if isinstance(name, str) else None
@@ -42,7 +41,10 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
     told_of = {"output_loading_info": True, "ignore_mismatched_sizes": True}
     with _quiet(transformers):
         try:
+            require_size(folder, built_without_numbers(transformers, folder, found), stored)
             model, told = found.from_pretrained(folder, **options, **told_of)
+        except AnchorheadError:
+            raise
         except Exception as error:  # a config can be wrong in any way, and each raises something else
             _check_activations(folder, config)
             raise AnchorheadError(f"{folder} cannot be loaded as a model: {error}") from error
@@ -56,14 +58,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not os.path.isfile(path):  # unlike Path's, False where a name cannot be looked up at all
         what = "has no config.json" if os.path.isdir(folder) else "is not a folder"
         raise AnchorheadError(f"{folder} {what}: give a local folder in the Hugging Face layout, with a model in it")
-    try:
-        if path.stat().st_size > LARGEST_CONFIG:
-            raise AnchorheadError(f"{path} is larger than {LARGEST_CONFIG:,} bytes: no config of a model")
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, AnchorheadError):
-            raise
-        raise AnchorheadError(f"{path} cannot be read: {error}") from error
+    config = read_json(path)
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise AnchorheadError(f"{path} names no model_type: it is not the config of a transformers model")
     if config.get("attention_only") is not None:
@@ -74,6 +69,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"the model in {folder} needs Python code that comes with it (auto_map in config.json), which is not run: "
             "give a model whose code is in transformers itself"
         )
+    check_settings(path, config)
     return config
 
 
@@ -88,19 +84,6 @@ def _check_activations(folder: Path, config: dict[str, Any]) -> None:
                 f"{folder / 'config.json'} names the activation {name!r} ({key}), for which there is no head: those of "
                 f"{', '.join(names_of_activations())} can be converted"
             )
-
-
-def _check_weights(folder: Path) -> None:
-    names = sorted(path.name for path in folder.iterdir() if path.is_file())
-    if any(name.endswith((".safetensors", ".safetensors.index.json")) for name in names):
-        return
-    pickled = [name for name in names if name.endswith(PICKLES)]
-    if pickled:
-        raise AnchorheadError(
-            f"{folder} holds its weights as a pickle, {pickled[0]}, which runs code when it is read: save them with "
-            "model.save_pretrained(folder), which writes model.safetensors"
-        )
-    raise AnchorheadError(f"{folder} holds no weights: a model.safetensors is needed")
 
 
 def _check_loaded(folder: Path, told: dict[str, Any]) -> None:
@@ -176,18 +159,9 @@ def check_out(out: Path, source: str | Path | None, force: bool) -> None:
 
 def _copy_rest(source: Path, out: Path) -> None:
     """What is neither weights nor code: links to files are followed, as the Hub's cache needs it."""
-    for folder, folders, files in os.walk(source):
-        folders[:] = [
-            name for name in folders if not name.startswith(".") and name not in ("onnx", "openvino", "__pycache__")
-        ]
-        there = out / Path(folder).relative_to(source)
-        there.mkdir(exist_ok=True)
-        for name in files:
-            path = Path(folder) / name
-            # safetensors in a folder below are those of a module beside the transformer, such as a Dense layer
-            ours = path.parent == source and (name.endswith(".safetensors") or ".index." in name)
-            if path.is_file() and not (ours or name.startswith(".") or name.endswith(LEFT_OUT) or name == "README.md"):
-                shutil.copyfile(path, there / name)
+    for path in copied_files(source):
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / path, out / path)
 
 
 def _umask() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from jaxtyping import Float
 from anchorhead.convert.attention_only.convert import transformers_or_error
 from anchorhead.convert.attention_only.report import Change
 from anchorhead.convert.attention_only.samples import least_cosine
+from anchorhead.convert.attention_only.source import read_json
 from anchorhead.errors import AnchorheadError
 
 MOST_TEXTS = 100_000
@@ -25,9 +25,13 @@ BATCH_SIGNS = 8_000
 def read_texts(path: Path) -> list[str]:
     """The lines of a file, empty ones too."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        with path.open("rb") as file:  # a device or a pipe does not say how long it is
+            given = file.read(MOST_BYTES + 1)
+        if len(given) > MOST_BYTES:
             raise AnchorheadError(f"{path} has more than {MOST_BYTES:,} bytes: give fewer texts")
-        texts = path.read_text(encoding="utf-8").splitlines()
+        texts = given.decode("utf-8").splitlines()
+    except AnchorheadError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise AnchorheadError(f"{path} cannot be read as lines of UTF-8 text: {error}") from error
     if not texts or len(texts) > MOST_TEXTS:
@@ -53,8 +57,8 @@ def read_tokenizer(folder: Path) -> Any:
 def pools_first(folder: Path) -> bool:
     """Whether sentence-transformers would take the first token for the sentence, rather than the mean of all."""
     try:
-        config = json.loads((folder / "1_Pooling" / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        config = read_json(folder / "1_Pooling" / "config.json")
+    except AnchorheadError:
         return False
     return isinstance(config, dict) and bool(config.get("pooling_mode_cls_token"))
 
