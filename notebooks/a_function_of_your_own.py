@@ -57,8 +57,8 @@ for net in (measured, proven):
 # %% [markdown]
 # ## Keep it, and have it checked
 #
-# A file holds the weights, the function and the certificate. `ah.check` trusts none of the stored numbers: it proves
-# the bound anew from the weights.
+# A file holds the weights, the function and the certificate. `ah.check` proves the bound anew from the stored weights,
+# and compares every word of the certificate with what follows.
 
 # %%
 net = ah.approximate("x*y + sin(z)", on=box, within=1e-4)

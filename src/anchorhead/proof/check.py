@@ -1,4 +1,4 @@
-"""The independent check: does a network's certificate follow from its weights and its stored target?"""
+"""The check: does all that a network's certificate says follow from its stored weights and its stored target?"""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ class HasNetwork(Protocol):
 
 
 def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any] | None = None) -> Certificate:
-    """Establishes a certificate again, by ball arithmetic, from the weights and the target; returns it.
+    """Proves a certificate again, from the stored weights and the stored target, and returns it.
 
-    None of the stored numbers is trusted but the bound that is to be justified. Raises CertificateError if it is not.
+    Every field is compared with what follows. Truncated linear functions, kernel smoothers and the rounding of heads
+    are checked by a route of their own; all else by the provers that built the network, run anew. Raises
+    CertificateError where anything does not follow.
 
     function  of a network for a callable of several inputs: the callable, which files do not keep
     """

@@ -1,4 +1,4 @@
-"""Heads on one scalar, read from a network's weights in exact rational arithmetic, for the independent checker."""
+"""Heads on one scalar, read from a network's weights in exact rational arithmetic, for the check."""
 
 from __future__ import annotations
 
