@@ -127,6 +127,18 @@ def test_settings_that_name_code_are_refused_however_deep(source, name, entries)
     assert "code" in said or "imported" in said
 
 
+def test_models_in_memory_bring_no_names_of_code_into_a_folder_either(tmp_path):
+    model = small("bert")
+    model.config.custom_pipelines = {"x": {"impl": "a/b--evil.Evil"}}
+    with pytest.raises(AnchorheadError, match=r"the model's config names code.*custom_pipelines"):
+        ah.attention_only(model, within=1e-2)
+    del model.config.custom_pipelines
+    model.config.auto_map = {"AutoTokenizer": "a/b--evil.Evil"}
+    converted, _ = ah.attention_only(model, within=1e-2)
+    converted.save_pretrained(tmp_path)
+    assert "evil" not in (tmp_path / "config.json").read_text()
+
+
 @pytest.mark.parametrize(
     "module",
     [

@@ -31,6 +31,7 @@ from anchorhead.convert.attention_only.samples import (
     normed_inputs,
     outputs_before,
 )
+from anchorhead.convert.attention_only.source import check_settings
 from anchorhead.convert.convert import checked_within
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
@@ -133,6 +134,7 @@ def _checked(model: Any, dtype: Any) -> str:
     if name not in DTYPES:
         raise AnchorheadError(f"dtype={dtype!r}: the model computes in one of {', '.join(DTYPES)}")
     require_as_built(model)
+    check_settings("the model's config", {**model.config.to_dict(), "auto_map": None})  # which becomes our own
     return name
 
 

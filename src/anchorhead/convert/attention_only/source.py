@@ -20,7 +20,7 @@ from anchorhead.errors import AnchorheadError
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 COPIED = (".json", ".txt", ".model", ".model.v3", ".spm", ".bpe", ".tiktoken", ".jinja")
 """What tokenizers, processors and modules of sentence-transformers keep their settings in."""
-VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "tekken.json")
+VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "tekken.json", "unigram.json")
 """Read by tokenizers alone: their keys are words of a language, which may be any."""
 LARGEST_JSON = 10_000_000
 MOST_FILES = 10_000
@@ -99,20 +99,20 @@ def read_json(path: Path) -> Any:
         raise AnchorheadError(f"{path} cannot be read: {error}") from error
 
 
-def check_settings(path: Path, settings: Any) -> None:
-    """Refuses settings that name code, however deep inside."""
+def check_settings(path: Path | str, settings: Any) -> None:
+    """Refuses settings that name code, however deep inside; `path` says where they are from."""
     left = [settings]
     while left:
         value = left.pop()
         if isinstance(value, dict):
             for key, held in value.items():
-                _check_entry(path, key, held)
+                _check_entry(path, str(key), held)
             left.extend(value.values())
         elif isinstance(value, list):
             left.extend(value)
 
 
-def _check_entry(path: Path, key: str, held: Any) -> None:
+def _check_entry(path: Path | str, key: str, held: Any) -> None:
     if key in NAMES_CODE and held:
         raise AnchorheadError(
             f"{path} names code or another place to load from ({key}: {_shown(held)}), which a folder that is loaded "

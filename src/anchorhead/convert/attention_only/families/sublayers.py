@@ -124,7 +124,8 @@ def _map(layer: nn.Module, name: str, path: Path) -> Map:
 
     module: Any = layer.get_submodule(path)
     kind = parametrize.type_before_parametrizations(module)
-    weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+    weight: Any = getattr(module, "weight", None)
+    bias: Any = getattr(module, "bias", None)
     plain = kind in (nn.Linear, Conv1D) and _is_plain(weight, 2) and (bias is None or _is_plain(bias, 1))
     if not plain:
         raise AnchorheadError(
