@@ -54,7 +54,7 @@ class Box:
     @property
     def magnitude(self) -> Float[np.ndarray, "..."]:
         """The largest |x| in the box, entry by entry."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
 
     def contains(self, x: np.ndarray) -> Bool[np.ndarray, "..."]:
         """Which entries of x lie inside, ends included."""

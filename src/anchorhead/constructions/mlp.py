@@ -18,6 +18,7 @@ from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import sizes_of
+from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
@@ -142,13 +143,15 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def shares(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes) -> Several[list[float]]:
+def shares(
+    target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
+) -> Several[list[float]]:
     """Errors for the heads of each layer, from the largest that can do to ever smaller ones."""
     rough = shared(target, sources, within, margin, shapes)
     return [[share * factor for share in rough] for factor in np.geomspace(0.98, 1e-6, TRIES)]
 
 
-def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes) -> list[float]:
+def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches) -> list[float]:
     """The error of each layer's heads with which all of them together use up `within`, rounding aside."""
     hidden, _ = merged(target)
     if not hidden:
@@ -162,7 +165,7 @@ def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: 
 
 
 def _first_defined(
-    target: Mlp, sources: Sources, errors: list[float], margin: float, shapes: Shapes, tries: int = TRIES
+    target: Mlp, sources: Sources, errors: list[float], margin: float, shapes: Shapes | Sketches, tries: int = TRIES
 ) -> tuple[list[Layer], Merged]:
     """Layers with these errors, or smaller ones where such would carry a neuron to where it is not defined."""
     try:

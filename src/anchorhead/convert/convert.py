@@ -95,7 +95,7 @@ def convert(
 
 def read(
     model: Any,
-    tokens: int | None,
+    tokens: Any,
     activation: str | None,
     output: str | None = None,
     order: Sequence[str] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
@@ -55,7 +55,7 @@ class Maxout:
     def inputs(self) -> int:
         return self.weight.shape[2]
 
-    def values(self, x: Float[np.ndarray, "... inputs"]) -> Float[np.ndarray, "... outputs"]:
+    def values(self, x: Float[np.ndarray, "... inputs"]) -> Shaped[np.ndarray, "... outputs"]:
         """y, in extended precision where the machine has it."""
         wide = np.longdouble
         affine = np.einsum("...i,opi->...op", np.asarray(x).astype(wide), self.weight.astype(wide))

@@ -16,7 +16,7 @@ MOST_SIDE = 1_000_000
 
 
 def convolution(
-    node: Node, shape: tuple[int, ...], weight: Float[np.ndarray, "out each ..."], work: Work
+    node: Node, shape: tuple[int, ...], weight: Float[np.ndarray, "..."], work: Work
 ) -> tuple[Matrix, tuple[int, ...]]:
     """The matrix of a convolution of one picture (channels, ...) by weight (out, channels / groups, ...), and the shape
     (out, ...) of what it makes."""

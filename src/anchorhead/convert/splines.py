@@ -79,7 +79,7 @@ def _piecewise(spline: Any) -> PPoly:
     return PPoly.construct_fast(whole.c[:, inner.start : inner.stop - 1], whole.x[inner])
 
 
-def _pieces(spline: PPoly) -> tuple[Float[np.ndarray, " pieces+1"], Float[np.ndarray, "order pieces"]]:
+def _pieces(spline: PPoly) -> tuple[Float[np.ndarray, " knots"], Float[np.ndarray, "order pieces"]]:
     """Knots and coefficients without empty pieces and without powers that never occur; at least those of a line."""
     x, c = np.asarray(spline.x, np.float64), np.asarray(spline.c, np.float64)
     if (np.diff(x) < 0).any():
@@ -94,7 +94,7 @@ def _pieces(spline: PPoly) -> tuple[Float[np.ndarray, " pieces+1"], Float[np.nda
     return x, c[first:]
 
 
-def _jumps(x: Float[np.ndarray, " pieces+1"], c: Float[np.ndarray, "order pieces"]) -> Fraction:
+def _jumps(x: Float[np.ndarray, " knots"], c: Float[np.ndarray, "order pieces"]) -> Fraction:
     """The largest sum of jumps at the knots up to any place, exactly; raises if one is more than rounding explains."""
     knots = [Fraction(knot) for knot in x.tolist()]
     total, largest = Fraction(0), Fraction(0)
@@ -113,7 +113,7 @@ def _jumps(x: Float[np.ndarray, " pieces+1"], c: Float[np.ndarray, "order pieces
     return largest
 
 
-def _expression(x: Float[np.ndarray, " pieces+1"], c: Float[np.ndarray, "order pieces"]) -> Expression:
+def _expression(x: Float[np.ndarray, " knots"], c: Float[np.ndarray, "order pieces"]) -> Expression:
     """A balanced tree of where(x < knot, left, right) over polynomials: its depth is the logarithm of the pieces."""
 
     def between(first: int, last: int) -> Expression:
@@ -143,7 +143,7 @@ def _polynomial(knot: float, coefficients: list[float]) -> Expression:
     return value
 
 
-def _polyline(x: Float[np.ndarray, " pieces+1"], c: Float[np.ndarray, "2 pieces"]) -> Mlp:
+def _polyline(x: Float[np.ndarray, " knots"], c: Float[np.ndarray, "2 pieces"]) -> Mlp:
     """f(x_0) + sum_i s_i (relu(x - x_i) - relu(x - x_(i+1))), which runs with slope s_i from x_i to x_(i+1).
 
     The differences of ReLUs are a layer of their own, with weights 1 and -1: multiplied out, their weights would be

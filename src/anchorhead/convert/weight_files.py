@@ -52,7 +52,7 @@ def mlp_from_safetensors(
     return Mlp(hidden, affine[-1], tokens), dtype
 
 
-def _activation(activation: str) -> Expression:
+def _activation(activation: Any) -> Expression:
     if not isinstance(activation, str):
         raise AnchorheadError(
             f"activation={activation!r}: give its name, such as 'relu', or an expression in x such as "

@@ -61,7 +61,7 @@ class LogisticRegression(ClassifierMixin, InContext):
         """X w + b: above 0 for the second class."""
         return self._scores(X)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> np.ndarray:
         scores = self._scores(X)
         return self.classes_[(scores > 0).astype(int)]
 

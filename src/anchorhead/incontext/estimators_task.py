@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
@@ -37,7 +37,7 @@ class Columns:
 
     middle: Float[np.ndarray, " d"]
     scale: Float[np.ndarray, " d"]
-    constant: Float[np.ndarray, " d"]
+    constant: Bool[np.ndarray, " d"]
 
     @classmethod
     def of(cls, X: Float[np.ndarray, "n d"], centred: bool, penalised: bool, extra: float) -> Columns:

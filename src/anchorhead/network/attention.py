@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -87,7 +87,7 @@ class Attention:
                 "output (heads, outputs, value size)"
             )
 
-    def _check_skip(self, skip: Linear) -> None:
+    def _check_skip(self, skip: Any) -> None:
         if type(skip) is not Linear or skip.across:
             raise AnchorheadError(f"the skip of an Attention is {type(skip).__name__}: a Linear on each token, or None")
         if (skip.inputs, skip.outputs) != (self.width, self.outputs):

@@ -18,7 +18,7 @@ from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind, Stream
 
-Needed = Mapping[Kind, Bool[np.ndarray, " features"]]
+Needed = Mapping[Kind, Bool[np.ndarray, " _"]]
 Inner = Attention | Linear | Softmax | Repeat
 
 

@@ -22,7 +22,7 @@ from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind
 
-Magnitudes = dict[Kind, Float[np.ndarray, "tokens features"]]
+Magnitudes = dict[Kind, Float[np.ndarray, "_ _"]]
 MOST_STEPS = 1000
 """How many steps of a Repeat are followed; if its numbers still grow then, nothing is known of them."""
 

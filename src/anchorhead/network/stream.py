@@ -85,7 +85,7 @@ def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray,
     return copy
 
 
-def names(given: Sequence[str] | None, count: int, kind: str = "feature") -> tuple[str, ...]:
+def names(given: Any, count: int, kind: str = "feature") -> tuple[str, ...]:
     """Names of features, or of another kind of thing, as given, or numbered ones."""
     if given is None:
         return tuple(f"{kind} {i}" for i in range(count))

@@ -101,7 +101,7 @@ def _after(start: int, count: int) -> range:
     return range(start, start + count)
 
 
-def addresses(examples: int, bits: int) -> Float[np.ndarray, "examples 2bits"]:
+def addresses(examples: int, bits: int) -> Float[np.ndarray, "{examples} {2*bits}"]:
     """For every example the bits b of its number and their opposites 1 - b: two of them differ in at least one bit, and
     the product of one with another's, the halves exchanged, counts in how many."""
     b = ((np.arange(examples)[:, None] >> np.arange(bits)) & 1).astype(np.float64)

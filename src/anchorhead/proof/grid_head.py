@@ -25,7 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom, contract
@@ -69,7 +69,7 @@ def rounded(rows: Sequence[Sequence[arb]], kind: type = np.float64) -> Float[np.
     return _wide(rows).astype(kind)
 
 
-def _wide(rows: Sequence[Sequence[arb]]) -> Float[np.ndarray, "n p"]:
+def _wide(rows: Sequence[Sequence[arb]]) -> Shaped[np.ndarray, "n p"]:
     """The middles of balls, as the sum of two float64."""
     middles = [[w.mid() for w in row] for row in rows]
     near = np.array([[float(middle) for middle in row] for row in middles])
@@ -118,7 +118,7 @@ def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: fl
 
 def coefficients(
     slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
-) -> Float[np.ndarray, "coefficients p"]:
+) -> Shaped[np.ndarray, "coefficients p"]:
     """C_ik for i <= count, in float64, right to 2^-51 of each, or to 1e-30."""
     return _wide_coefficients(slopes, offsets, origin, low, high, count).astype(np.float64)
 
@@ -126,7 +126,7 @@ def coefficients(
 @lru_cache(maxsize=32)
 def _wide_coefficients(
     slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
-) -> Float[np.ndarray, "coefficients p"]:
+) -> Shaped[np.ndarray, "coefficients p"]:
     """C_ik for i <= count, as WIDE floats, right to 4 UNIT of each, or to 1e-30.
 
     C_ik = (2/N) h_i sum_l h_l cos(i l pi / N) w_k(x_l),   h = 1/2 at 0 and N, otherwise 1.

@@ -119,7 +119,7 @@ def _table(half_period: int) -> Float[np.ndarray, " period"]:
 
 
 @lru_cache(maxsize=64)
-def _transform(n: int) -> Float[np.ndarray, "n+1 n+1"]:
+def _transform(n: int) -> Float[np.ndarray, "{n+1} {n+1}"]:
     """From values at cos(k pi / n) to Chebyshev coefficients."""
     k = np.arange(n + 1)
     h = np.where((k == 0) | (k == n), 0.5, 1.0)
@@ -127,7 +127,7 @@ def _transform(n: int) -> Float[np.ndarray, "n+1 n+1"]:
 
 
 @lru_cache(maxsize=64)
-def _cosines(degree: int, oversampling: int) -> Float[np.ndarray, "fine degree+1"]:
+def _cosines(degree: int, oversampling: int) -> Float[np.ndarray, "_ {degree+1}"]:
     """T_k(cos(i pi / (K m)))."""
     fine = degree * oversampling
     return _table(fine)[np.outer(np.arange(fine + 1), np.arange(degree + 1)) % (2 * fine)]

@@ -61,7 +61,7 @@ def upper_weights(
     slopes: Float[np.ndarray, " p"],
     offsets: Float[np.ndarray, " p"],
     origin: float,
-    cuts: Float[np.ndarray, " cells+1"],
+    cuts: Float[np.ndarray, " cuts"],
 ) -> Float[np.ndarray, "cells p"]:
     """Upper bounds on softmax_k(slopes (x - origin) + offsets) for x between neighbouring cuts."""
     centre = (cuts[1:] / 2 + cuts[:-1] / 2)[:, None]

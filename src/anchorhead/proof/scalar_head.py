@@ -32,7 +32,7 @@ class ScalarHead:
     copies: int = 1
 
     @cached_property
-    def crossings(self) -> Float[np.ndarray, " p-1"]:
+    def crossings(self) -> Float[np.ndarray, " gaps"]:
         """The queries at which neighbouring anchors weigh the same."""
         return self.origin - np.diff(self.offsets) / np.diff(self.slopes)
 

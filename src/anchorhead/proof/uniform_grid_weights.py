@@ -107,7 +107,7 @@ def _masses(
 
 
 def _moments(
-    x: Float[np.ndarray, " n+1"], own: np.ndarray, places: np.ndarray, below: np.ndarray, above: np.ndarray, power: int
+    x: Float[np.ndarray, " cuts"], own: np.ndarray, places: np.ndarray, below: np.ndarray, above: np.ndarray, power: int
 ) -> Float[np.ndarray, " n"]:
     """Upper bounds on E|a - x|^q on the cells between cuts x, cell c between the places own[c] and own[c] + 1."""
     left, right = places[own], places[own + 1]

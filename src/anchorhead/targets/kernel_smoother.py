@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
@@ -69,7 +69,7 @@ class KernelSmoother:
     def outputs(self) -> int:
         return self.responses.shape[1]
 
-    def values(self, x: Any) -> Float[np.ndarray, "... m"]:
+    def values(self, x: Any) -> Shaped[np.ndarray, "... m"]:
         """f(x) for x (..., d), in extended precision where the machine has it."""
         wide = np.longdouble
         away = (np.asarray(x).astype(wide)[..., None, :] - self.centres.astype(wide)) / self.bandwidth.astype(wide)

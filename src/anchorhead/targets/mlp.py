@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
@@ -118,7 +118,7 @@ class Hidden:
         """Whether nothing happens here but the affine map."""
         return not self.kept and all(self.activations[k] is IDENTITY for k in np.unique(self.which))
 
-    def values(self, z: Float[np.ndarray, "... neurons"]) -> Float[np.ndarray, "... neurons"]:
+    def values(self, z: Shaped[np.ndarray, "... neurons"]) -> Shaped[np.ndarray, "... neurons"]:
         """phi_r(z_r)."""
         a = np.empty(z.shape, z.dtype)
         for k, activation in enumerate(self.activations):
@@ -185,7 +185,7 @@ class Mlp:
         readout = Affine(np.eye(affine.outputs), np.zeros(affine.outputs))
         return Mlp((*self.hidden, neurons), readout, self.tokens, self.name or str(self), self.variables)
 
-    def values(self, x: Any) -> Float[np.ndarray, "..."]:
+    def values(self, x: Any) -> Shaped[np.ndarray, "..."]:
         """f(x), affine maps and piecewise linear activations in extended precision where the machine has it."""
         x = np.asarray(x)
         batch = x.shape[: x.ndim - len(self.input_shape)]
@@ -282,7 +282,7 @@ def _product(maps: Sequence[Affine]) -> Merged:
     return Merged(Affine(weight, bias), weight_error, bias_error)
 
 
-def _mapped(affine: Affine, x: Float[np.ndarray, "... inputs"]) -> Float[np.ndarray, "... outputs"]:
+def _mapped(affine: Affine, x: Shaped[np.ndarray, "... inputs"]) -> Shaped[np.ndarray, "... outputs"]:
     return x @ affine.weight.T.astype(x.dtype) + affine.bias.astype(x.dtype)
 
 

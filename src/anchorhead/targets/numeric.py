@@ -17,6 +17,8 @@ from flint import arb, ctx
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expression import Array, Data, Expression
 
+Number = Array | np.float64
+
 
 def values(expression: Expression, at: Mapping[str, Any]) -> Array:
     """f(x) at every x; the arrays in `at` broadcast. NaN or infinite where f is undefined or too large."""
@@ -56,7 +58,7 @@ def _mend(expression: Expression, points: Mapping[str, Array], result: Array) ->
     return result
 
 
-def _sigmoid(_: Data, x: Array) -> Array:
+def _sigmoid(_: Data, x: Number) -> Array:
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1 + small)
 
@@ -69,7 +71,7 @@ def _each(function: Callable[[float], float]) -> Callable[[Data, Array], Array]:
     return rule
 
 
-def _where(relation: Data, a: Array, b: Array, then: Array, other: Array) -> Array:
+def _where(relation: Data, a: Number, b: Number, then: Number, other: Number) -> Array:
     return np.where(a < b if relation == "<" else a <= b, then, other)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -91,7 +90,7 @@ class ScalarTarget:
         return self.name
 
 
-def interval(on: Sequence[Any]) -> tuple[float, float]:
+def interval(on: Any) -> tuple[float, float]:
     """The two ends of a domain, checked: finite, the lower one first."""
     try:
         low, high = (float(end) for end in on)

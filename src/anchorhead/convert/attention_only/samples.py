@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ class Before:
     outputs: tuple[torch.Tensor, ...]
 
 
-def outputs_before(model: Any, inputs: Inputs | Sequence[Inputs] | None) -> Before:
+def outputs_before(model: Any, inputs: Any) -> Before:
     """Runs the model on the inputs given, or on random ones."""
     if inputs is None:
         given, words = (random_inputs(model),), "random inputs"
