@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,7 @@ class Box:
     high: Float[np.ndarray, "..."]
 
     @classmethod
-    def of(cls, on: Box | Sequence[Any]) -> Box:
+    def of(cls, on: Any) -> Box:
         """A box from what a user writes: `(-10, 10)`, or a pair of arrays with the ends of each feature."""
         if isinstance(on, Box):
             return on

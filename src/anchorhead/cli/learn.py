@@ -108,7 +108,7 @@ def _learn(
     from anchorhead.cli.learn_report import print_fit
     from anchorhead.cli.learn_table import read_table
 
-    estimator = getattr(incontext, MODELS[model].estimator)(**options)
+    estimator = getattr(incontext, MODELS[model].estimator)(verbose=True, **options)
     from anchorhead.incontext.estimators_reference import reference
 
     table = read_table(file, target, drop, TARGETS.get(model, "number"))

@@ -152,7 +152,7 @@ def _range(low: float, high: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _count(tokens: int, anchors: int | None, heads: int | None) -> int:
+def _count(tokens: int, anchors: Any, heads: Any) -> int:
     """How many anchors (or cells) share the range: p, or (n - 2) H."""
     if heads is None:
         count = tokens if anchors is None else anchors

@@ -17,7 +17,10 @@ Arguments that all models have:
     tol             distance_ at which the steps end
     max_iter        the most steps of a learner; if they do not suffice a ConvergenceWarning says so
     dtype           "float64" or "float32", in which the network computes
-    verbose         a line on stderr if it takes more than ten seconds
+    verbose         whether a line on stderr says how far it is, if it takes more than ten seconds; by default not
+
+All examples count alike: sample_weight, and class_weight of a LogisticRegression, are refused unless they are None.
+Where a threshold makes coefficients 0 they are exactly 0: estimators_zeros says how that is told.
 
 A constant column gets the coefficient 0, and a warning names it.
 
@@ -41,6 +44,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators_fit import FitLine, fitted
 from anchorhead.incontext.estimators_task import Task, coefficients_of
+from anchorhead.incontext.estimators_zeros import with_zeros
 from anchorhead.network import Repeat
 from anchorhead.network.dtypes import dtype_name
 
@@ -118,6 +122,16 @@ class InContext(BaseEstimator):
             raise AnchorheadError(f"{name}={value!r} of {type(self).__name__}: a number {low}{high}")
         return float(value)
 
+    def _refuse_weights(self, others: tuple[Any, ...], words: dict[str, Any]) -> None:
+        """Refuses what fit is given beyond X and y; scikit-learn takes a parameter sample_weight for a promise."""
+        given = {**dict(zip(("sample_weight", "another argument"), others, strict=False)), **words}
+        wrong = [name for name, value in given.items() if name != "sample_weight" or value is not None]
+        if wrong:
+            raise AnchorheadError(
+                f"fit of {type(self).__name__} was given {', '.join(wrong)}: it takes X and y, and all examples count "
+                "alike; leave it out, or give examples that count more several times"
+            )
+
     def prompt(self, X: Any, y: Any) -> Array:
         """The prompt of other examples for network_, moved and scaled as those of fit were.
 
@@ -137,7 +151,7 @@ class InContext(BaseEstimator):
                 f"w has the shape {given.shape}: needed are the {needed} weights of network_(prompt), one a column"
                 f"{' and that of the intercept' if self.network_.descent.intercept else ''}, of one prompt"
             )
-        return coefficients_of(given, self.columns_, self.labels_)
+        return coefficients_of(with_zeros(self.network_, given), self.columns_, self.labels_)
 
     def _numbers_of(self, y: np.ndarray) -> Array:
         """The labels as the loss takes them, before they are moved and scaled."""
@@ -153,8 +167,9 @@ class InContext(BaseEstimator):
 
 
 class Regressor(RegressorMixin, InContext):
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fits the model to examples X (n, d) and labels y (n,)."""
+    def fit(self, X: Any, y: Any, *others: Any, **words: Any) -> Any:
+        """Fits the model to examples X (n, d) and labels y (n,), which all count alike."""
+        self._refuse_weights(others, words)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
         self._check_data(X, y)

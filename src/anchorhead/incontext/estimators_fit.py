@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for, require_finite
+from anchorhead.incontext.estimators_zeros import with_zeros
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.settled import Settled, settle
 from anchorhead.progress import EVERY_S, LONG_S, SELDOM_S, ProvingLine
@@ -87,7 +88,8 @@ def fitted(
                     "columns are too far apart. Scale columns, give a larger alpha, or check the labels for outliers"
                 )
             case _:
-                coefficients, intercept = coefficients_of(found.w, columns, task.labels)
+                w = with_zeros(found.learner, found.w)
+                coefficients, intercept = coefficients_of(w, columns, task.labels)
                 done = found.outcome == "settled"
                 return Fit(coefficients, intercept, found.learner, columns, found.steps, spent, found.distance, done)
     raise AnchorheadError(f"no rate was found with which the steps shrink, in {MOST_RUNS} runs: scale the columns")

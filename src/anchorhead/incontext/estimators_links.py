@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,9 +22,17 @@ NORMAL = 1.4826
 
 
 class LogisticRegression(ClassifierMixin, InContext):
-    """C sum of log(1 + exp(-y s)) + |w|^2 / 2, s = X w + b, for two classes y = -1 and 1."""
+    """C sum of log(1 + exp(-y s)) + |w|^2 / 2, s = X w + b, for two classes y = -1 and 1, which count alike."""
 
-    def __init__(self, C=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(
+        self, C=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False, **words
+    ):
+        if words.pop("class_weight", None) is not None or words:
+            # not a parameter of its own, which scikit-learn would take for a promise
+            raise AnchorheadError(
+                f"{', '.join(words) or 'class_weight'} of LogisticRegression: classes count alike, and it takes C, "
+                "fit_intercept, tol, max_iter, dtype and verbose; leave it out, or give examples several times"
+            )
         self.C, self.fit_intercept, self.tol, self.max_iter = C, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
@@ -32,8 +41,9 @@ class LogisticRegression(ClassifierMixin, InContext):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fits the model to examples X (n, d) of two classes y (n,)."""
+    def fit(self, X: Any, y: Any, *others: Any, **words: Any) -> Any:
+        """Fits the model to examples X (n, d) of two classes y (n,), which all count alike."""
+        self._refuse_weights(others, words)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -82,7 +92,7 @@ class PoissonRegressor(Regressor):
     from 16 below to 8 above. Examples whose scores leave that are refused.
     """
 
-    def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.alpha, self.fit_intercept, self.tol, self.max_iter = alpha, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
@@ -109,6 +119,10 @@ class PoissonRegressor(Regressor):
     def predict(self, X: Any) -> Array:
         return np.exp(self._scores(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D^2 = 1 - D(predictions) / D(mean of y), with Poisson's deviance D(m) = 2 mean(y log(y / m) - y + m)."""
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
 
 class HuberRegressor(Regressor):
     """sum of scale H((y - s) / scale) + alpha |w|^2, s = X w + b, H(z) = z^2 for |z| <= epsilon, else
@@ -128,7 +142,7 @@ class HuberRegressor(Regressor):
         tol=1e-7,
         max_iter=200_000,
         dtype="float64",
-        verbose=True,
+        verbose=False,
     ):
         self.epsilon, self.alpha, self.scale, self.fit_intercept = epsilon, alpha, scale, fit_intercept
         self.tol, self.max_iter, self.dtype, self.verbose = tol, max_iter, dtype, verbose
@@ -170,7 +184,7 @@ class QuantileRegressor(Regressor):
         tol=1e-7,
         max_iter=200_000,
         dtype="float64",
-        verbose=True,
+        verbose=False,
     ):
         self.quantile, self.alpha, self.smoothing, self.fit_intercept = quantile, alpha, smoothing, fit_intercept
         self.tol, self.max_iter, self.dtype, self.verbose = tol, max_iter, dtype, verbose

@@ -47,15 +47,12 @@ def with_threshold(network: Network, target: Descent, w: int, one: int, hidden: 
     steps = tuple(_widened(layer, names) for layer in repeat.layers)
     shrink = _shrink(names, target, w, one, network.dtype)
     last = replace(read, weight=np.pad(read.weight, ((0, 0), (0, len(NAMES)))))
-    return Network(
-        [_with_registers(embed, names, _anchors(target, network.dtype), hidden), Repeat((*steps, shrink), repeat.times),
-         last],
-        output=network.output,
-        target=target.record(),
-    )  # fmt: skip
+    first = _with_registers(embed, names, clip_anchors(target, network.dtype), hidden)
+    layers = [first, Repeat((*steps, shrink), repeat.times), last]
+    return Network(layers, output=network.output, target=target.record())
 
 
-def _anchors(target: Descent, dtype: str) -> Float[np.ndarray, "p 3"]:
+def clip_anchors(target: Descent, dtype: str) -> Float[np.ndarray, "p 3"]:
     """Slopes, offsets and values of a head for clip(w, -tau, tau), in the dtype."""
     tau = target.rate * target.threshold
     (part,) = head("hardtanh", on=(-2.0, 2.0), anchors=ANCHORS[dtype], dtype=dtype).parts

@@ -171,4 +171,4 @@ def _representable(t: Fraction, dtype: str) -> bool:
 
 
 def _power_of_two(x: float) -> bool:
-    return x == 0 or abs(np.frexp(x)[0]) == 0.5
+    return x == 0 or bool(abs(np.frexp(x)[0]) == 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
@@ -44,12 +44,12 @@ class TruncatedLinear:
     def outputs(self) -> int:
         return int(self.features.max()) + 1
 
-    def pre_activations(self, x: Float[np.ndarray, "... tokens inputs"]) -> Float[np.ndarray, "... tokens"]:
+    def pre_activations(self, x: Float[np.ndarray, "... tokens inputs"]) -> Shaped[np.ndarray, "... tokens"]:
         """s_i, in extended precision where the machine has it."""
         wide = np.longdouble
         return np.einsum("...nd,nd->...n", x.astype(wide), self.w.astype(wide)) + self.t.astype(wide)
 
-    def values(self, x: Float[np.ndarray, "... tokens inputs"]) -> Float[np.ndarray, "... tokens outputs"]:
+    def values(self, x: Float[np.ndarray, "... tokens inputs"]) -> Shaped[np.ndarray, "... tokens outputs"]:
         """f(x), in extended precision where the machine has it."""
         s = self.pre_activations(x)
         feature = self.features[np.searchsorted(self.switches, s)]
