@@ -1,5 +1,13 @@
-"""One thread: the tests are many and small."""
+"""One thread: the tests are many and small. Annotations of the package are checked."""
 
+import pytest
 import torch
 
+from tests.type_checks import check_annotations
+
 torch.set_num_threads(1)
+check_annotations()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("filterwarnings", "ignore::tests.type_checks.WrongArgument")

@@ -112,9 +112,7 @@ def test_weights_that_are_none_are_taken():
 
 
 def test_weights_of_classes_are_refused_in_words():
-    with pytest.raises(
-        AnchorheadError, match=r"class_weight of LogisticRegression: .*alike.*fit_intercept"
-    ):
+    with pytest.raises(AnchorheadError, match=r"class_weight of LogisticRegression: .*alike.*fit_intercept"):
         incontext.LogisticRegression(class_weight="balanced")
     with pytest.raises(AnchorheadError, match="solver of LogisticRegression"):
         incontext.LogisticRegression(solver="lbfgs")

@@ -51,12 +51,12 @@ NOTHING = Sources(np.zeros(0), np.zeros(0))
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Features of tokens: coefficients (tokens, features, sources), the rest (tokens, features)."""
+    """Features of tokens: coefficients (..., tokens, features, sources), the rest (..., tokens, features)."""
 
-    coefficients: Float[np.ndarray, "tokens features sources"]
-    constant: Float[np.ndarray, "tokens features"]
-    approximation: Float[np.ndarray, "tokens features"]
-    rounding: Float[np.ndarray, "tokens features"]
+    coefficients: Float[np.ndarray, "*many tokens features sources"]
+    constant: Float[np.ndarray, "*many tokens features"]
+    approximation: Float[np.ndarray, "*many tokens features"]
+    rounding: Float[np.ndarray, "*many tokens features"]
 
     @classmethod
     def constants(cls, values: Float[np.ndarray, "tokens features"]) -> Forms:

@@ -62,7 +62,7 @@ def weights(slopes: np.ndarray, offsets: np.ndarray, origin: float, points: Sequ
     return rows
 
 
-def rounded(rows: Sequence[Sequence[arb]], kind: type = np.float64) -> Float[np.ndarray, "n p"]:
+def rounded(rows: Sequence[Sequence[arb]], kind: type = np.float64) -> Shaped[np.ndarray, "n p"]:
     """Balls as floats of a kind, float64 or WIDE, each right to 4 units of itself, or to 1e-300."""
     if min(w.rel_accuracy_bits() for row in rows for w in row) < 72:
         raise AnchorheadError("the logits of the grid are too large for a proof: use fewer anchors or a smaller box")

@@ -9,7 +9,6 @@ signs of the error's differences, with ever smaller steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -314,7 +313,7 @@ def _mapped(affine: Affine, x: Float[np.ndarray, "rows inputs"]) -> Float[np.nda
     return x @ affine.weight.T + affine.bias
 
 
-def _ball_errors(target: Mlp, x: Sequence[float], y: Sequence[float]) -> list[float]:
+def _ball_errors(target: Mlp, x: np.ndarray, y: np.ndarray) -> list[float]:
     """Lower bounds of |y - target(x)|."""
     with ctx.workprec(PRECISION):
         a = [arb(float(one)) for one in x]

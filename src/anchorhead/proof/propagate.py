@@ -171,7 +171,7 @@ def _softmax_group(z: Range, arithmetic: Arithmetic) -> Range:
     return Range(least_weight * (1 - WIDEN), np.minimum(most_weight * (1 + WIDEN), 1.0), error * (1 + WIDEN))
 
 
-def _log_error(logit_error: np.ndarray, gap: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
+def _log_error(logit_error: Any, gap: Any, arithmetic: Arithmetic) -> Any:
     """A bound on |log(computed / exact)| of an exponential, from that on its logit and the spread of the logits."""
     return logit_error + arithmetic.unit * (gap + 2 * logit_error) + arithmetic.exp_error
 

@@ -125,7 +125,7 @@ def _grouped(
     size = slopes.shape[1]
     labels = np.concatenate([slopes, offsets, terms + (slopes != 0)], axis=1)
     unique, kind = np.unique(labels, axis=0, return_inverse=True)
-    keys = [Keys(row[:size], row[size : 2 * size], np.zeros((size, 1)), row[2 * size :]) for row in unique]
+    keys = [Keys(row[:size], row[size : 2 * size], np.zeros((size, 1)), row[2 * size :].astype(int)) for row in unique]
     place = _places(neurons, keys, kind.reshape(neurons.neurons, neurons.parts))
     split = [array[0].reshape(neurons.neurons, neurons.parts, *array.shape[2:]) for array in queries.arrays]
     if any((array != array[:, :1]).any() for array in split):

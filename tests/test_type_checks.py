@@ -1,0 +1,61 @@
+"""The checks of annotations are at work, in every module, and leave input from outside to the package's own words."""
+
+import sys
+
+import numpy as np
+import pytest
+from jaxtyping import Float
+
+from tests.type_checks import WrongType, checked
+
+
+def within(text: str) -> dict:
+    """What a module of the package would hold after this text."""
+    held = {"__name__": "anchorhead.made_up", "np": np, "Float": Float, "__checked__": checked}
+    exec(compile(text, "made_up.py", "exec"), held)  # noqa: S102
+    return held
+
+
+def test_every_module_of_the_package_is_checked():
+    loaded = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "anchorhead"}
+    assert loaded
+    assert [name for name, module in loaded.items() if not hasattr(module, "__checked__")] == []
+
+
+FUNCTIONS = """
+@__checked__
+def half(x: float) -> float:
+    return x / 2
+
+@__checked__
+def wrong(x: float) -> str:
+    return x
+
+@__checked__
+def total(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return a + b
+
+def calls(name, *args):
+    return globals()[name](*args)
+"""
+
+
+def test_wrong_arguments_end_calls_from_within():
+    held = within(FUNCTIONS)
+    assert held["calls"]("half", 3) == 1.5
+    with pytest.raises(WrongType, match="half"):
+        held["calls"]("half", "3")
+    with pytest.raises(WrongType, match="total"):
+        held["calls"]("total", np.zeros(3), np.zeros(1))
+    with pytest.raises(WrongType, match="total"):
+        held["calls"]("total", np.zeros(3, int), np.zeros(3))
+
+
+def test_wrong_arguments_from_outside_are_left_to_the_function():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        within(FUNCTIONS)["half"]("3")
+
+
+def test_wrong_results_end_every_call():
+    with pytest.raises(WrongType, match="wrong"):
+        within(FUNCTIONS)["wrong"](3.0)
