@@ -8,8 +8,8 @@ with u, of t, of its product with what is read, and of the difference) what come
 
     e = t (E + 6 u0 (tau + E)),    E the proven error of the clip.
 
-Entries of at most e are therefore read as 0. This is done outside of the network, like the scaling of columns; an entry
-that is no zero moves by no more than 2 e, which is less than the network's own error.
+Entries of at most e are therefore read as 0. This is done outside of the network, like the scaling of columns. Those
+among them that were no zeros move by at most e, about as much as the threshold itself may be off.
 """
 
 from __future__ import annotations
