@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.read_only import ReadOnly, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class Box(ReadOnly):
     """All arrays `x` with `low <= x <= high`, entry by entry.
 
     `low` and `high` are numbers, or arrays that broadcast against an input: (features,) or (tokens, features).
@@ -38,7 +39,7 @@ class Box:
             raise AnchorheadError(f"on={on!r} has an end that is not finite: a certificate needs a bounded box")
         if (low > high).any():
             raise AnchorheadError(f"on={on!r} has a lower end above its upper end: give (lower, upper)")
-        return cls(_frozen(low), _frozen(high))
+        return cls(read_only(low), read_only(high))
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Box:
         """The same box with ends of the given shape."""
@@ -83,9 +84,3 @@ def interval_text(low: float, high: float) -> str:
     """An interval with as few digits as tell its ends apart, where six do not."""
     digits = next((digits for digits in range(6, 17) if low == high or f"{low:.{digits}g}" != f"{high:.{digits}g}"), 17)
     return f"[{low:.{digits}g}, {high:.{digits}g}]"
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = np.array(array)
-    array.flags.writeable = False
-    return array

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.read_only import ReadOnly
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 
@@ -16,7 +17,7 @@ MOST_PIECES = 4_096
 
 
 @dataclass(frozen=True, eq=False)
-class Maxout:
+class Maxout(ReadOnly):
     """y_o = max_k (w_ok . x + t_ok)."""
 
     weight: Float[np.ndarray, "outputs pieces inputs"]

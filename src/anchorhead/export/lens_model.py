@@ -17,6 +17,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.export.lens_layout import LensLayout, Sight
 from anchorhead.export.lens_weights import BlockWeights, block_weights
 from anchorhead.network import Embed, Kind, Network
+from anchorhead.network.stated_arithmetic import stated_arithmetic
 
 MOST_PATTERN = 2**28
 """How many attention weights one block may have for a whole batch: 2 GiB in float64."""
@@ -56,6 +57,10 @@ class LensModel(nn.Module):
             raise AnchorheadError("attention_mask=: who sees whom is part of the network; leave it out")
         given = torch.as_tensor(input_ids if inputs_embeds is None else inputs_embeds)
         given = given.to(self.tokens_out.weight)
+        with stated_arithmetic(given.device):
+            return self._run(given)
+
+    def _run(self, given: Tensor) -> Tensor:
         if given.dim() == 3 and given.shape[-1] == self.width:
             self._check_stream(given)
             batch, stream = given.shape[:1], given

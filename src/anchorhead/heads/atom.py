@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.read_only import ReadOnly, read_only
 
 Dtype = Literal["float32", "float64"]
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # slopes (p,), offsets (p,), values (p, m)
@@ -21,7 +22,7 @@ _CHUNK = 1 << 20  # weights held at once while evaluating
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Part(ReadOnly):
     """One softmax: p anchors with slopes in ascending order, and a value of m entries each."""
 
     slopes: Float[np.ndarray, " p"]
@@ -40,7 +41,7 @@ class Part:
                 "give (p,), (p,) and (p, m)"
             )
         order = np.argsort(slopes, kind="stable")
-        return cls(*(_frozen(array[order]) for array in (slopes, offsets, values)))
+        return cls(*(read_only(array[order]) for array in (slopes, offsets, values)))
 
     def __len__(self) -> int:
         return len(self.slopes)
@@ -51,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Atom:
+class Atom(ReadOnly):
     """Parts that add up, an output bias, and the origin that is taken from the query first."""
 
     parts: tuple[Part, ...]
@@ -63,7 +64,7 @@ class Atom:
     def of(cls, parts: Sequence[Part], origin: float, bias: Any, dtype: Dtype) -> Atom:
         """An atom with origin and bias rounded once to the dtype."""
         kind = np.dtype(dtype).type
-        return cls(tuple(parts), float(kind(origin)), _frozen(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype)
+        return cls(tuple(parts), float(kind(origin)), read_only(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype)
 
     @property
     def anchors(self) -> int:
@@ -104,9 +105,3 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     """Along the last axis, the largest logit subtracted first, in the type of the logits."""
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = np.array(array)
-    array.flags.writeable = False
-    return array

@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype
+from anchorhead.read_only import ReadOnly, read_only
 
 
 @dataclass(frozen=True, eq=False)
-class GatePart:
+class GatePart(ReadOnly):
     """One attention head: the own key of logit 0 and value factor u, and p registers of value 0."""
 
     slopes: Float[np.ndarray, " p"]
@@ -31,9 +32,7 @@ class GatePart:
     @classmethod
     def of(cls, slopes: Any, offsets: Any, factor: float, dtype: Dtype) -> GatePart:
         """A part with its weights rounded once to the dtype."""
-        columns = [np.asarray(column, np.float64).astype(dtype) for column in (slopes, offsets)]
-        for column in columns:
-            column.flags.writeable = False
+        columns = [read_only(np.asarray(column, np.float64).astype(dtype)) for column in (slopes, offsets)]
         return cls(columns[0], columns[1], float(np.dtype(dtype).type(factor)))
 
 

@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype, softmax
+from anchorhead.read_only import ReadOnly, read_only
 
 Axis = tuple[np.ndarray, np.ndarray]
 """Slopes (p,) and offsets (p,) of the anchors along one axis."""
@@ -26,7 +27,7 @@ _CHUNK = 1 << 21  # weights held at once while evaluating
 
 
 @dataclass(frozen=True, eq=False)
-class GridAtom:
+class GridAtom(ReadOnly):
     """Anchors along each of d axes, a value of m entries at each of the p_1 x … x p_d points, and an output bias.
 
     axes      for each axis (slopes (p_j,), offsets (p_j,))
@@ -134,6 +135,4 @@ def contract(values: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:
 
 def _stored(array: Any, dtype: Dtype) -> np.ndarray:
     with np.errstate(over="ignore"):
-        stored = np.array(np.asarray(array, dtype=np.float64).astype(dtype))
-    stored.flags.writeable = False
-    return stored
+        return read_only(np.asarray(array, dtype=np.float64).astype(dtype))

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype
+from anchorhead.read_only import ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Own:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnHead:
+class OwnHead(ReadOnly):
     """One softmax over p registers and, unless `own` is None, the token itself.
 
     slopes, offsets, values   of the registers, as the dtype stores them

@@ -24,6 +24,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.read_only import ReadOnly, read_only
 
 MOST_POWERS = 64
 # The own coefficient is 2 to one of these: own s stays a factor 4 below overflow for every s of the dtype, and the more
@@ -36,7 +37,7 @@ _LARGER_SHARES = (2.0**-8, 2.0**-4, 1.0, 2.0**4)
 
 
 @dataclass(frozen=True, eq=False)
-class Powers:
+class Powers(ReadOnly):
     """The numbers that the powers path computes with, as the dtype stores them.
 
     rate               y = exp(rate clip(s, low, high))
@@ -166,6 +167,4 @@ def _fits(
 
 
 def _stored(array: Float[np.ndarray, " n"], dtype: Dtype) -> Float[np.ndarray, " n"]:
-    stored = array.astype(dtype)
-    stored.flags.writeable = False
-    return stored
+    return read_only(array.astype(dtype))

@@ -12,13 +12,14 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.linear import Linear
 from anchorhead.network.stream import Stream, counts, names, weight
+from anchorhead.read_only import ReadOnly
 
 Mask = Literal["causal", "self+registers", "registers+states"]
 MASKS: tuple[Mask, ...] = ("causal", "self+registers", "registers+states")
 
 
 @dataclass(frozen=True, eq=False)
-class Attention:
+class Attention(ReadOnly):
     """For a token i that asks, over the tokens k that it sees:
 
         y_i = skip(x_i) + bias + sum_h O_h sum_k softmax_k((Q_h x_i) . (K_h x_k)) V_h x_k

@@ -9,10 +9,11 @@ from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.stream import Stream, is_count, names, weight
+from anchorhead.read_only import ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
-class Embed:
+class Embed(ReadOnly):
     """The paper's map A. It mixes no tokens: output token i is `weight_i x_source(i) + bias_i`.
 
     weight     (features, inputs), the same at every position, or (positions, features, inputs)

@@ -9,10 +9,11 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.stream import Stream, names, weight
+from anchorhead.read_only import ReadOnly
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class Linear(ReadOnly):
     """An affine map. With X of shape (tokens, features), by the dimension of `weight`:
 
     2  dense on each token:           Y = X W^T + b,                  W (outputs, features)

@@ -24,13 +24,15 @@ from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Inner, Needed, everything, steady_needs, streams, through
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
+from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
 from anchorhead.network.stream import Kind, Stream
 from anchorhead.network.token_modules import LinearModule, SoftmaxModule, Tokens, parameter
 
 
 def build(layers: tuple[Any, ...], output: Kind, token_axis: bool = True) -> NetworkModule:
     """The torch module of a chain of layers that ends with the tokens of one kind."""
-    return NetworkModule(layers[0], layers[1:], output, token_axis)
+    with lasting_tensors():
+        return NetworkModule(layers[0], layers[1:], output, token_axis)
 
 
 class NetworkModule(nn.Module):
@@ -50,9 +52,10 @@ class NetworkModule(nn.Module):
     def forward(self, x: Tensor, record: list[Tensor] | None = None) -> Tensor:
         x = x if self.token_axis else x.unsqueeze(-2)
         batch = x.shape[:-2]
-        tokens: Tokens = self.embed(x.reshape(-1, *x.shape[-2:]))
-        for step in self.steps:
-            tokens = step(tokens, record)
+        with stated_arithmetic(x.device):
+            tokens: Tokens = self.embed(x.reshape(-1, *x.shape[-2:]))
+            for step in self.steps:
+                tokens = step(tokens, record)
         y = tokens[self.output]
         y = y if y.dim() == 3 else y.expand(math.prod(batch), *y.shape)
         y = y.reshape(*batch, *y.shape[1:])
@@ -60,7 +63,13 @@ class NetworkModule(nn.Module):
 
     def path(self, x: Tensor) -> Tensor:
         """What would leave the network after 0, 1, ... steps of its Repeat: (..., steps + 1, tokens, outputs)."""
-        tokens: Tokens = self.embed(x.reshape(-1, *x.shape[-2:]))
+        with stated_arithmetic(x.device):
+            found = [tokens[self.output] for tokens in self._path(x.reshape(-1, *x.shape[-2:]))]
+        y = torch.stack([one.expand(max(1, math.prod(x.shape[:-2])), *one.shape[-2:]) for one in found], 1)
+        return y.reshape(*x.shape[:-2], *y.shape[1:])
+
+    def _path(self, x: Tensor) -> list[Tokens]:
+        tokens: Tokens = self.embed(x)
         leaving: list[Tokens] = []
         rest: list[nn.Module] = []
         for step in self.steps:
@@ -74,9 +83,7 @@ class NetworkModule(nn.Module):
                 tokens = step(tokens)
         if not leaving:
             raise AnchorheadError("a network without a Repeat has no path: only repeated steps leave one")
-        found = [_through(rest, tokens)[self.output] for tokens in leaving]
-        y = torch.stack([one.expand(max(1, math.prod(x.shape[:-2])), *one.shape[-2:]) for one in found], 1)
-        return y.reshape(*x.shape[:-2], *y.shape[1:])
+        return [_through(rest, tokens) for tokens in leaving]
 
     def take_shortcuts(self) -> None:
         """See picks: for calls only, since weights are then no longer all weights."""

@@ -22,7 +22,9 @@ from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
+from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import KINDS, Kind, Stream
+from anchorhead.read_only import ReadOnly, read_only
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
 Outside = Literal["warn", "raise", "clip", "ignore"]
@@ -32,7 +34,7 @@ MEMORY_CAP = 256 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class TargetRecord:
+class TargetRecord(ReadOnly):
     """What a network approximates, in the canonical form that is saved with it."""
 
     kind: str
@@ -40,15 +42,12 @@ class TargetRecord:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        copies = {name: np.array(array) for name, array in self.arrays.items()}
-        for array in copies.values():
-            array.flags.writeable = False
-        object.__setattr__(self, "arrays", copies)
+        object.__setattr__(self, "arrays", {name: read_only(array) for name, array in self.arrays.items()})
         object.__setattr__(self, "data", dict(self.data))
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Network:
+class Network(ReadOnly):
     """A first Embed, then any number of Linear, Attention, Softmax and Repeat: nothing else.
 
     output       the kind of token whose features leave the network
@@ -102,6 +101,10 @@ class Network:
 
     streams: tuple[Stream, ...] = field(init=False)
     """What leaves each layer."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__["_cache"] = {"warned": False}
 
     @classmethod
     def of(cls, network: Network) -> Self:
@@ -239,8 +242,9 @@ class Network:
 
     def _runner(self, device: torch.device) -> NetworkModule:
         if device not in self._cache:
-            module = self.module().to(device).requires_grad_(False)
-            module.take_shortcuts()
+            with lasting_tensors():
+                module = self.module().to(device).requires_grad_(False)
+                module.take_shortcuts()
             for attention in module.attentions():
                 attention.budget = MEMORY_CAP // np.dtype(self.dtype).itemsize
             self._cache[device] = module

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.read_only import read_only
 
 Kind = Literal["input", "register", "state"]
 KINDS: tuple[Kind, ...] = ("input", "register", "state")
@@ -80,9 +81,7 @@ def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray,
     if not np.isfinite(given).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(given))[0])
         raise AnchorheadError(f"{what} has the entry {given[place]} at {place}: all weights must be finite")
-    copy = np.array(given, order="C")
-    copy.flags.writeable = False
-    return copy
+    return read_only(given)
 
 
 def names(given: Any, count: int, kind: str = "feature") -> tuple[str, ...]:

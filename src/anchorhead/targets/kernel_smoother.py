@@ -10,12 +10,13 @@ from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
+from anchorhead.read_only import ReadOnly
 
 KIND = "kernel smoother"
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSmoother:
+class KernelSmoother(ReadOnly):
     """f(x) = sum_k a_k y_k g_k(x) / sum_k a_k g_k(x),   g_k(x) = exp(-sum_j (x_j - c_kj)^2 / (2 b_j^2)).
 
     centres     c (p, d): where the kernels stand

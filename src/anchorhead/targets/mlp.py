@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
+from anchorhead.read_only import ReadOnly
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.parser import parse
 from anchorhead.targets.underflow import lost
@@ -21,7 +22,7 @@ IDENTITY = parse("x")
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class Affine(ReadOnly):
     """x -> weight x + bias; in float64, which holds float32 weights exactly.
 
     weight_error, bias_error  how far the numbers that are meant (1/3, pi) may be from those that are written; none: 0
@@ -78,7 +79,7 @@ class Affine:
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden:
+class Hidden(ReadOnly):
     """Neurons a_r = phi_r(w_r . x + t_r), phi_r = activations[which[r]], each an expression in x.
 
     kept  the neurons are to be computed even where they do nothing but the affine map

@@ -12,6 +12,7 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.read_only import ReadOnly
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.named import NAMED, shown_args
 from anchorhead.targets.pieces import Pieces, analyse
@@ -20,7 +21,7 @@ KIND = "scalar"
 
 
 @dataclass(frozen=True)
-class ScalarTarget:
+class ScalarTarget(ReadOnly):
     """The functions x -> (f_1(x), ..., f_m(x)) on [low, high], known as expressions.
 
     Raises when it is made if one of them is undefined, discontinuous or beyond float64 somewhere on the
