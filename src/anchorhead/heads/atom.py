@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.network.dtypes import stored
 from anchorhead.read_only import ReadOnly, read_only
 
 Dtype = Literal["float32", "float64"]
@@ -32,9 +33,13 @@ class Part(ReadOnly):
     @classmethod
     def of(cls, slopes: Any, offsets: Any, values: Any, dtype: Dtype) -> Part:
         """A part with its weights rounded once to the dtype, and its anchors sorted by slope."""
-        slopes, offsets = (np.asarray(array, dtype=np.float64).astype(dtype) for array in (slopes, offsets))
-        values = np.asarray(values, dtype=np.float64).astype(dtype)
+        slopes, offsets, values = (stored(np.asarray(a, np.float64), dtype) for a in (slopes, offsets, values))
         values = values[:, None] if values.ndim == 1 else values
+        if not all(np.isfinite(array).all() for array in (slopes, offsets, values)):
+            raise AnchorheadError(
+                f"a head would need weights beyond what {dtype} holds: "
+                f"{'use float64, or ' if dtype == 'float32' else ''}rescale the function and its interval"
+            )
         if slopes.ndim != 1 or offsets.shape != slopes.shape or values.shape[:1] != slopes.shape:
             raise AnchorheadError(
                 f"a part with slopes {slopes.shape}, offsets {offsets.shape}, values {values.shape}: "
@@ -63,8 +68,8 @@ class Atom(ReadOnly):
     @classmethod
     def of(cls, parts: Sequence[Part], origin: float, bias: Any, dtype: Dtype) -> Atom:
         """An atom with origin and bias rounded once to the dtype."""
-        kind = np.dtype(dtype).type
-        return cls(tuple(parts), float(kind(origin)), read_only(np.atleast_1d(np.asarray(bias, dtype=dtype))), dtype)
+        held = read_only(np.atleast_1d(stored(bias, dtype)))
+        return cls(tuple(parts), float(stored(origin, dtype)), held, dtype)
 
     @property
     def anchors(self) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype
+from anchorhead.network.dtypes import stored
 from anchorhead.read_only import ReadOnly, read_only
 
 
@@ -32,8 +33,8 @@ class GatePart(ReadOnly):
     @classmethod
     def of(cls, slopes: Any, offsets: Any, factor: float, dtype: Dtype) -> GatePart:
         """A part with its weights rounded once to the dtype."""
-        columns = [read_only(np.asarray(column, np.float64).astype(dtype)) for column in (slopes, offsets)]
-        return cls(columns[0], columns[1], float(np.dtype(dtype).type(factor)))
+        columns = [read_only(stored(np.asarray(column, np.float64), dtype)) for column in (slopes, offsets)]
+        return cls(columns[0], columns[1], float(stored(factor, dtype)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,9 @@ class GateHead:
 
     @property
     def underflow(self) -> float:
-        """What products with a tiny u may lose, whatever g is: the smallest normal number, three times a part."""
-        return 4 * len(self.parts) * float(np.finfo(self.dtype).tiny)
+        """What a tiny u and products with it may lose, whatever g is: the smallest normal number, three times a part,
+        and once times the factor."""
+        return 4 * sum(1 + abs(part.factor) for part in self.parts) * float(np.finfo(self.dtype).tiny)
 
     def __call__(self, g: Any) -> Float[np.ndarray, "..."]:
         """phi(g) as the heads make it up, in float64: for study and tests."""

@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype, softmax
+from anchorhead.network.dtypes import stored
 from anchorhead.read_only import ReadOnly, read_only
 
 Axis = tuple[np.ndarray, np.ndarray]
@@ -134,5 +135,4 @@ def contract(values: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _stored(array: Any, dtype: Dtype) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return read_only(np.asarray(array, dtype=np.float64).astype(dtype))
+    return read_only(stored(np.asarray(array, dtype=np.float64), dtype))

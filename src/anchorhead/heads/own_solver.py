@@ -145,7 +145,7 @@ def _estimate(
     error = softmax_read_error(
         weights,
         logits.max(axis=1, keepdims=True) - logits,
-        logit_error(np.abs(s[:, None] * slopes), np.abs(logits), 0.0, arithmetic),
+        logit_error(np.abs(slopes), np.abs(s)[:, None], np.abs(logits), 0.0, arithmetic),
         np.abs(values - result[:, None]),
         np.abs(result),
         np.abs(values),

@@ -59,8 +59,7 @@ def bound_of_arrays(
     Arrays are laid out with the samples next to each other in memory, which is far quicker than rows of p.
     """
     t = s - origin
-    product = slopes[:, None] * t
-    z = product + offsets[:, None]
+    z = slopes[:, None] * t + offsets[:, None]
     gap = z.max(axis=0) - z
     w = np.exp(-gap)
     w /= w.sum(axis=0)
@@ -71,7 +70,7 @@ def bound_of_arrays(
         inexact = (s * origin <= 0) | (np.abs(s) > 2 * abs(origin)) | (2 * np.abs(s) < abs(origin))
         lean = np.where(inexact, np.abs(t), 0.0) * np.abs(slopes[:, None] - slopes @ w)
     arithmetic = arithmetic_of(dtype)
-    errors = logit_error(np.abs(product), np.abs(z), lean, arithmetic)
+    errors = logit_error(np.abs(slopes)[:, None], np.abs(t), np.abs(z), lean, arithmetic)
     away = np.abs(values[:, :, None] - r.T)
     of_anchors, of_outputs = (lambda array: array.T[:, None, :]), (lambda array: array.transpose(2, 1, 0))
     with np.errstate(over="ignore"):

@@ -15,19 +15,23 @@ _UP = 1 + 1e-6  # more than float64 loses while these bounds are computed
 
 
 def logit_error(
-    product: Float[np.ndarray, "... p"],
+    steepness: Float[np.ndarray, "... #p"],
+    query: Float[np.ndarray, "... #p"],
     logit: Float[np.ndarray, "... p"],
     lean: Float[np.ndarray, "... p"] | float,
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, "... p"]:
-    """Delta_k = u |alpha_k t| + u |z_k| + u |t| |alpha_k - A|, a bound on |computed z_k - z_k|.
+    """Delta_k = u (|alpha_k t| + |z_k| + |t| |alpha_k - A|) + 4 tiny (1 + |alpha_k|), a bound on |computed z_k - z_k|.
 
-    product   bounds on |alpha_k t|      logit   bounds on |z_k|      lean   bounds on |t| |alpha_k - A|
+    steepness   |alpha_k|      query   bounds on |t|      logit   bounds on |z_k|      lean   on |t| |alpha_k - A|
 
-    The last one is for t = fl(s - origin), where that is not exact: it moves every logit by alpha_k t u, and what all
-    logits share changes no softmax, so their mean A = sum w alpha may be taken off.
+    The third part is for t = fl(s - origin), where that is not exact: it moves every logit by alpha_k t u, and what all
+    logits share changes no softmax, so their mean A = sum w alpha may be taken off. The last one is for numbers below
+    the smallest normal one, that may become 0: s itself, s - origin, the product, the sum and its distance from the
+    largest logit.
     """
-    return arithmetic.unit * (product + logit + lean) * _UP + 2 * arithmetic.tiny
+    rounded = arithmetic.unit * (steepness * query + logit + lean) * _UP
+    return rounded + 4 * arithmetic.tiny * (1 + steepness)
 
 
 def softmax_read_error(

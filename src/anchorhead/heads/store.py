@@ -14,6 +14,7 @@ from anchorhead.heads.gauge import Frame, Gauged
 from anchorhead.heads.minimax import best_values
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.projection import Samples
+from anchorhead.network.dtypes import stored as stored_as
 
 
 def frame_of(problem: Problem, origin: float, dtype: Dtype) -> Frame:
@@ -27,7 +28,9 @@ def stored(gauged: Gauged, samples: Samples, problem: Problem, dtype: Dtype, cap
     solved again.
     """
     kind, frame = np.dtype(dtype).type, gauged.frame
-    slopes, offsets = (gauged.slopes / problem.half).astype(kind), gauged.offsets.astype(kind)
+    most = 0.1 * float(np.finfo(dtype).max)  # a fit beyond that is of no use, but must not overflow
+    slopes = stored_as(np.clip(gauged.slopes / problem.half, -most, most), dtype)
+    offsets = stored_as(np.clip(gauged.offsets, -most, most), dtype)
     bias = (problem.centre + gauged.bias * problem.scale).astype(kind)
     bias = np.where(np.abs(bias) < 1e-12 * problem.scale, kind(0), bias)
     rest = (bias.astype(np.float64) - problem.centre) / problem.scale

@@ -80,8 +80,10 @@ class Entry:
         if not ((size == 0) | ((size >= info.tiny) & (size <= info.max))).all():
             return None
         atom = Atom.of([Part.of(*arrays, dtype) for arrays in weights], origin, bias, dtype)
-        # products that underflow err by the smallest normal number, however small the values are
-        underflow = 8 * atom.anchors * float(info.tiny)
+        # s and products below the smallest normal number may become 0, however steep the slopes and small the values
+        # are: logits err by 4 tiny (1 + |slope|), far less than 1, and weights relatively by twice that
+        wrong = 4 * float(info.tiny) * (1 + atom.max_slope)
+        underflow = 8 * atom.anchors * float(info.tiny) + 5 * wrong * len(atom.parts) * atom.max_value
         rounding = math.nextafter(math.ldexp(self.rounding, shift) + underflow, math.inf)
         exact, found = math.ldexp(self.exact, shift), math.ldexp(self.found, shift)
         return Entry(atom, exact, rounding, found, math.ldexp(self.at, k))

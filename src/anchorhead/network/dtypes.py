@@ -12,6 +12,18 @@ from anchorhead.errors import AnchorheadError
 CERTIFIED = ("float32", "float64")
 
 
+def stored(array: Any, dtype: Any) -> np.ndarray:
+    """Numbers as a network stores them: rounded once to the dtype, and 0 below its smallest normal number.
+
+    Processors may take smaller ones for 0, so that a network that held them would not be the same everywhere.
+    """
+    with np.errstate(over="ignore"):
+        rounded = np.asarray(array).astype(dtype)
+    return np.where(
+        np.abs(rounded) < np.finfo(rounded.dtype).tiny, np.copysign(rounded.dtype.type(0), rounded), rounded
+    )
+
+
 def dtype_name(dtype: Any, like: Any = None) -> str:
     """float32 or float64, from a text, a torch or a numpy type; by default that of `like`, or float64."""
     if dtype is None:

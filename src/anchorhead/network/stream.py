@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.network.dtypes import stored
 from anchorhead.read_only import read_only
 
 Kind = Literal["input", "register", "state"]
@@ -64,7 +65,8 @@ class Stream:
 
 
 def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-    """A read-only float32 or float64 copy of weights, refused unless finite and of an allowed dimension."""
+    """A read-only float32 or float64 copy of weights, as they are stored, refused unless finite and of an allowed
+    dimension."""
     try:
         given = np.asarray(array)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -81,7 +83,7 @@ def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray,
     if not np.isfinite(given).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(given))[0])
         raise AnchorheadError(f"{what} has the entry {given[place]} at {place}: all weights must be finite")
-    return read_only(given)
+    return read_only(stored(given, given.dtype))
 
 
 def names(given: Any, count: int, kind: str = "feature") -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from anchorhead.targets import ScalarTarget
 
 PRECISION = 128
 MOST_CELLS = 200_000
+NARROWEST = 2.0**-100  # of the interval: a cell that is halved no more
 UP = 1 + 1e-9
 
 
@@ -59,6 +60,7 @@ class _Rounding:
         self.speeds = [lipschitz_bound([part], target.low, target.high, form.origin) for part in form.parts]
         origin = arb(form.origin)
         self.low, self.high = arb(target.low) - origin, arb(target.high) - origin
+        self.width = target.high - target.low
 
     def run(self) -> None:
         pending, cells = [(self.low, self.high)], 0
@@ -69,7 +71,7 @@ class _Rounding:
             rounding = self._on_cell(centre, half)
             if (self.exact + rounding) * UP <= self.bound:
                 continue
-            if cells > MOST_CELLS or float(half) < 1e-30 or self.exact > self.bound:
+            if cells > MOST_CELLS or float(half) < NARROWEST * self.width or self.exact > self.bound:
                 raise CertificateError(
                     f"the bound {self.bound:.4g} is not justified: {self.exact:.4g} in exact arithmetic, and "
                     f"{rounding:.4g} by rounding near s = {float(centre) + self.form.origin:.8g}"
@@ -102,7 +104,10 @@ class _Rounding:
         u, largest = self.model.unit, upper(abs(t))
         lift = max(0.0, max(-float(gap.lower()) for gap in gaps))
         steps = [upper(abs(a) * abs(t)) + upper(abs(a * t + g)) for a, g in zip(slopes, offsets, strict=True)]
-        delta = [u * step * UP + 2 * self.model.tiny for step in steps]
+        # s, s - origin, the product, the sum and its distance from the largest may each become 0 where they are tiny
+        delta = [
+            u * step * UP + 4 * self.model.tiny * (1 + upper(abs(a))) for step, a in zip(steps, slopes, strict=True)
+        ]
         if self.form.origin:
             delta = [d + u * largest * upper(abs(a - slopes[top])) * UP for d, a in zip(delta, slopes, strict=True)]
         most = max(delta)

@@ -73,7 +73,7 @@ class _Checker:
     def __init__(self, network: Network, target: TruncatedLinear, certificate: Certificate) -> None:
         self.target, self.certificate = target, certificate
         self.model = arithmetic_of(network.dtype)
-        self.unit = Fraction(self.model.unit)
+        self.unit, self.tiny = Fraction(self.model.unit), Fraction(self.model.tiny)
         self.form = exact_form(network, self.unit)
         if self.form.outputs != target.outputs:
             raise CertificateError(f"the network has {self.form.outputs} outputs, the target {target.outputs}")
@@ -145,7 +145,7 @@ class _Checker:
             reach = sum((abs(a) * m for a, m in zip(row, sizes, strict=True)), Fraction(0))
             terms = sum(1 for a in row if a) + 1
             rounded = Fraction(float(self.model.gamma(terms))) * (reach + abs(bias)) + self.unit * reach
-            underflow = (terms + 1) * Fraction(self.model.tiny)
+            underflow = (terms + 1 + sum(map(abs, row))) * self.tiny
             worst = max(worst, stored + self.spacing * (rounded + underflow))
         if worst > Fraction(float(np.finfo(np.float64).max)) / 2:
             raise CertificateError("w·x + t rounds by more than float64 can hold for inputs of the box")
@@ -290,7 +290,7 @@ class _Checker:
         growth = exp(min(2 * region.log_error, 700.0))
         gammas = float(self.model.gamma(terms + 1) + self.model.gamma(max(terms - 1, 0)))
         region.extra += growth * (gammas / (1 - gammas) * (loud + stored) + stored)
-        region.extra += 4 * terms * self.model.tiny * (spread + 1)
+        region.extra += 4 * terms * self.model.tiny * (spread + 1 + self.form.loudest)
         return int(loud > 0), growth * (loud + stored)
 
     def _logit_error(
@@ -299,13 +299,14 @@ class _Checker:
         """How far the dtype's logit may be from the exact one, up to a shift that all anchors share.
 
         The product with the slope rounds, the sum with the offset rounds, and the key itself may be off; a rounding of
-        the query (`moved`) shifts all logits, and counts by the slope's distance from the heaviest anchor's.
+        the query (`moved`) shifts all logits, and counts by the slope's distance from the heaviest anchor's. Whatever
+        is below the smallest normal number on the way may become 0.
         """
         query = max(abs(q) for q in ends)
         product = abs(anchor.slope) * query
         logit = max(abs(anchor.slope * q + anchor.offset) for q in ends)
         shift = abs(anchor.slope - top.slope) * query if moved else Fraction(0)
-        rounded = self.unit * (product + logit + shift)
+        rounded = self.unit * (product + logit + shift) + 4 * self.tiny * (1 + abs(anchor.slope))
         return (rounded + anchor.slope_error * query + anchor.offset_error) * Fraction(1_000_001, 1_000_000)
 
     def _any_logit_error(self, head: ExactHead, query: Fraction) -> Fraction:
@@ -314,7 +315,7 @@ class _Checker:
         rounded = (
             self.unit * (4 * product + offset) + head.largest("slope_error") * query + head.largest("offset_error")
         )
-        return rounded * Fraction(1_000_001, 1_000_000)
+        return (rounded + 4 * self.tiny * (1 + head.largest("slope"))) * Fraction(1_000_001, 1_000_000)
 
     # cells
 

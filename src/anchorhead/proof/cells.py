@@ -111,7 +111,8 @@ class Cells:
         query = np.abs(self.centre[cells] - head.origin) + self.half[cells]
         steepest, highest = np.abs(head.slopes).max(), np.abs(head.offsets).max()
         rounded = 3.001 * arithmetic.unit * (steepest * query + highest)
-        return rounded + head.slope_error.max() * query * 1.001 + head.offset_error.max()
+        vanished = 4 * arithmetic.tiny * (1 + steepest)
+        return rounded + head.slope_error.max() * query * 1.001 + head.offset_error.max() + vanished
 
     def _add_awake(
         self,
@@ -170,7 +171,7 @@ class Cells:
             (arithmetic.unit * (np.abs(slope) + shifts * leaning) + head.slope_error[index]) * query
             + head.offset_error[index]
             + arithmetic.unit * (np.abs(logit) + np.abs(slope) * half)
-        ) * (1 + 1e-6)
+        ) * (1 + 1e-6) + 4 * arithmetic.tiny * (1 + np.abs(slope))
         gaps = gap + np.abs(slope - slope[:, middle]) * half
         shared = (upper, np.where(inside, gaps, 0.0), np.where(inside, logit_error, 0.0))
         value_error = np.where(inside, head.value_error[index], 0.0)

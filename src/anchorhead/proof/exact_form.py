@@ -54,7 +54,7 @@ class ExactHead:
 @dataclass(frozen=True)
 class ExactForm:
     """query_i = weight_i . x_i + bias_i; the output is `bias` + the sum of the heads, each scaled with one rounding
-    where `scaled`."""
+    where `scaled`, by at most `loudest`."""
 
     weight: list[list[Fraction]]
     query_bias: list[Fraction]
@@ -62,6 +62,7 @@ class ExactForm:
     bias: Fraction
     outputs: int
     scaled: bool
+    loudest: float
 
 
 def exact_form(network: Network, unit: Fraction) -> ExactForm:
@@ -90,7 +91,8 @@ def exact_form(network: Network, unit: Fraction) -> ExactForm:
     scaled = not all(_power_of_two(float(o)) for o in attention.output.ravel())
     rows = [[Fraction(float(a)) for a in weight[i, f]] for i in range(tokens)]
     offsets = [Fraction(float(bias[i, f])) for i in range(tokens)]
-    return ExactForm(rows, offsets, heads, Fraction(float(out_bias[0])), attention.outputs, scaled)
+    loudest = float(np.abs(attention.output).max())
+    return ExactForm(rows, offsets, heads, Fraction(float(out_bias[0])), attention.outputs, scaled, loudest)
 
 
 def _head(
@@ -158,12 +160,14 @@ def _value(output: np.ndarray, entries: list[tuple[Fraction, Fraction]]) -> tupl
 def _dot(left: np.ndarray, right: np.ndarray, unit: Fraction, dtype: str) -> tuple[Fraction, Fraction]:
     """A dot product of constants, and a bound on what rounding, in any order, makes of it."""
     terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in zip(left, right, strict=True) if a and b]
+    tiny = Fraction(float(np.finfo(dtype).tiny))
     products = sum((unit * abs(t) for t in terms if not _representable(t, dtype)), Fraction(0))
+    products += sum((tiny for t in terms if abs(t) < 2 * tiny), Fraction(0))  # they may become 0, and so may sums
     if len(terms) <= 1:
         return sum(terms, Fraction(0)), products
     n = len(terms)
     gamma = n * unit / (1 - n * unit)
-    return sum(terms, Fraction(0)), products + gamma * sum((abs(t) for t in terms), Fraction(0))
+    return sum(terms, Fraction(0)), products + gamma * sum((abs(t) for t in terms), Fraction(0)) + n * tiny
 
 
 def _representable(t: Fraction, dtype: str) -> bool:

@@ -4,7 +4,7 @@
 
 One head, p registers, own logit z_0 = 0. Let w be the weights in exact arithmetic, w_0 that of the own key.
 
-1. A logit errs by Delta_k = u |slope g| + u |z_k| (heads.softmax_rounding), the own one by nothing. The largest
+1. A logit errs by Delta_k = u |slope g| + u |z_k| + ... (heads.softmax_rounding), the own one by nothing. The largest
    computed logit is within D = max_k (Delta_k - gap_k)+ of the largest logit, gap_k = max z - z_k: a key far below the
    top cannot reach it. Subtracting it rounds by u (gap_k + Delta_k + D), exp adds its own error. The exponentials are
    then C e^(z_k + lambda_k), |lambda_k| <= Lambda_k = Delta_k + u (gap_k + Delta_k + D) + exp_error, one C for all.
@@ -90,7 +90,7 @@ def _part_on_cells(
 
     size = np.maximum(np.abs(lowest), np.abs(highest))
     size[:, 0] = 0.0
-    errors = logit_error(np.abs(slopes) * far, size, 0.0, arithmetic)
+    errors = logit_error(np.abs(slopes), far, size, 0.0, arithmetic)
     errors[:, 0] = 0.0
     surely_below = np.maximum(base - highest, 0.0)
     top_error = np.maximum(errors - surely_below, 0.0).max(axis=1, keepdims=True)

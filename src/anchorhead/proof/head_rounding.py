@@ -200,7 +200,7 @@ def _part_bound(
 
     query, steepness = np.abs(centre) + half, np.abs(slopes)
     lean = query * leaning if shifted else 0.0
-    errors = wrong + logit_error(steepness * query, np.abs(logits) + steepness * half, lean, arithmetic)
+    errors = wrong + logit_error(steepness, query, np.abs(logits) + steepness * half, lean, arithmetic)
     step = np.abs(slopes - slopes[gap.argmin(axis=1)][:, None]) * half
     gaps = gap + step + np.maximum(step - gap, 0.0).max(axis=1, keepdims=True)
     nothing = np.zeros_like(upper)

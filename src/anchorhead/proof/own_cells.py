@@ -127,4 +127,4 @@ def added_rounding(head: OwnHead, size: Cells | float, part: Cells | float, arit
     product = 0.0 if is_exact_factor(head.skip) else arithmetic.unit * abs(head.skip) * size
     additions = int(head.skip != 0) + int(head.bias != 0)
     whole = abs(head.skip) * size + abs(head.bias) + part
-    return product + arithmetic.gamma(additions) * (whole + product) + arithmetic.tiny * 4
+    return product + arithmetic.gamma(additions) * (whole + product) + arithmetic.tiny * 4 * (1 + abs(head.skip))

@@ -3,8 +3,9 @@
 With y = e^(rate t), t = s clipped to [low, high]:
 
 1. The computed y is y e^lambda, |lambda| <= Lambda = u |rate t| + exp_error: rate t is rounded (not if the rate is a
-   power of two), and exp errs by some ulps. The polynomials at this y are those of the query t + lambda / rate: both
-   move together, and R(t, s) = sum_k w_k(t) V_k(s) moves by at most Lambda / step sup |Cov_w(a, V)|.
+   power of two), and exp errs by some ulps; s or rate t may become 0 where they are below the smallest normal number.
+   The polynomials at this y are those of the query t + lambda / rate: both move together, and R(t, s) =
+   sum_k w_k(t) V_k(s) moves by at most Lambda / step sup |Cov_w(a, V)|.
 2. By Horner's rule the coefficient of y^k goes through k products and k + 1 sums (the highest one through one sum
    less), each a factor 1 + delta, |delta| <= u; a fused product and sum has one factor for two. A coefficient was
    stored with a relative error delta_k that is known. So computed N and D are off by at most E_N D and E_D D,
@@ -14,7 +15,8 @@ With y = e^(rate t), t = s clipped to [low, high]:
    at the moved query; the own coefficient is rounded once more unless it is a power of two.
 3. The quotient is off by at most (E_N + |R| E_D) / (1 - E_D), and its division rounds once.
 4. A result below the smallest normal number is off by less than that. Such errors are multiplied by later powers of y,
-   so they add up to 2 n tiny max(1, y^(n-1)) at most, while D >= min(d_0, d_(n-1)) max(1, y^(n-1)).
+   so they add up to 2 n tiny (1 + |own|) max(1, y^(n-1)) at most, s itself included, which the own coefficient is
+   multiplied with, while D >= min(d_0, d_(n-1)) max(1, y^(n-1)).
 
 Clipped queries: there |s| >= T, t is the end, and R(t, s) as well as the exact R(s) are within left_over of V_top.
 Nothing overflows: |own s| is at most |s|/4 |value|, powers and sums are checked when the numbers are chosen.
@@ -56,12 +58,12 @@ class _Path:
         self.places = _places(head, numbers)
         self.above, self.below = _factors(head, numbers, self.places, arithmetic)
         ends = float(min(numbers.denominator[0], numbers.denominator[-1]))
-        self.underflow = 4 * len(numbers.denominator) * arithmetic.tiny / ends
+        self.underflow = 4 * len(numbers.denominator) * arithmetic.tiny * (1 + abs(numbers.own)) / ends
 
     def wrong_exponent(self, size: Cells | float) -> Cells | float:
         """Lambda for |t| <= size."""
         product = 0.0 if is_exact_factor(self.step) else self.arithmetic.unit * self.step * size
-        return (product + self.arithmetic.exp_error) * UP + 2 * self.arithmetic.tiny
+        return (product + self.arithmetic.exp_error) * UP + 2 * self.arithmetic.tiny * (1 + self.step)
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def on_cells(self, speed: float, left: Cells, right: Cells) -> Cells:

@@ -3,9 +3,9 @@
 Between the tails (proof.own_balls) the formula of heads.softmax_rounding is taken on cells (proof.own_cells), with the
 own key's value s among the values. On a tail, where |s| >= T,
 
-    computed z_k is off by Delta_k <= u (2 |a_k| |s| + |g_k|) (1 + 2u) + 2 tiny, so computed gaps are at least
+    |computed z_k - z_k| <= Delta_k = u (2 |a_k| |s| + |g_k|) (1 + 2u) + 4 tiny (1 + |a_k|), and computed gaps are
 
-    q_k(s) = (gap_k(s) - Delta_k(s) - Delta_top(s)) (1 - u)
+    at least q_k(s) = (gap_k(s) - Delta_k(s) - Delta_top(s)) (1 - u)
 
 which is linear in |s|, rises if |a_top - a_k| > 2.1 u (|a_k| + |a_top|), and is then at least q_k(T). If all q_k(T) are
 positive, the largest computed logit is that of the top key. Its exponential is that of 0, and the others, relative to
@@ -62,10 +62,11 @@ def softmax_rounding(head: OwnHead, arithmetic: Arithmetic) -> float:
 def _on_cells(head: OwnHead, speed: float, left: Cells, right: Cells, arithmetic: Arithmetic) -> Cells:
     slopes = head.keys[0]
     on = on_cells(head, speed, left, right)
-    errors = logit_error(np.abs(slopes) * on.size[:, None], on.logits, 0.0, arithmetic)
+    errors = logit_error(np.abs(slopes), on.size[:, None], on.logits, 0.0, arithmetic)
     wrong = np.zeros_like(on.values)
-    if head.own is not None and not is_exact_factor(head.own.value):
-        wrong[:, -1] = arithmetic.unit * on.values[:, -1]
+    if head.own is not None:
+        rounded = 0.0 if is_exact_factor(head.own.value) else arithmetic.unit * on.values[:, -1]
+        wrong[:, -1] = rounded + 2 * arithmetic.tiny * (1 + abs(head.own.value))  # s or the product may become 0
     read = softmax_read_error(on.weights, on.gaps, errors, on.deviation, on.result, on.values, wrong, arithmetic)
     total = read + added_rounding(head, on.size, on.result + read, arithmetic)
     return np.where(np.isnan(total), np.inf, total / on.scale * UP)
@@ -78,7 +79,8 @@ def _on_tail(head: OwnHead, tail: Tail, arithmetic: Arithmetic) -> float:
     others = np.arange(p) != top
     if (tail.falls[others] <= 2.1 * u * steep[others]).any():
         return np.inf
-    wrong = 2.1 * u * steep * tail.start + 1.1 * u * (np.abs(offsets) + abs(offsets[top])) + 4 * arithmetic.tiny
+    wrong = 2.1 * u * steep * tail.start + 1.1 * u * (np.abs(offsets) + abs(offsets[top]))
+    wrong = wrong + 8 * arithmetic.tiny * (1 + steep)
     least = (tail.gaps - wrong) * (1 - 1.1 * u)
     if (least[others] <= 1).any():
         return np.inf

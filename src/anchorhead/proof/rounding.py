@@ -30,14 +30,16 @@ def dot_error(
     """The error of sum_j t_j, t_j = a_j b_j, from |t_j|, whether each product is exact, and |sum|.
 
     A product that is not exact errs by u |t_j|. Terms that are 0 cost nothing. Of the others, one needs no addition;
-    two need one, with error u |sum|; n in any order err by gamma_(n-1) sum |t_j|.
+    two need one, with error u |sum|; n in any order err by gamma_(n-1) sum |t_j|. What falls below the smallest normal
+    number may become 0: a product that is so small, or a sum.
     """
     u = arithmetic.unit
     products = u * np.where(exact, 0.0, terms).sum(axis=-1)
     count = (terms != 0).sum(axis=-1)
     two = u * (np.abs(result) + products)
     many = arithmetic.gamma(np.maximum(count - 1, 0)) * (terms.sum(axis=-1) + products)
-    return products + np.where(count <= 1, 0.0, np.where(count == 2, two, many))
+    lost = arithmetic.tiny * (((terms != 0) & (terms < 2 * arithmetic.tiny)).sum(axis=-1) + np.maximum(count - 1, 0))
+    return products + np.where(count <= 1, 0.0, np.where(count == 2, two, many)) + lost
 
 
 def affine_error(

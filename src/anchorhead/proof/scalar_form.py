@@ -129,7 +129,11 @@ class _Reader:
         output = self.o[number]
         if ((output != 0).sum(axis=1) > 1).any():
             raise _unreadable("an output adds up several entries of a value")
-        written, error = values @ output.T, error @ np.abs(output).T
+        # what softmax and sums lose below the smallest normal number is multiplied, too
+        lost = (
+            4 * len(self.tokens) * self.arithmetic.tiny * np.where(np.abs(output) > 1, np.abs(output), 0.0).sum(axis=1)
+        )
+        written, error = values @ output.T, error @ np.abs(output).T + lost
         if ((written != 0).sum(axis=1) > 1).any():
             raise _unreadable("an anchor writes to several outputs")
         groups = np.where((written != 0).any(axis=1), np.abs(written).argmax(axis=1), -1)
