@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from anchorhead.network import Attention, Embed, Network
+from anchorhead.network.dtypes import stored
 from anchorhead.proof.ramp import Lattice
 from anchorhead.proof.scalar_form import QUERY
 from anchorhead.targets.ramp import TruncatedLinear
@@ -73,9 +74,9 @@ def network(
     labels[-1] += " and all above"
     return Network(
         [
-            Embed(weight.astype(dtype), table.astype(dtype), tokens=tokens, features=names),
+            Embed(stored(weight, dtype), table.astype(dtype), tokens=tokens, features=names),
             Attention(
-                *(a.astype(dtype) for a in (query, key, value, output)),
+                *(stored(a, dtype) for a in (query, key, value, output)),
                 bias=bias,
                 features=features,
                 labels=tuple(labels),

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.network import Attention, Embed, Network
+from anchorhead.network.dtypes import stored
 from anchorhead.proof.ramp import Lattice
 from anchorhead.proof.scalar_form import QUERY
 from anchorhead.targets.ramp import TruncatedLinear
@@ -59,14 +60,14 @@ def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpn
     return Network(
         [
             Embed(
-                weight.astype(dtype),
-                table[:tokens].astype(dtype),
-                registers=table[tokens:].astype(dtype) if places > tokens else None,
+                stored(weight, dtype),
+                stored(table[:tokens], dtype),
+                registers=stored(table[tokens:], dtype) if places > tokens else None,
                 tokens=tokens,
                 features=tuple(names),
             ),
             Attention(
-                *(a.astype(dtype) for a in (query, key, value, output)), bias=bias, features=features, labels=labels
+                *(stored(a, dtype) for a in (query, key, value, output)), bias=bias, features=features, labels=labels
             ),
         ]
     )

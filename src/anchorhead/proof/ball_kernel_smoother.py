@@ -99,7 +99,8 @@ def _error(form: _Form, target: KernelSmoother, low: np.ndarray, high: np.ndarra
     origin = _balls(form.origin)
     ends = list(zip(_balls(low), _balls(high), strict=True))
     reach = [_largest([abs(a - o), abs(b - o)]) for (a, b), o in zip(ends, origin, strict=True)]
-    rounded = [arb(0) if model.dtype == "float64" else u * _largest([abs(a), abs(b)]) + tiny for a, b in ends]
+    cast = [arb(0) if model.dtype == "float64" else u * _largest([abs(a), abs(b)]) for a, b in ends]
+    rounded = [one + tiny for one in cast]
     query_error = [r + u * (t + r) + tiny for t, r in zip(reach, rounded, strict=True)]
 
     scale = [1 / b**2 for b in _balls(target.bandwidth)]

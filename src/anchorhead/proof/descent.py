@@ -31,6 +31,20 @@ UP = 1 + 1e-9
 SQUARINGS = 10
 
 
+def lengths(vectors: Float[np.ndarray, "... d"]) -> Float[np.ndarray, "..."]:
+    """Bounds on the lengths along the last axis; their squares neither overflow nor vanish."""
+    largest = np.abs(vectors).max(axis=-1, initial=0.0)
+    with np.errstate(all="ignore"):
+        scale = np.where((largest > 0) & np.isfinite(largest), np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
+        found = np.linalg.norm(vectors / scale[..., None], axis=-1) * scale
+        return np.maximum(found * UP, largest)
+
+
+def length_of(vector: Float[np.ndarray, " d"]) -> float:
+    """A bound on the length of one vector."""
+    return float(lengths(vector))
+
+
 def most_curvature(target: Descent) -> float:
     """The largest eigenvalue of H that the rate bears."""
     return 2 * (1 + target.momentum) / target.rate
@@ -70,7 +84,8 @@ def _gram(A: Float[np.ndarray, "n weights"]) -> tuple[Float[np.ndarray, "weights
     """A'A/n, and a bound on its error in the Frobenius norm."""
     n = len(A)
     size = np.abs(A)
-    return A.T @ A / n, float(FLOAT64.gamma(n + 2)) * float(np.linalg.norm(size.T @ size / n)) * UP
+    rounded = float(FLOAT64.gamma(n + 2)) * float(np.linalg.norm(size.T @ size / n)) * UP
+    return A.T @ A / n, rounded + 4 * A.shape[1] * FLOAT64.tiny
 
 
 def norm_bound(P: Float[np.ndarray, "d d"], error: float) -> float:

@@ -20,7 +20,15 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, contraction, eigenvalue_bound, require_safe_rate
+from anchorhead.proof.descent import (
+    UP,
+    DescentBound,
+    contraction,
+    eigenvalue_bound,
+    length_of,
+    lengths,
+    require_safe_rate,
+)
 from anchorhead.proof.descent_given import ARGUMENTS
 from anchorhead.proof.descent_linked_box import bound_for_box, error_of_a_step
 from anchorhead.proof.descent_linked_link import Known, read, steepest
@@ -61,7 +69,7 @@ def bound_for_prompt(
         growth = contraction(A, target) if facts.slope == 1 else 1.0
     paths = Paths.of(known.straight, mu, growth, 3)
     ours, reference = paths.drifts[0], paths.drifts[2]
-    size, lengths, n = np.abs(A), np.linalg.norm(A, axis=1) * UP, len(A)
+    size, reaches, n = np.abs(A), lengths(A), len(A)
     taken = y if step.scoring.residual else np.zeros(n)
     labels = np.abs(y) if step.labelled else np.zeros(n)
     at_most = facts.slope * eigenvalue_bound(A) + target.decay if not known.straight else 0.0
@@ -72,7 +80,7 @@ def bound_for_prompt(
             return NOTHING
         terms, z = size @ np.abs(w) + np.abs(taken), A @ w - taken
         lost = float(FLOAT64.gamma(target.weights + 2)) * terms
-        moved = lengths * drift + lost
+        moved = reaches * drift + lost
         scores = written(step.scoring, z - moved, z + moved, terms + size.sum(axis=1) * drift, np.abs(w) + drift, model)
         ends = (z - moved, scores.low), (z + moved, scores.high)
         _require_inside(facts, target, float(np.min(ends[0])), float(np.max(ends[1])))
@@ -91,7 +99,7 @@ def bound_for_prompt(
         own = target.rate * (size.T @ (own_wrong + float(FLOAT64.gamma(n + 8)) * link) / n)
         own = own + target.rate * target.decay * float(FLOAT64.gamma(4)) * np.abs(w)
         own = own + 8 * FLOAT64.unit * (np.abs(w) + np.abs(next_v) + mu * np.abs(v) + target.rate * target.threshold)
-        away = float(np.linalg.norm(own)) * UP
+        away = length_of(own)
         curved = _curvature(A, target, least, most, at_most)
         found = step_error(step.collect, target, at, model)
         paths.step([found, rounding_alone(step, target, rounded, model), StepError(away, away, away)], *curved)

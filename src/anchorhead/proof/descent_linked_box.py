@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.conditions import Condition
 from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP, DescentBound
+from anchorhead.proof.descent import UP, DescentBound, length_of
 from anchorhead.proof.descent_given import given_conditions
 from anchorhead.proof.descent_linked_link import Known
 from anchorhead.proof.descent_linked_paths import NOTHING, Paths, rounding_alone
@@ -93,7 +93,7 @@ class InBox:
         scoring, facts, mu = known.step.scoring, known.facts, target.momentum
         line = target.loss.link.affine()
         straight = known.straight and scoring.residual and line is not None and line[1] == 0
-        length, slope = float(np.linalg.norm(x)) * UP, max(facts.slope, 1e-300)
+        length, slope = length_of(x), max(facts.slope, 1e-300)
         safe = 2 * (1 + mu) if known.straight else most_rate(mu)
         taken, labels = (y if flag else 0.0 for flag in (scoring.residual, known.step.labelled))
         rms, most, reach = facts.size + labels, facts.size + labels, math.inf

@@ -76,6 +76,7 @@ class Known:
         steep = steepest(self.slopes.between(np.minimum(low, at.low), np.maximum(high, at.high)))
         rounding = self.head_rounding(model)
         rounding = (rounding + 2.1 * model.unit * (self.facts.size + self.facts.error + rounding + labels)) * UP
+        rounding = rounding + 4 * model.tiny
         return LinkError(steep * at.wrong * UP + self.facts.error + rounding, steep * at.rounding * UP + rounding)
 
     def values(self, z: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

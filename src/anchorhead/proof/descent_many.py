@@ -34,7 +34,7 @@ from jaxtyping import Float
 from anchorhead.errors import CertificateError
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.balls import upper
-from anchorhead.proof.descent import UP, DescentBound, Drift, RateTooLarge, eigenvalue_bound
+from anchorhead.proof.descent import UP, DescentBound, Drift, RateTooLarge, eigenvalue_bound, length_of, lengths
 from anchorhead.proof.descent_many_form import ManyStep, read
 from anchorhead.proof.descent_moments import Moments
 from anchorhead.proof.descent_squared import step_error
@@ -126,8 +126,8 @@ def _growth(rows: Rows, links: _Links) -> float:
             f"the rate is too large for this prompt: errors may grow from step to step. At most {2 / steepest:.4g} of "
             "it is safe"
         )
-    scale, length = _scale(rows), np.linalg.norm(rows.x, axis=1)
-    wrong = np.linalg.norm(rows.v - scale[:, None] * rows.x, axis=1) + 4 * FLOAT64.unit * scale * length
+    scale, length = _scale(rows), lengths(rows.x)
+    wrong = lengths(rows.v - scale[:, None] * rows.x) + 4 * FLOAT64.unit * scale * length
     rise = scale * np.maximum(-links.least, 0.0) * length**2 + links.steepest * wrong * length
     return 1 + UP * float(rise.mean())
 
@@ -177,7 +177,7 @@ class _Place:
         scores = rows.x @ w
         self.terms = UP * size @ np.abs(w)
         noise = float(FLOAT64.gamma(weights + 2)) * (self.terms + np.abs(rows.a))
-        self.moved = UP * (np.linalg.norm(rows.x, axis=1) * drift + noise)
+        self.moved = UP * (lengths(rows.x) * drift + noise)
         self.score = np.abs(scores) + self.moved
         self.argument = scores - rows.a
         self.link, self.link_error = self._computed_links()
@@ -201,7 +201,7 @@ class _Place:
         noise = float(FLOAT64.gamma(weights + 2)) * (self.terms + np.abs(rows.a))
         wrong = self.links.steepest * noise + self.link_error + float(FLOAT64.gamma(n + 3)) * np.abs(self.link)
         own = size.T @ wrong / n + 2 * FLOAT64.unit * (np.abs(w) + np.abs(move))
-        return w - move, UP * float(np.linalg.norm(own))
+        return w - move, length_of(own)
 
     def error(self, model: Arithmetic) -> tuple[float, float]:
         """The length by which either register's update errs, and how much of that is rounding."""
@@ -215,7 +215,7 @@ class _Place:
         parts = max(len(one) for one in self.step.links)
         read = self.links.size + self.links.error + self.links.reading
         rounding = self.links.steepest * score_rounding + self.links.reading
-        rounding = rounding + float(model.gamma(parts + 1)) * (read + np.abs(rows.b)) + model.tiny
+        rounding = rounding + float(model.gamma(parts + 1)) * (read + np.abs(rows.b)) + 4 * model.tiny
         wrong = self.links.steepest * score + self.links.error + rounding
         collected = [step_error(self.step.collect, _unit(len(self.w)), self._at(e), model) for e in (wrong, rounding)]
         return collected[0].of_weights, collected[1].rounding
@@ -235,7 +235,8 @@ class _Place:
         method = k0 * s + k1 * s**3 / 3 + k2 * 2 * s**5 / 15
         method = method + (np.abs(o) * TAN_1 * rho**7 / (1 - rho**2)).sum(axis=0)
         reach = np.abs(self.rows.x) @ self.w
-        logit = float(model.gamma(len(self.w) + 1)) * h * reach * UP
+        lost = 4 * (len(self.w) + 2) * model.tiny * (1 + self.w.sum() + np.abs(self.rows.x).sum(axis=1))
+        logit = float(model.gamma(len(self.w) + 1)) * h * reach * UP + lost
         moved = logit + model.unit * (2 * rho + 2 * logit) + model.exp_error
         if not (moved < 0.1).all():
             return np.full_like(s, np.inf), np.full_like(s, np.inf)

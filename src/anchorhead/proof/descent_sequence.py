@@ -21,10 +21,18 @@ from jaxtyping import Float
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, contraction, eigenvalue_bound, require_safe_rate
+from anchorhead.proof.descent import (
+    UP,
+    DescentBound,
+    contraction,
+    eigenvalue_bound,
+    length_of,
+    lengths,
+    require_safe_rate,
+)
 from anchorhead.proof.descent_given import given_conditions
 from anchorhead.proof.descent_sequence_form import read_step
-from anchorhead.proof.descent_sequence_step import At, Errors, Ground, LinkedStep, head_error, length_of
+from anchorhead.proof.descent_sequence_step import At, Errors, Ground, LinkedStep, head_error
 from anchorhead.proof.descent_varying import most_rate
 from anchorhead.proof.grid_link import GridLink
 from anchorhead.proof.link_reading import HeadLink, outward
@@ -122,13 +130,13 @@ def _bound_within(
     head, own_head = errors_of_heads
     ground = _ground(target, A, least, slope)
     errors, reference = Errors(step.step, target, head, ground, model), ground.drift(target.momentum)
-    size, lengths = np.abs(A), np.linalg.norm(A, axis=1) * UP
-    x, squares = UP * size.mean(axis=0), UP * float((lengths**2).mean())
+    size, reaches = np.abs(A), lengths(A)
+    x, squares = UP * size.mean(axis=0), UP * float((reaches**2).mean())
     for t in range(target.steps):
         w, v = path[t]
         drift = errors.ours.bound + reference.bound
         rounded = float(FLOAT64.gamma(target.weights + 2)) * terms[t]
-        moved = lengths * drift + rounded
+        moved = reaches * drift + rounded
         inside = (arguments[t] - moved >= low) & (arguments[t] + moved <= high) & (size.sum(axis=1) * drift <= room)
         if not inside.all():
             return NOTHING
@@ -182,7 +190,7 @@ def bound_for_box(
     that the exact path's arguments stay in the stated range.
     """
     facts, mu, n = step.link.facts(y), target.momentum, target.examples
-    length = float(np.linalg.norm(x)) * UP
+    length = length_of(x)
     straight, safe = _straight(target), most_rate(mu)
     if _of_the_residual(target):
         grown = (1 + mu) / (1 - mu)

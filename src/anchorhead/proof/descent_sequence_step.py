@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.conditions import Condition
 from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, Drift
+from anchorhead.proof.descent import UP, DescentBound, Drift, length_of
 from anchorhead.proof.descent_sequence_form import SequenceStep
 from anchorhead.proof.descent_varying import VaryingDrift
 from anchorhead.proof.link_heads import LinkFacts
@@ -100,7 +100,7 @@ class Errors:
         step, target, model, n = self.step, self.target, self.model, self.target.examples
         u, rate = model.unit, abs(step.output)
         wrong_rate, wrong_w, wrong_pull, wrong_v = step.wrong(target)
-        tiny = 1e3 * n * model.tiny * (1 + step.largest) * (1 + at.x.max()) * (1 + step.steepest * at.w.max())
+        tiny = 1e3 * n * model.tiny * (1 + step.largest) * (1 + at.x.max()) * (1 + step.steepest) * (1 + at.w.sum())
         method, read = at.x * self.head.exact, at.x * self.head.rounding + tiny
         push = at.push + method + read
         uneven = math.expm1(2 * model.exp_error + float(model.gamma(2 * n + 2))) * push
@@ -128,8 +128,3 @@ class Errors:
         total, rounding = self.ours.bound, self.rounding.bound
         method = max(total - rounding, 0.0) if np.isfinite(total) else np.inf
         return DescentBound(total, {"head in place of the link": method, "rounding": rounding}, given)
-
-
-def length_of(vector: np.ndarray) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.linalg.norm(vector)) * UP

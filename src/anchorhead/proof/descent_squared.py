@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, require_safe_rate
+from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, length_of, lengths, require_safe_rate
 from anchorhead.proof.descent_moments import Moments
 from anchorhead.proof.descent_squared_form import SquaredStep, read
 from anchorhead.proof.descent_threshold import require_proof
@@ -71,9 +71,12 @@ def step_error(step: SquaredStep, target: Descent, at: Moments, model: Arithmeti
     moving = step.momentum * at.v + added
     in_w = method + rounding + wrong_w * at.w + wrong_v * at.v + sums * (np.abs(step.kept) * at.w + moving)
     in_v = method + rounding + wrong_pull * at.w + wrong_v * at.v + sums * (np.abs(step.pulled) * at.w + moving)
+    # entries of the prompt, products and sums below the smallest normal number may become 0: up to so many of them in
+    # each logit, times w, and in what is read, times x
     tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * (1 + float(np.abs(o).sum()))
+    tiny = tiny * (len(at.x) + 2) * (1 + at.w.sum()) * (1 + at.x.sum())
     before = StepError(
-        _length(in_w + tiny), _length(in_v + tiny) if target.momentum else 0.0, _length(in_w - method + tiny)
+        length_of(in_w + tiny), length_of(in_v + tiny) if target.momentum else 0.0, length_of(in_w - method + tiny)
     )
     return _shrunk(before, step, target, np.abs(step.kept) * at.w + moving + in_w + tiny, model)
 
@@ -87,12 +90,8 @@ def _shrunk(
     if not w.max() <= step.clip.most:
         return StepError(np.inf, np.inf, np.inf)
     error = step.clip.error(target)
-    every, rounding = (_length(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
+    every, rounding = (length_of(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
     return replace(before, of_weights=before.of_weights + every, rounding=before.rounding + rounding)
-
-
-def _length(vector: np.ndarray) -> float:
-    return float(np.linalg.norm(vector)) * UP
 
 
 def _read_error(h: float, rho: float, at: Moments, model: Arithmetic) -> Float[np.ndarray, " weights"]:
@@ -131,14 +130,14 @@ def bound_for_prompt(
     growth = contraction(A, target)
     ours, rounding, reference = (Drift(target.momentum, growth) for _ in range(3))
     size, labels = np.abs(A), np.abs(y)
-    lengths = np.linalg.norm(A, axis=1) * UP
+    reaches = lengths(A)
     n, weights = A.shape
     w, v = np.zeros(weights), np.zeros(weights)
     for _ in range(target.steps):
         terms = size @ np.abs(w) + labels
         computed = A @ w - y
         drift = ours.bound + reference.bound
-        r = np.abs(computed) + float(FLOAT64.gamma(weights + 2)) * terms + lengths * drift
+        r = np.abs(computed) + float(FLOAT64.gamma(weights + 2)) * terms + reaches * drift
         speed = np.abs(v) + ours.velocity + reference.velocity
         reach = float((terms + size.sum(axis=1) * drift).max())
         at = Moments.of(size, r, np.abs(w) + drift, speed, reach)
@@ -149,7 +148,7 @@ def bound_for_prompt(
         own = target.rate * (float(FLOAT64.gamma(n + weights + 8)) * (size.T @ terms / n + target.decay * np.abs(w)))
         own = own + 8 * FLOAT64.unit * (np.abs(w) + np.abs(next_v) + target.momentum * np.abs(v))
         own = own + 4 * FLOAT64.unit * target.rate * target.threshold
-        reference.step(_length(own), _length(own))
+        reference.step(length_of(own), length_of(own))
         w, v = target.shrunk(w + next_v), next_v
     return _summed(ours, rounding)
 
@@ -184,7 +183,7 @@ def bound_for_box(
     require_proof(target)
     mu = target.momentum
     grown = (1 + mu) / (1 - mu)
-    length = float(np.linalg.norm(x)) * UP
+    length = length_of(x)
     push = np.sqrt(2 * (1 + mu) * target.rate) * grown * y * UP
     ours, rounding = Drift(mu), Drift(mu)
     for t in range(target.steps):

@@ -26,7 +26,8 @@ Proof, in steps that each start from where the one before ended; S = max y - min
 4. Sums. Responses are stored to within dv. The sum of the exponentials errs by a factor 1 + theta_(p-1) that all
    weights share; a weight's division and its place in a dot product of p terms add 1 + theta_(p+1):
    (gamma_(p-1) + gamma_(p+1)) M / (1 - gamma_(p-1)). Adding mu rounds once.
-5. What underflows, exponentials and products, is off by less than the smallest normal number each.
+5. What underflows, exponentials and products, is off by less than the smallest normal number each; so are x_j and t_j,
+   which is part of dt_j.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ def prove_kernel_smoother(network: Network, target: KernelSmoother, box: Box) ->
     )
     low, high = (np.broadcast_to(end, (d,)) for end in (box.low, box.high))
     reach = np.maximum(np.abs(low - origin), np.abs(high - origin)) * WIDEN
-    given = 0.0 if arithmetic.dtype == "float64" else u * np.maximum(np.abs(low), np.abs(high)) + arithmetic.tiny
+    cast = 0.0 if arithmetic.dtype == "float64" else u * np.maximum(np.abs(low), np.abs(high))
+    given = cast + arithmetic.tiny
     moved = (given + u * (reach + given)) * WIDEN + arithmetic.tiny
 
     exact_slopes, exact_offsets = exact_logits(target, origin)
