@@ -67,10 +67,13 @@ def test_round_trip_is_exact(name, dtype, tmp_path):
     assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "net.safetensors").read_bytes()
 
 
-def test_extreme_weights_survive(tmp_path):
-    weight = np.array([[5e-324, -0.0], [1.7976931348623157e308, 0.1]])
+def test_extreme_weights_survive_and_subnormal_ones_are_zeros(tmp_path):
+    weight = np.array([[2.2250738585072014e-308, -0.0], [1.7976931348623157e308, 0.1]])
     Network([Embed(weight, np.zeros(2))]).save(tmp_path / "f")
     assert load(tmp_path / "f").embed.weight.tobytes() == weight.tobytes()
+    for dtype, least in (("float32", 1e-40), ("float64", -5e-324)):
+        made = Embed(np.array([[least]], dtype), np.zeros(1, dtype)).weight
+        assert made.tobytes() == np.array([[np.copysign(0.0, least)]], dtype).tobytes()
 
 
 def test_nested_as_deep_as_allowed(tmp_path):
