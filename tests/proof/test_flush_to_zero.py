@@ -14,6 +14,9 @@ import torch
 from flint import arb, ctx
 
 import anchorhead as ah
+from anchorhead.constructions.gate_head import gate_head
+from anchorhead.convert.attention_only.attend import GateAttention
+from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.incontext import gradient_descent
 from anchorhead.proof.descent import lengths
 from anchorhead.targets.kernel_smoother import KernelSmoother
@@ -118,6 +121,17 @@ def test_kernel_smoothers_hold_in_both_dtypes():
         exact = smoother.values(x.astype(np.float64))
         for flush in (False, True):
             assert np.abs(run(network, x, flush).reshape(exact.shape) - exact).max() <= network.certificate.bound
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_gated_neurons_hold_for_values_that_become_zero(flush: bool):
+    head, silu = gate_head("silu", 1e-4, "float32", 20.0), parse("silu(x)")
+    g, u = (one.astype(np.float32) for one in (np.linspace(20, 19, 200), TINY["float32"] * np.linspace(-3, 3, 200)))
+    with flushed(flush):
+        found = GateAttention(numbers_of(head), path="direct")(torch.from_numpy(g), torch.from_numpy(u))
+    for at, by, computed in zip(g.tolist(), u.tolist(), found.tolist(), strict=True):
+        most = arb(head.bound) * max(1.0, abs(at)) * abs(by) + head.underflow
+        assert abs(silu.ball({"x": arb(at)}) * by - computed) <= most
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-37])

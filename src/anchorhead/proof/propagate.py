@@ -138,6 +138,7 @@ def _after_linear(layer: Linear, now: Ranges, arithmetic: Arithmetic) -> Ranges:
 
 def _added(a: Range, b: Range, arithmetic: Arithmetic) -> Range:
     error = a.error + b.error + arithmetic.unit * (a.size + b.size + a.error + b.error) * (1 + WIDEN)
+    error = error + arithmetic.tiny
     slack = WIDEN * (a.size + b.size)
     return Range(a.low + b.low - slack, a.high + b.high + slack, error)
 
@@ -194,6 +195,7 @@ def _after_attention(layer: Attention, now: Ranges, arithmetic: Arithmetic, many
         axes = 1 if layer.grid is None else len(layer.grid)
         product = float(((q + dq) * (k + dk)).sum())
         logit_error = float((dq * (k + dk) + q * dk).sum()) + float(arithmetic.gamma(len(q) + axes)) * product
+        logit_error += 2 * (len(q) + axes) * arithmetic.tiny
         moved = np.tanh(_log_error(np.array(logit_error), np.array(2 * product), arithmetic) / 2)
         low, high = value.low.min(axis=0), value.high.max(axis=0)
         size, wrong = value.size.max(axis=0), value.error.max(axis=0)

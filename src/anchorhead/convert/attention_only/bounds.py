@@ -62,7 +62,7 @@ def two_matrices(s: Range, down: Map, phi: Steepness, arithmetic: Arithmetic) ->
         size = down.weight[start : start + ROWS].cpu().double().abs()
         grown.append(torch.minimum(size @ most, size.norm(dim=1) * together))
         queries.append(phi.lipschitz * (size @ s.rounding))
-    return _added(torch.cat(grown), torch.cat(queries), down, phi, arithmetic)
+    return _added(torch.cat(grown), torch.cat(queries), float(most.sum()), down, phi, arithmetic)
 
 
 def gated(g: Range, u: Range, down: Map, phi: Steepness, underflow: float, arithmetic: Arithmetic) -> LayerBound:
@@ -75,12 +75,13 @@ def gated(g: Range, u: Range, down: Map, phi: Steepness, underflow: float, arith
         size = down.weight[start : start + ROWS].cpu().double().abs()
         grown.append(torch.minimum(size @ (most * u.magnitude), size.amax(dim=1) * together))
         queries.append(size @ moved)
-    return _added(torch.cat(grown), torch.cat(queries), down, phi, arithmetic)
+    return _added(torch.cat(grown), torch.cat(queries), float((most * u.magnitude).sum()), down, phi, arithmetic)
 
 
 def _added(
     grown: Float[torch.Tensor, " outputs"],
     queries: Float[torch.Tensor, " outputs"],
+    together: float,
     down: Map,
     phi: Steepness,
     arithmetic: Arithmetic,
@@ -89,7 +90,8 @@ def _added(
     terms = neurons + (down.bias is not None)
     bias = torch.zeros(len(grown), dtype=torch.float64) if down.bias is None else down.bias.cpu().double().abs()
     # underflow of the gates is in `queries`, and so small beside 1 that no product of it with gamma shows
-    output = arithmetic.gamma(terms) * ((phi.growth + phi.heads) * grown + bias) + 4 * terms * arithmetic.tiny
+    output = arithmetic.gamma(terms) * ((phi.growth + phi.heads) * grown + bias)
+    output = output + 4 * arithmetic.tiny * (terms + (phi.growth + phi.heads) * together)  # of weights as well
     parts = {HEADS: phi.heads * grown, QUERIES: queries, OUTPUT: output}
     total = torch.stack(list(parts.values())).sum(dim=0)
     worst = int(total.argmax())

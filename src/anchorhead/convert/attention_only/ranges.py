@@ -141,9 +141,10 @@ def range_of(linear: Map, norm: Norm, arithmetic: Arithmetic) -> Range:
                 norm.radius * (seen.norm(dim=1) + (SLACK + ROOM) * wide) + size @ rounded,
                 norm.radius * (1 + SLACK) * wide + size @ (norm.shift.abs() + rounded),
                 scaled.sum(dim=1),
+                size.sum(dim=1),
             ])
         )  # fmt: skip
-    centre, radius, size, sums = torch.cat(rows, dim=1)
+    centre, radius, size, sums, weights = torch.cat(rows, dim=1)
     if linear.bias is not None:
         bias = linear.bias.cpu().double()
         centre, size = centre + bias, size + bias.abs()
@@ -153,7 +154,10 @@ def range_of(linear: Map, norm: Norm, arithmetic: Arithmetic) -> Range:
     # |W| |r| <= 4u (|W| |scale| sqrt d + |W| |shift|), at most 4u sqrt(d) times `size`, entry by entry
     length += LAST_STEPS * arithmetic.unit * norm.radius * float(size.norm())
     terms = norm.width + (linear.bias is not None)
-    rounding = arithmetic.gamma(terms) * size * (1 + ROOM) + 2 * terms * arithmetic.tiny
+    # entries of z, weights, products and sums below the smallest normal number may become 0
+    entries = norm.radius * float(norm.scale.abs().sum()) + float(norm.shift.abs().sum())
+    vanished = arithmetic.tiny * (2 * terms + 2 * weights + 2 * entries)
+    rounding = arithmetic.gamma(terms) * size * (1 + ROOM) + vanished
     return Range(centre, radius * (1 + ROOM) + ROOM * size, size * (1 + ROOM), length * (1 + ROOM), rounding)
 
 
