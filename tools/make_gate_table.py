@@ -201,7 +201,7 @@ def disagreements(known: GateFrontier) -> list[str]:
     """The heads whose stored bounds a new proof does not confirm."""
     wrong = []
     for head in known.heads:
-        again = prove_gate(known.function, head.parts, head.low, head.high, arithmetic_of(known.dtype), 120.0)
+        again = prove_gate(known.function, head.parts, head.low, head.high, arithmetic_of(known.dtype))
         if larger((again.exact, again.rounding), (head.exact, head.rounding)):
             wrong.append(f"{known.key} with {head.registers} registers: {again}, not {head.exact} and {head.rounding}")
     return wrong

@@ -34,7 +34,6 @@ from tools.proven_again import failures, larger
 
 ENOUGH = 5e-12  # an estimated error with which the climb ends: the levels that are printed go down to 1e-10
 MOST_ANCHORS = 40
-PROOF_S = 30.0
 LOOSEST = 2.2  # a bound is between one and two estimates: heads estimated beyond that cannot be the best
 Key = tuple[str, float, float, str]
 
@@ -107,7 +106,7 @@ def frontier(key: Key, limit_s: float) -> Frontier:
 
 def proved(solution: Solution, target: ScalarTarget) -> Entry:
     atom = solution.atom
-    bound = prove_head(atom.parts, atom.origin, atom.bias, target, arithmetic_of(atom.dtype), PROOF_S)
+    bound = prove_head(atom.parts, atom.origin, atom.bias, target, arithmetic_of(atom.dtype))
     return Entry(atom, bound.exact, bound.rounding, bound.found, bound.at)
 
 
@@ -126,7 +125,7 @@ def disagreements(known: Frontier) -> list[str]:
     wrong = []
     for entry in known.heads:
         atom = entry.atom
-        again = prove_head(atom.parts, atom.origin, atom.bias, target, arithmetic_of(atom.dtype), 2 * PROOF_S)
+        again = prove_head(atom.parts, atom.origin, atom.bias, target, arithmetic_of(atom.dtype))
         if larger((again.exact, again.rounding), (entry.exact, entry.rounding)):
             wrong.append(
                 f"{known.key} with {atom.anchors} anchors: {again.total:.6g}, the table says {entry.bound:.6g}"

@@ -10,6 +10,8 @@ from typing import TextIO
 
 Proving = Callable[[float, float], None]
 """Called with the share of a proof that is done, from 0 to 1, and about the seconds that are left."""
+Counting = Callable[[float, float, float], None]
+"""Called with the share of a proof that is done, the work that it took so far, and about the work that is left."""
 LONG_S = 10.0
 """A proof that is expected to take no longer than this says nothing."""
 EVERY_S, SELDOM_S = 0.5, 30.0
@@ -27,6 +29,16 @@ def proving_line(proving: Proving | None = None) -> Iterator[Proving]:
         yield line
     finally:
         line.clear()
+
+
+def at_its_pace(proving: Proving) -> Counting:
+    """What is told in work, told on in seconds: what is left goes on at the pace of what is done."""
+    began = time.monotonic()
+
+    def counting(share: float, done: float, left: float) -> None:
+        proving(share, (time.monotonic() - began) * left / max(done, 1e-300))
+
+    return counting
 
 
 class ProvingLine:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.analytic import Proof, prove_sup
 
@@ -153,8 +154,8 @@ def test_a_floor_ends_the_proof_early() -> None:
     assert proof.tight
 
 
-def test_without_time_the_bound_is_loose_and_still_holds() -> None:
-    proof = prove(CASES["gelu"], limit_s=0.0)
+def test_without_effort_the_bound_is_loose_and_still_holds() -> None:
+    proof = prove(CASES["gelu"], effort=Effort(0))
     assert not proof.tight
     assert worst(CASES["gelu"]) <= proof.bound
 

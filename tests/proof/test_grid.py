@@ -7,6 +7,7 @@ import pytest
 from flint import acb, arb, ctx
 
 import anchorhead as ah
+from anchorhead.effort import Effort
 from anchorhead.heads.grid import GridAtom, solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import contract
 from anchorhead.proof.arithmetic import arithmetic_of
@@ -246,11 +247,11 @@ def test_singular_places_are_refused(text):
         prove_grid(atom, [parse(text, XY)], XY, [-1, -1], [1, 1], arithmetic_of("float64"))
 
 
-def test_a_deadline_is_kept_and_progress_is_told(proven):
+def test_the_work_is_limited_and_progress_is_told(proven):
     atom, expression, _ = proven("bell")
     model, ends = arithmetic_of("float64"), ([-1] * 3, [1] * 3)
-    with pytest.raises(TooLong, match="not proven within"):
-        prove_grid(atom, [expression], XYZ, *ends, model, limit_s=1e-9)
+    with pytest.raises(TooLong, match="not proven with 1,000 operations"):
+        prove_grid(atom, [expression], XYZ, *ends, model, Effort(1_000))
     told = []
     prove_grid(atom, [expression], XYZ, *ends, model, proving=lambda *now: told.append(now))
     shares, left = zip(*told, strict=True)
@@ -260,20 +261,17 @@ def test_a_deadline_is_kept_and_progress_is_told(proven):
     assert min(left) >= 0
 
 
-def test_the_time_that_is_left_is_counted_from_boxes_and_nodes(monkeypatch):
-    """Boxes of equal share and equal cost: after one of four, three times its time is left."""
-    now = [0.0]
-    monkeypatch.setattr("anchorhead.proof.grid_work.time.perf_counter", lambda: now[0])
+def test_the_work_that_is_left_is_counted_from_boxes_and_nodes():
+    """Boxes of equal share and equal cost: after one of four, three times its work is left."""
     told = []
-    work = Work(1000.0, lambda share, left: told.append((share, left)))
+    work = Work(Effort(1000.0), lambda share, done, left: told.append((share, left)))
     waiting = [0.25, 0.25, 0.25]
     while True:
         work.begin(0.25, waiting)
-        now[0] += 2.0
+        work.spend(2.0)
         work.nodes(100)
         for _ in range(4):
-            now[0] += 2.0
-            work.done(25)
+            work.done(25, 2.0)
         work.end()
         if not waiting:
             break

@@ -90,6 +90,7 @@ def approximate(
         request = request.causal()
     if form is None and layout is None and tokens is None and len(request.variables) == 1:
         return _one_head(request, within, kind, placement, outside, progress)
+    request.require_representable(within, kind)
     network = request.parts.network
     if not request.parts.grids and network is not None:
         way = way_of(network, form, layout or "transformer", placement, kind, causal)

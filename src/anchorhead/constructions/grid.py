@@ -16,6 +16,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid
@@ -25,7 +26,7 @@ from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Proving, proving_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.callable_search import largest_error
-from anchorhead.proof.grid import LIMIT_S, prove_grid, smooth_on_box
+from anchorhead.proof.grid import OPERATIONS, prove_grid, smooth_on_box
 from anchorhead.proof.grid_work import TooLong
 from anchorhead.targets.several import SeveralVariables
 
@@ -36,8 +37,6 @@ TRIES = 4
 MOST_ANCHORS = 20_000
 AIM = {1: 0.95, 2: 0.95, 3: 0.95, 4: 0.8}
 """The part of the error asked for that a grid is first solved for: proofs add to what a solver sees."""
-LIMITS_S = {1: LIMIT_S, 2: LIMIT_S, 3: LIMIT_S, 4: 120.0}
-"""How long a proof may take, by the number of variables; beyond, the error is measured."""
 _WAYS = (
     'placement="uniform", which builds continuous functions with kinks; max, min or abs in place of where, if it can '
     "be written so: they become neurons; "
@@ -79,7 +78,7 @@ def approximate_grid(
         smooth_on_box(target.expressions, target.variables, target.low, target.high, _WAYS)
     aim = float(within) * (AIM[len(target.variables)] if prove else 1.0)
     best: Network | None = None
-    why = "" if prove else "the proof was left out"
+    why, effort = "" if prove else "the proof was left out", Effort(OPERATIONS)
     for _ in range(TRIES):
         try:
             atom = solve_grid(target.values, target.low, target.high, aim, kind, most, progress)
@@ -89,7 +88,7 @@ def approximate_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, float(within), kind, most, progress)
-        network, why = _certified(atom, target, why, proving, tokens, outside)
+        network, why = _certified(atom, target, why, proving, tokens, outside, effort)
         bound = _bound(network)
         if bound <= within:
             return network
@@ -114,11 +113,12 @@ def certified_grid(
     proving: Proving | None = None,
 ) -> Network:
     """The network of a given grid with the bound that is proven for it, or measured."""
-    return _certified(atom, target, "" if prove else "the proof was left out", proving, tokens, outside)[0]
+    why = "" if prove else "the proof was left out"
+    return _certified(atom, target, why, proving, tokens, outside, Effort(OPERATIONS))[0]
 
 
 def _known(
-    atom: GridAtom, target: SeveralVariables, on: Box, why: str, proving: Proving | None
+    atom: GridAtom, target: SeveralVariables, on: Box, why: str, proving: Proving | None, effort: Effort
 ) -> tuple[Certificate, str]:
     """A proof, or, if there is a reason why there is none, a measurement; and that reason."""
     if why:
@@ -132,14 +132,13 @@ def _known(
 
     try:
         with proving_line(proving) as tell:
-            model, limit = require_model(atom.dtype), LIMITS_S[atom.variables]
-            ends = target.low, target.high
-            bound = prove_grid(atom, target.expressions, target.variables, *ends, model, limit, noted)
+            ends, model = (target.low, target.high), require_model(atom.dtype)
+            bound = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
             return bound.statement(str(target)).certificate(on, atom.dtype), ""
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
-        why = f"the proof would take longer than {LIMITS_S[atom.variables]:g} s, of which {done:.0%} was done"
+        why = f"the proof would take more than {OPERATIONS:,} operations on balls, by which {done:.0%} was done"
     known = _measured(atom, target, on, why)
     warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
     return known, why
@@ -167,12 +166,13 @@ def _certified(
     proving: Proving | None,
     tokens: int | None,
     outside: Outside,
+    effort: Effort,
 ) -> tuple[Network, str]:
     """The network with what is known of it, and the reason if that is measured."""
     network = grid_network(atom, tokens, target.variables)
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-    certificate, why = _known(atom, target, on, why, proving)
+    certificate, why = _known(atom, target, on, why, proving, effort)
     return network.with_(target=target.record(), certificate=certificate, outside=outside), why
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,9 +12,11 @@ import torch
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.head_network import head_network
+from anchorhead.constructions.representable import require_representable
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box, interval_text
-from anchorhead.errors import AnchorheadError
+from anchorhead.effort import Effort
+from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
@@ -36,6 +38,8 @@ FEW_EVEN, MOST_EVEN = 8, 256
 AIM_EVEN, HOPELESS = 0.97, 4
 """How much of the error asked for may be used up, and how many times too many anchors are foretold to no purpose."""
 LOOSEST = 2.2  # estimates: no proven bound is larger
+SEARCH, PROOFS = 14_000_000, 10_000_000
+"""The work (anchorhead.effort) that may go into a head: the search for it, and all its proofs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +124,8 @@ def head(
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     _check_request(within, anchors, placement)
+    if within is not None:
+        require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
     request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
     return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 
@@ -132,6 +138,8 @@ class _Request:
     max_value: float | None
     max_slope: float | None
     progress: Progress
+    search: Effort = field(default_factory=lambda: Effort(SEARCH))
+    proofs: Effort = field(default_factory=lambda: Effort(PROOFS))
 
     def within(self, error: float) -> Head:
         """From the table; else asks the solver for a little less than the proof will find, until the proof agrees."""
@@ -148,10 +156,17 @@ class _Request:
                 return found
             best = found if best is None or found.certificate.bound < best.certificate.bound else best
             aim *= 0.97 * min(error / found.certificate.bound, 1.0)
-        raise AnchorheadError(
+            if self.proofs.over:
+                break
+        assert best is not None
+        known = best.certificate
+        raise NotReached(
             f"within={error:g} was not reached for {self.target.name} in {self.dtype}: the best certificate says "
-            f"{best.certificate.kind if best else ''} {best.certificate.bound if best else 0:.3g}. What would help: "
-            f"a larger error, {'float64, ' if self.dtype == 'float32' else ''}a smaller domain"
+            f"{known.kind} {known.bound:.3g}{' with the work that proofs may take' if self.proofs.over else ''}. What "
+            f"would help: a larger error, {'float64, ' if self.dtype == 'float32' else ''}a smaller domain",
+            best.network,
+            known.bound,
+            error,
         )
 
     def _closest(self, error: float, refused: OutOfReach, best: Head | None) -> Head:
@@ -165,9 +180,12 @@ class _Request:
         if known.bound <= error:
             return best
         parts = "; ".join(f"{size:.3g} {what}" for what, size in known.terms.items())
-        raise AnchorheadError(
-            f"within={error:g} is out of reach {refused.where}: the best head found has {best.anchors} anchors and is "
-            f"{known.kind} within {known.bound:.3g} ({parts}); {refused.advice}"
+        raise NotReached(
+            f"within={error:g} {refused.verdict} {refused.where}: the best head found has {best.anchors} anchors and "
+            f"is {known.kind} within {known.bound:.3g} ({parts}); {refused.advice}",
+            best.network,
+            known.bound,
+            error,
         ) from refused
 
     def with_anchors(self, anchors: int) -> Head:
@@ -187,7 +205,12 @@ class _Request:
         """
         found = improvements(self._values, self.target.kinks, *self._interval, anchors, **self._options)
         least = min(solution.total for solution in found)
-        heads = [self.certified(solution.atom) for solution in found if solution.total <= LOOSEST * least]
+        hopeful = [solution for solution in found if solution.total <= LOOSEST * least]
+        heads: list[Head] = []
+        for solution in sorted(hopeful, key=lambda solution: solution.total):
+            if heads and self.proofs.over:
+                break
+            heads.append(self.certified(solution.atom))
         return min(heads, key=lambda head: (head.certificate.bound, head.anchors))
 
     @cached_property
@@ -239,7 +262,7 @@ class _Request:
         if opaque:
             certificate = self._measured(atom)
         else:
-            bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model)
+            bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, self.proofs)
             if not np.isfinite(bound.total):
                 raise AnchorheadError(
                     f"no bound could be proven for {target.name}: try a smaller domain or a larger error"
@@ -280,6 +303,7 @@ class _Request:
             "max_value": self.max_value,
             "max_slope": self.max_slope,
             "progress": self.progress,
+            "effort": self.search,
         }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from anchorhead.constructions.head import Progress
 from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
+from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import sizes_of
@@ -53,6 +54,8 @@ def mlp_network(
     if way.layout == "transformer" and (target.tokens or 1) > 1:
         target = target.with_neurons()
     require_model(way.dtype)
+    if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
+        require_representable(within, target.values(points_of(on, target.input_shape)), way.dtype)
     shapes = Shapes(way.dtype, way.placement, progress)
     sources, middle = inputs_of(target, on, way.dtype)
     margin = MARGIN[way.dtype]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -47,8 +48,9 @@ class Neurons:
     def count(self) -> int:
         return len(self.bias)
 
-    @property
+    @cached_property
     def parts(self) -> int:
+        """How many softmaxes a neuron takes: asked for neuron by neuron, and found once."""
         return max(len(self.shapes[k].parts) for k in np.unique(self.assigned))
 
 

@@ -6,7 +6,6 @@ Of two grids the one with fewer anchors is taken: solved, checked at the centres
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
@@ -25,7 +24,7 @@ from anchorhead.heads.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction, Samples
 from anchorhead.network import Network, Outside, TargetRecord
-from anchorhead.progress import proving_line
+from anchorhead.progress import at_its_pace, proving_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.grid_cover import CoverBound, cell_counts, prove_cover, steepest
 from anchorhead.proof.grid_rounding import prove_grid_rounding
@@ -163,14 +162,16 @@ class _Request:
         return counts
 
     def _covered(self, atom: GridAtom, counts: tuple[int, ...]) -> CoverBound:
-        began = time.perf_counter()
         with proving_line() as line:
-
-            def told(share: float) -> None:
-                line(share, (time.perf_counter() - began) * (1 - share) / share)
-
-            ends = self.target.low, self.target.high
-            return prove_cover(atom, self.target.values, self.lipschitz, *ends, counts, told)
+            tell, ends = at_its_pace(line), (self.target.low, self.target.high)
+            return prove_cover(
+                atom,
+                self.target.values,
+                self.lipschitz,
+                *ends,
+                counts,
+                lambda share: tell(share, share, 1 - share),
+            )
 
     def _proven(self, atom: GridAtom, found: Statement, cells: tuple[int, ...] | None = None) -> Network:
         record = self.target.record(self.lipschitz, cells)

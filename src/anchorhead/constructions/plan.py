@@ -20,6 +20,7 @@ from anchorhead.constructions.head import Placement, Progress
 from anchorhead.constructions.mlp import MARGIN, inputs_of, shares
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
 from anchorhead.constructions.plan_tables import WIDTH, csv_table, latex_table, listed, text_table
+from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
 from anchorhead.constructions.sketches import Sketches
@@ -122,6 +123,8 @@ def plan(
     if causal:
         require_causal(target)
     hidden = len(merged(target)[0])
+    if hidden:
+        require_representable(max(withins), target.values(points_of(on, target.input_shape)), dtype)
     forms = FORMS if hidden == 1 else ("deep",)
     layouts = ("transformer",) if causal else LAYOUTS
     if not hidden and (target.tokens or 1) > 1:

@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.grid import AIM, MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
-from anchorhead.constructions.head import Placement, Progress
+from anchorhead.constructions.head import SEARCH, Placement, Progress
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.mlp import built
 from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, grid_target, network_part
@@ -27,6 +27,7 @@ from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.uniform_grid import SampledModulus
 from anchorhead.constructions.way import Form, Layout, Way
 from anchorhead.decimals import round_up
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.grid import solve_grid
@@ -63,6 +64,7 @@ def plan_expressions(
     if causal:
         request = request.causal()
     parts = request.parts
+    request.require_representable(max(withins), dtype)
     if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
         rows = _heads(request, withins, dtype, progress)
     elif not parts.grids and parts.network is not None:
@@ -102,7 +104,7 @@ class Estimates(Shapes):
         target = ScalarTarget((activation,), *interval)
         found = smallest(
             target.values, target.kinks, *interval, error,
-            dtype=self.dtype, max_anchors=MOST_HEAD, progress=self.progress,
+            dtype=self.dtype, max_anchors=MOST_HEAD, progress=self.progress, effort=Effort(SEARCH),
         )  # fmt: skip
         parts = found.estimate.exact, found.estimate.rounding
         self._known[(*key, error)] = shape_of(found.atom, *parts, activation, interval, degree)
@@ -176,6 +178,7 @@ class _Climbed:
     target: ScalarTarget
     dtype: Dtype
     progress: Progress | None
+    effort: Effort = field(default_factory=lambda: Effort(SEARCH))
     _met: list[tuple[int, float]] = field(default_factory=list)
 
     def row(self, within: float) -> Row:
@@ -194,7 +197,7 @@ class _Climbed:
             ends = target.low, target.high
             found = smallest(
                 target.values, target.kinks, *ends, within,
-                dtype=self.dtype, max_anchors=MOST_HEAD, progress=self._note,
+                dtype=self.dtype, max_anchors=MOST_HEAD, progress=self._note, effort=self.effort,
             )  # fmt: skip
         except AnchorheadError as error:
             return _row(within, "head", "solved", np.inf, None, None, str(error), reachable=False)

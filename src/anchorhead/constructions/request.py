@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.causal import causal_expressions
+from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expression import Expression
@@ -55,6 +56,12 @@ class Request:
     def parts(self) -> Parts:
         """What the expressions are made of."""
         return self.target.parts
+
+    def require_representable(self, within: float, dtype: str) -> None:
+        """Refuses an error that is too small for the dtype; linear maps may be exact."""
+        if any(term.becomes not in ("constant", "affine") for term in self.parts.terms):
+            x = points_of(self.on, self.on.low.shape).reshape(-1, len(self.variables))
+            require_representable(within, self.target.values(x), dtype)
 
     def causal(self) -> Request:
         """The same functions written without later tokens; raises where one depends on them, with a counterexample."""

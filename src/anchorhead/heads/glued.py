@@ -69,6 +69,10 @@ class Glue:
         """What rounding costs at least where the aim is reached."""
         return least_rounding(anchors, self.problem.scale - aim, self.inners.dtype)
 
+    def work(self, anchors: int) -> float:
+        """Its pieces count their own."""
+        return 0.0
+
     def solution(self, anchors: int) -> Solution:
         """The glued softmax with so many anchors, with the best A and h found."""
         if anchors not in self._solutions:

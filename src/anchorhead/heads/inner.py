@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Arrays, Dtype
 from anchorhead.heads.gauge import Caps
@@ -36,6 +37,7 @@ class Inners:
     max_slope: float
     origin: float
     pool: list[Ladder] = field(default_factory=list)  # the searches that may be shared
+    effort: Effort = field(default_factory=lambda: Effort(np.inf))
     _ladders: dict[int, Ladder] = field(default_factory=dict)
     _lines: dict[tuple[int, int, float], tuple[tuple[np.ndarray, np.ndarray, np.ndarray], float]] = field(
         default_factory=dict
@@ -92,7 +94,7 @@ class Inners:
             problem = Problem.of(term.g, (), term.low, term.high)
             caps = Caps(self.max_value / problem.scale, self.max_slope * problem.half)
             alike = next((ladder for ladder in self.pool if ladder.is_like(problem)), None)
-            self._ladders[k] = Ladder(problem, self.dtype, caps, origin=self.origin, alike=alike)
+            self._ladders[k] = Ladder(problem, self.dtype, caps, origin=self.origin, alike=alike, effort=self.effort)
             self.pool += [self._ladders[k]] if alike is None else []
         return self._ladders[k]
 

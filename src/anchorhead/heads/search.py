@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from anchorhead.effort import Effort
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.gauge import Caps
 from anchorhead.heads.glued import Glue
@@ -18,7 +19,9 @@ from anchorhead.heads.single import Ladder, Solution, origins_of
 from anchorhead.heads.summed import Sums
 
 Progress = Callable[[int, float], None]
-Way = Sums | Glue | Ladder  # each: fewest and most anchors, patience; floor, outlook, sketch, solution for so many
+Way = (
+    Sums | Glue | Ladder
+)  # each: fewest and most anchors, patience; floor, outlook, sketch, solution, work for so many
 
 _SURPRISE = 0.08  # finishing a sketch gains a third as a rule, and was never seen to gain more than this factor
 _GAIN = 0.05  # what a rung has to gain, or patience runs out
@@ -35,6 +38,7 @@ class Search:
     max_slope: float = np.inf
     progress: Progress = lambda anchors, error: None
     aim: float | None = None  # the error asked for, if one was
+    effort: Effort = field(default_factory=lambda: Effort(np.inf))  # once it is over, climbs end
     sketched: list[tuple[float, int, Way]] = field(default_factory=list)  # error, anchors and way of every climb
     _pool: list[Ladder] = field(default_factory=list)
 
@@ -53,7 +57,7 @@ class Search:
     @cached_property
     def ladder(self) -> Ladder:
         caps = Caps(self._value / (self.problem.scale or 1.0), self._slope * self.problem.half)
-        return Ladder(self.problem, self.dtype, caps, aim=self.aim or 0.0)
+        return Ladder(self.problem, self.dtype, caps, aim=self.aim or 0.0, effort=self.effort)
 
     def climb(self, way: Way, top: int) -> Iterator[Solution]:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
@@ -61,10 +65,14 @@ class Search:
 
         A rung is not finished if its sketch cannot reach the aim or, without an aim, beat the rungs below. Where
         rounding rules out the aim, the climb goes on while it gains much, to tell what can be had instead.
-        What comes out up to some number of anchors does not depend on `top`.
+        What comes out up to some number of anchors does not depend on `top`. A rung that the effort does not suffice
+        for ends all climbs.
         """
         aim, best, last, since = self.aim, np.inf, np.inf, 0
         for anchors in range(way.fewest, min(top, way.most) + 1):
+            if self.effort.over or (self.sketched and way.work(anchors) > self.effort.left):
+                self.effort.spend(np.inf)
+                return
             error = way.outlook(anchors)
             self.sketched.append((error, anchors, way))
             if _SURPRISE * error < (best if aim is None else aim):
@@ -99,4 +107,4 @@ class Search:
         return self.max_slope * (1 - 1e-6)
 
     def _inners(self, terms: tuple, origin: float) -> Inners:
-        return Inners(terms, self.dtype, self._value, self._slope, origin, self._pool)
+        return Inners(terms, self.dtype, self._value, self._slope, origin, self._pool, self.effort)

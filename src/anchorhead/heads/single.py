@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from anchorhead.effort import Effort
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.descent import STEEPEST, gauss_newton, lawson
@@ -32,6 +33,8 @@ _HOLD = 1e-4  # while searching, values are held down as if round-off were this 
 _HALVING = ((3, 20), (9, 50))  # keep one in so many, and take so many steps
 _FAR = 1e3  # a rung that errs by more than this factor more than the aim is not searched to the end
 _FEW = 4  # rungs up to this one are always searched to the end
+# the work of a search: of any, and of it and its end for each sample and square of anchors; about what was measured
+_LEAST, _SEARCHED, _FINISHED = 150_000, 1.8, 0.5
 _WORTH = 1.3  # fits whose sketch errs by more than this factor more than the best are not finished
 
 
@@ -57,6 +60,7 @@ class Ladder:
     origin: float | None = None
     alike: Ladder | None = None
     aim: float = 0.0  # the error asked for: rungs that are far from it serve as parents only
+    effort: Effort = field(default_factory=lambda: Effort(np.inf))  # what rungs are searched for from
     _fits: dict[int, list[Fit]] = field(default_factory=dict)
     _sketches: dict[int, list[Solution]] = field(default_factory=dict)
     _solutions: dict[int, Solution] = field(default_factory=dict)
@@ -119,6 +123,12 @@ class Ladder:
         """The first rung worth a search: a head with p anchors turns 2p - 4 times."""
         return max(2, self.problem.turns // 2 + 2)
 
+    def work(self, anchors: int) -> float:
+        """What the search for a rung takes."""
+        if self._is_constant(anchors) or anchors in self._fits:
+            return 0.0
+        return _LEAST + _SEARCHED * self._samples(anchors).f.size * anchors**2
+
     def fits(self, p: int) -> list[Fit]:
         """The best least-squares fits with p anchors."""
         if p not in self._fits and self.alike is not None:
@@ -128,6 +138,7 @@ class Ladder:
             self._fits[p] = fitted(found, Loss(samples, even(samples), self._ridge, p))
         elif p not in self._fits:
             samples = self._samples(p)
+            self.effort.spend(self.work(p))
             keys = list(starts(samples, p))
             ridge = self._ridge
             if p > self._first:
@@ -179,6 +190,7 @@ class Ladder:
 
     def _finished(self, fit: Fit, fine: Samples) -> Solution:
         q, ridge = even(fine), self._ridge
+        self.effort.spend(_FINISHED * fine.f.size * fit.keys.anchors**2)
         (fit,) = gauss_newton([fit], Loss(fine, q, ridge, fit.keys.anchors), 60, self._steepest)
         while np.abs(fit.values).max() > self.caps.value and ridge < 1:
             ridge *= 10

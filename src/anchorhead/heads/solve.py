@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from anchorhead.domain import interval_text
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.problem import Function, Problem
@@ -23,11 +24,12 @@ class OutOfReach(AnchorheadError):
     where    interval and dtype
     closest  the best that was found, if any
     advice   what would help
+    verdict  whether it is out of reach, or the search ended before it
     """
 
-    def __init__(self, message: str, where: str, closest: Solution | None, advice: str) -> None:
+    def __init__(self, message: str, where: str, closest: Solution | None, advice: str, verdict: str) -> None:
         super().__init__(message)
-        self.where, self.closest, self.advice = where, closest, advice
+        self.where, self.closest, self.advice, self.verdict = where, closest, advice, verdict
 
 
 def solve(
@@ -56,13 +58,14 @@ def improvements(
     max_value: float | None = None,
     max_slope: float | None = None,
     progress: Progress | None = None,
+    effort: Effort | None = None,
 ) -> list[Solution]:
     """The heads with at most so many anchors that were, on some way, better than all with fewer anchors.
 
     f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called on the way.
-    With more anchors the list only grows.
+    With more anchors the list only grows; it ends where the effort does.
     """
-    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress)
+    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress, effort=effort)
     found: list[Solution] = []
     for way in search.ways:
         found += search.climb(way, _top(search, way, anchors, found))
@@ -82,6 +85,7 @@ def smallest(
     max_slope: float | None = None,
     max_anchors: int = 128,
     progress: Progress | None = None,
+    effort: Effort | None = None,
 ) -> Solution:
     """The head with the fewest anchors whose estimated error, rounding included, is at most SAFETY *
     within.
@@ -89,7 +93,7 @@ def smallest(
     if not within > 0:
         raise AnchorheadError(f"within={within!r}: the error asked for has to be above 0")
     aim, top = SAFETY * within, max_anchors
-    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress, aim)
+    search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress, aim, effort)
     reached: Solution | None = None
     for way in search.ways:
         if way is search.ladder and search.problem.kinks and within < _SHARP * search.problem.scale:
@@ -126,6 +130,7 @@ def _search(
     max_slope: float | None,
     progress: Progress | None,
     aim: float | None = None,
+    effort: Effort | None = None,
 ) -> Search:
     for name, cap in (("max_value", max_value), ("max_slope", max_slope)):
         if cap is not None and not cap > 0:
@@ -137,6 +142,7 @@ def _search(
         np.inf if max_slope is None else max_slope,
         progress or (lambda anchors, error: None),
         aim,
+        effort or Effort(np.inf),
     )
 
 
@@ -145,15 +151,19 @@ def _out_of_reach(search: Search, within: float, best: Solution | None, max_anch
     where = f"on {interval_text(search.problem.low, search.problem.high)} in {search.dtype}"
     advice = _help(search, best)
     if best is None:
-        told = f"within={within:g} {where}: no head with at most {max_anchors} anchors; {advice}"
+        told = f"within={within:g} {_verdict(search)} {where}: no head with at most {max_anchors} anchors; {advice}"
     else:
         found = best.estimate
         told = (
-            f"within={within:g} is out of reach {where}: the best head found errs by {found.total:.3g} "
+            f"within={within:g} {_verdict(search)} {where}: the best head found errs by {found.total:.3g} "
             f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) "
             f"with {best.atom.anchors} anchors; {advice}"
         )
-    return OutOfReach(told, where, best, advice)
+    return OutOfReach(told, where, best, advice, _verdict(search))
+
+
+def _verdict(search: Search) -> str:
+    return "was not reached with the work that a search may take" if search.effort.over else "is out of reach"
 
 
 def _help(search: Search, best: Solution | None) -> str:

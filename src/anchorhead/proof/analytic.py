@@ -10,7 +10,6 @@ such a ball both neighbours are then proven, and the target is one of the two (o
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +18,11 @@ import numpy as np
 from flint import acb, arb, ctx
 from jaxtyping import Float
 
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.balls import BallHead, Part, ball_heads, lower, upper
 from anchorhead.proof.ellipse import Enclosure
+from anchorhead.proof.operations import OPERATIONS, operations_of
 from anchorhead.proof.supremum import Span, Supremum
 
 Piece = tuple[arb, arb, Enclosure]
@@ -38,7 +39,6 @@ class Proof:
     at       where, rounded to a float (NaN if no difference was seen)
     tight    the bound is within the tolerance of found, or at most the floor
     cells    how many cells the proof is made of
-    seconds  how long it took
     """
 
     bound: float
@@ -46,7 +46,6 @@ class Proof:
     at: float
     tight: bool
     cells: int
-    seconds: float
 
 
 def prove_sup(
@@ -58,7 +57,7 @@ def prove_sup(
     high: float,
     rtol: float = 0.02,
     floor: float = 0.0,
-    limit_s: float = 60.0,
+    effort: Effort | None = None,
     progress: Callable[[float], None] | None = None,
     jump: float = 0.0,
 ) -> Proof:
@@ -76,11 +75,10 @@ def prove_sup(
       there too, not that of a neighbour.
 
     The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
-    values (an exact head). After `limit_s` seconds the bound is what has been shown by then, and not `tight`.
+    values (an exact head). Once the effort is over the bound is what has been shown by then, and not `tight`.
     `progress` is told the fraction done. Where a kink's ball hides more than two neighbours, give `jump`:
     within such a ball the target differs from either neighbour by at most that. It is added to the bound.
     """
-    start = time.perf_counter()
     check_interval(low, high)
     if not (rtol > 0 and floor >= 0 and jump >= 0):
         raise AnchorheadError(
@@ -90,12 +88,12 @@ def prove_sup(
     several = _lists(pieces)
     if len(several) != len(heads):
         raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
-    sup = Supremum(rtol, floor, start + limit_s, progress)
+    sup = Supremum(rtol, floor, effort, progress)
     for head, own in zip(heads, several, strict=True):
         spans = _spans(own, head, low, high)
         sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))
     bound = upper(arb(sup.bound) + jump) if jump else sup.bound
-    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells, time.perf_counter() - start)
+    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells)
 
 
 def lipschitz_bound(
@@ -104,14 +102,15 @@ def lipschitz_bound(
     high: float,
     origin: float = 0.0,
     rtol: float = 0.02,
-    limit_s: float = 60.0,
+    effort: Effort | None = None,
 ) -> float:
-    """L >= |r'(s)| for every s in [low, high] and every output; at most (1 + rtol) times the largest |r'|."""
+    """L >= |r'(s)| for every s in [low, high] and every output; at most (1 + rtol) times the largest |r'|, within the
+    effort."""
     check_interval(low, high)
-    sup = Supremum(rtol, deadline=time.perf_counter() + limit_s)
+    sup = Supremum(rtol, effort=effort)
     for head in ball_heads(parts, origin):
         bits = head.logit_bits(low, high)
-        sup.cover([_whole(head.derivative, low, high)], head.steepness, bits, head.landmarks(), 1.0)
+        sup.cover([_whole(head.derivative, low, high, head.operations)], head.steepness, bits, head.landmarks(), 1.0)
     return sup.bound
 
 
@@ -122,7 +121,7 @@ def range_bound(
     low: float,
     high: float,
     rtol: float = 0.002,
-    limit_s: float = 60.0,
+    effort: Effort | None = None,
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """lo and hi, an entry an output, with lo <= r(s) <= hi for every s in [low, high].
 
@@ -130,23 +129,22 @@ def range_bound(
     about rtol of its range at most; and so from above.
     """
     check_interval(low, high)
-    deadline = time.perf_counter() + limit_s
+    effort = effort or Effort(OPERATIONS)
     ends = [
-        [_farthest(head, low, high, rtol, deadline, sign) for head in ball_heads(parts, origin, bias)]
-        for sign in (-1, 1)
+        [_farthest(head, low, high, rtol, effort, sign) for head in ball_heads(parts, origin, bias)] for sign in (-1, 1)
     ]
     return np.array(ends[0]), np.array(ends[1])
 
 
-def _farthest(head: BallHead, low: float, high: float, rtol: float, deadline: float, sign: int) -> float:
+def _farthest(head: BallHead, low: float, high: float, rtol: float, effort: Effort, sign: int) -> float:
     """The end of the head's range on the side of `sign`, not short of it."""
     bits = head.logit_bits(low, high)
     with ctx.workprec(72 + bits):
         points = [arb(s) for s in np.linspace(low, high, 33).tolist()]
         points += [s for s in head.landmarks() if low <= s <= high]
         start = min((float(head(s)) for s in points), key=lambda value: sign * value)
-    sup = Supremum(rtol, deadline=deadline)
-    sup.cover([_whole(lambda z: head(z) - start, low, high)], head.scale, bits, head.landmarks(), 1.0)
+    sup = Supremum(rtol, effort=effort)
+    sup.cover([_whole(lambda z: head(z) - start, low, high, head.operations)], head.scale, bits, head.landmarks(), 1.0)
     with ctx.workprec(128):
         return upper(arb(start) + sup.bound) if sign > 0 else lower(arb(start) - sup.bound)
 
@@ -156,8 +154,8 @@ def _lists(pieces: Sequence[Any]) -> Sequence[Sequence[Piece]]:
     return [pieces] if pieces and isinstance(pieces[0][0], arb) else pieces
 
 
-def _whole(f: Enclosure, low: float, high: float) -> Span:
-    return Span(arb(low), arb(high), (arb(low), arb(high)), f)
+def _whole(f: Enclosure, low: float, high: float, operations: int) -> Span:
+    return Span(arb(low), arb(high), (arb(low), arb(high)), f, operations)
 
 
 def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> list[Span]:
@@ -172,7 +170,8 @@ def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> 
                 continue
             reached = reached.max(outer[1])
             inner = left.upper().max(start), right.lower().min(end)
-            spans.append(Span(*outer, inner, _difference(target, head)))
+            operations = operations_of(target) + head.operations
+            spans.append(Span(*outer, inner, _difference(target, head), operations))
     if not spans or not reached >= end:
         raise AnchorheadError(
             f"the pieces of the target cover [{low}, {high}] only up to {float(reached)}: give pieces that adjoin"

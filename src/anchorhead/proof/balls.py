@@ -15,6 +15,7 @@ import numpy as np
 from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.proof.operations import PER_ANCHOR
 
 
 @runtime_checkable
@@ -111,6 +112,11 @@ class BallHead:
 
     def __init__(self, softmaxes: Sequence[BallSoftmax], origin: float, bias: float) -> None:
         self.softmaxes, self.origin, self.bias = tuple(softmaxes), origin, bias
+
+    @property
+    def operations(self) -> int:
+        """What a value takes."""
+        return PER_ANCHOR * sum(len(part.slopes) for part in self.softmaxes)
 
     @property
     def scale(self) -> float:

@@ -9,7 +9,6 @@ g, by complex balls and the theorem of `ellipse.py`. The rounding is in `gate_ro
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,16 +32,14 @@ class GateBound:
     at: float
 
 
-def prove_gate(
-    function: str, parts: Sequence[GatePart], low: float, high: float, arithmetic: Arithmetic, limit_s: float = 60.0
-) -> GateBound:
+def prove_gate(function: str, parts: Sequence[GatePart], low: float, high: float, arithmetic: Arithmetic) -> GateBound:
     """For every g of the dtype in [low, high] and every u whose products do not underflow."""
     target = target_of(function, (low, high))
     if not isinstance(target, ScalarTarget) or target.outputs != 1:
         raise AnchorheadError(f"{function!r} is not a named function of one variable: nothing can be proven of it")
     rounding = gate_rounding(parts, low, high, arithmetic)
     (head,) = ball_heads([with_own(part) for part in parts])
-    sup = Supremum(0.02, rounding / 50, time.perf_counter() + limit_s)
+    sup = Supremum(0.02, rounding / 50)
     jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
     sup.cover(relative_spans(target, head), head.scale, head.logit_bits(low, high), head.landmarks(), 1.0)
     return GateBound(math.nextafter(sup.bound + jump, math.inf), rounding, sup.found, sup.at)

@@ -23,15 +23,26 @@ import numpy as np
 from flint import arb, ctx
 
 from anchorhead.certificate import Worst
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.progress import Proving
+from anchorhead.progress import Proving, at_its_pace
 from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.grid_head import PRECISION, WIDE, axis_tail, chebyshev_points, head_on_grid, rounded, weights
+from anchorhead.proof.grid_head import (
+    MOST_COEFFICIENTS,
+    PRECISION,
+    WIDE,
+    axis_tail,
+    chebyshev_points,
+    head_on_grid,
+    rounded,
+    weights,
+)
 from anchorhead.proof.grid_polynomial import largest_on_box
 from anchorhead.proof.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grid_target import AnalyticTarget
 from anchorhead.proof.grid_work import Work
+from anchorhead.proof.operations import PER_ANCHOR
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.complex_balls import resolve
 from anchorhead.targets.expression import Expression
@@ -49,7 +60,10 @@ _HALVINGS = 40
 _USUAL = 3.3
 """About the Lebesgue constant of the degrees that occur: only to share errors out."""
 _UP = 1 + 1e-9
-LIMIT_S = 600.0
+OPERATIONS = 20_000_000
+"""On balls (proof.operations), of one proof: about so many microseconds."""
+# the operations that a value of a polynomial takes, in floats; a ball that becomes a float; a ball within an array
+_PER_VALUE, _PER_BALL, _IN_ARRAYS = 0.02, 2.0, 0.25
 
 
 @dataclass(frozen=True)
@@ -79,12 +93,12 @@ def prove_grid(
     low: Sequence[float],
     high: Sequence[float],
     arithmetic: Arithmetic,
-    limit_s: float = LIMIT_S,
+    effort: Effort | None = None,
     proving: Proving | None = None,
 ) -> GridBound:
     """A bound on |computed head - target| for every x of the box from low to high, in every output.
 
-    Raises where the target is not analytic around the box, and TooLong where the time does not suffice.
+    Raises where the target is not analytic around the box, and TooLong where it takes more than the effort.
     `proving` is told the share that is done and about how many seconds are left.
     """
     start, stop = (np.asarray(end, np.float64).reshape(-1) for end in (low, high))
@@ -98,8 +112,9 @@ def prove_grid(
             f"low={list(start)}, high={list(stop)} is not a box: give finite ends, the lower ones first"
         )
     rounding = prove_grid_rounding(atom, start, stop, arithmetic)
-    target = AnalyticTarget(smooth_on_box(expressions, variables, start.tolist(), stop.tolist()), variables)
-    exact = _Exact(atom, target, Work(limit_s, proving), rounding / 20)
+    work = Work(effort or Effort(OPERATIONS), None if proving is None else at_its_pace(proving))
+    smooth = smooth_on_box(expressions, variables, start.tolist(), stop.tolist())
+    exact = _Exact(atom, AnalyticTarget(smooth, variables, work.spend), work, rounding / 20)
     exact.cover(start, stop)
     return GridBound(exact.bound, rounding, exact.found, exact.at)
 
@@ -187,12 +202,11 @@ class _Exact:
         for j in range(d):
             allowed = goal / (2 * d * _USUAL**j)
             head = axis_tail(self.atom, j, float(low[j]), float(high[j]), allowed / 40)
-            self.work.check()
+            self.work.spend(self._tail_operations(j, MOST_COEFFICIENTS if head is None else head.degrees))
             if head is None:
                 return False
             n = head.degree(allowed)
             target = self.target.tail(j, centre.tolist(), half.tolist(), scale, allowed, n)
-            self.work.check()
             if target is None:
                 return False
             n = max(n, target.degree(allowed))
@@ -203,6 +217,10 @@ class _Exact:
             lebesgue *= (1 + 2 / math.pi * math.log(n + 1)) * _UP
         self._bound_box(low, high, tuple(degrees), lebesgue, remainder * _UP)
         return True
+
+    def _tail_operations(self, axis: int, coefficients: int) -> float:
+        """Weights at so many points, and from each to each coefficient."""
+        return self.atom.sides[axis] * coefficients * (PER_ANCHOR + coefficients / 40)
 
     def _sampled(self, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
         """About the largest |f| and |f - r| on a box: only to know what accuracy is worth."""
@@ -235,7 +253,7 @@ class _Exact:
             gaps[:, part] = (f - head[:, part]).astype(np.float64)
             off = radius + 2.0**-52 * np.abs(f) + 2.0**-51 * np.abs(gaps[:, part])
             np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * _UP + 1e-300, out=target_error)
-            self.work.done(f[0].size)
+            self.work.done(f[0].size, f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations)
 
         with ctx.workprec(72):
             self.target.on_grid(nodes, subtract)
@@ -243,9 +261,9 @@ class _Exact:
             raise self._not_analytic(low, high)
         errors = (head_error + target_error) * _UP
         for gap, error, rest in zip(gaps, errors, remainder, strict=True):
-            self.work.check()
             more = error * lebesgue + rest
             largest = largest_on_box(gap, degrees, self.bound / _UP - more)
+            self.work.spend(_PER_VALUE * largest.points)
             self.bound = max(self.bound, float(largest.bound + more) * _UP)
             place = np.unravel_index(np.abs(gap).argmax(), gap.shape)
             at_node = tuple(float(axis[int(i)].mid()) for axis, i in zip(nodes, place, strict=True))

@@ -83,6 +83,10 @@ class AxisTail:
 
     errors: Float[np.ndarray, "m degrees"]
 
+    @property
+    def degrees(self) -> int:
+        return self.errors.shape[1]
+
     def degree(self, allowed: float) -> int:
         """The smallest degree, at least 2, that errs by no more than allowed; as large as there are, if none does."""
         small = (self.errors.max(axis=0) <= allowed).nonzero()[0]

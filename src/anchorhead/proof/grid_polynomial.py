@@ -35,11 +35,13 @@ _UP = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Largest:
-    """bound: |p| <= bound on the box.  found: |p| is at least this at the point `at` of [-1, 1]^d, rounded."""
+    """bound: |p| <= bound on the box.  found: |p| is at least this at the point `at` of [-1, 1]^d, rounded.
+    points: at how many p was evaluated for it."""
 
     bound: float
     found: float
     at: tuple[float, ...]
+    points: int
 
 
 def largest_on_box(values: Float[np.ndarray, "..."], degrees: Sequence[int], enough: float = 0.0) -> Largest:
@@ -61,7 +63,7 @@ def largest_on_box(values: Float[np.ndarray, "..."], degrees: Sequence[int], eno
         found, place = _on_grid(coefficients[_low(kept)], [_cosines(m, oversampling) for m in kept])
         bound = (found + rounding) / math.cos(math.pi / (2 * oversampling)) ** d + dropped + rounding
         at = tuple(math.cos(i * math.pi / (oversampling * m)) for i, m in zip(place, kept, strict=True))
-        return Largest(bound * _UP, (found - dropped - rounding) / _UP, at)
+        return Largest(bound * _UP, (found - dropped - rounding) / _UP, at, _points(kept, oversampling))
 
     rough = largest(_OVERSAMPLING[0])
     if rough.bound <= enough:

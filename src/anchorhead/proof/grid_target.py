@@ -65,10 +65,20 @@ def _degree(largest: float, rho: float, allowed: float) -> int:
 
 
 class AnalyticTarget:
-    """Several functions f_1 … f_m without switches, of the variables in order, on boxes."""
+    """Several functions f_1 … f_m without switches, of the variables in order, on boxes.
 
-    def __init__(self, expressions: Sequence[Expression], variables: Sequence[str]) -> None:
-        self.expressions, self.variables = tuple(expressions), tuple(variables)
+    spend       called with the operations that each look at an ellipse takes
+    operations  what the values at a point take
+    """
+
+    def __init__(
+        self,
+        expressions: Sequence[Expression],
+        variables: Sequence[str],
+        spend: Callable[[float], None] = lambda operations: None,
+    ) -> None:
+        self.expressions, self.variables, self.spend = tuple(expressions), tuple(variables), spend
+        self.operations = sum(len(expression.program) for expression in self.expressions)
 
     def tail(
         self, axis: int, centre: Sequence[float], half: Sequence[float], scale: float, allowed: float, enough: int
@@ -95,6 +105,7 @@ class AnalyticTarget:
 
     def size_on(self, boxes: Sequence[acb]) -> float:
         """max_m |f_m| on a product of complex balls, infinity where it may not be analytic."""
+        self.spend(self.operations)
         at = dict(zip(self.variables, boxes, strict=True))
         return max(upper(abs(expression.complex_ball(at))) for expression in self.expressions)
 

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from anchorhead.certificate import Worst
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.domain import interval_text
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.analytic import Piece, Proof, prove_sup
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.balls import Part, upper
-from anchorhead.proof.ellipse import Enclosure
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.lipschitz import prove_sup_lipschitz
 from anchorhead.proof.statement import Statement
@@ -69,14 +69,14 @@ def prove_head(
     bias: Float[np.ndarray, " m"],
     target: ScalarTarget | CallableTarget,
     arithmetic: Arithmetic,
-    limit_s: float = 60.0,
+    effort: Effort | None = None,
 ) -> HeadBound:
     """A bound for every s of the dtype on the target's interval.
 
     An opaque target needs its Lipschitz constant; its values are taken as exact up to 2 ulp of float64.
     """
     rounding = head_rounding(parts, origin, bias, target.low, target.high, arithmetic)
-    proof = prove_exact(parts, origin, bias, target, floor=rounding / 50, limit_s=limit_s)
+    proof = prove_exact(parts, origin, bias, target, floor=rounding / 50, effort=effort)
     return HeadBound(proof.bound, rounding, proof.found, proof.at)
 
 
@@ -86,35 +86,45 @@ def prove_exact(
     bias: Float[np.ndarray, " m"],
     target: ScalarTarget | CallableTarget,
     floor: float,
-    limit_s: float = 60.0,
+    effort: Effort | None = None,
 ) -> Proof:
     """A bound on |target - head| in exact arithmetic, within 2% of the largest value found, or at most `floor`."""
     low, high = target.low, target.high
     if isinstance(target, ScalarTarget):
         jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
-        return prove_sup(parts, origin, bias, _pieces(target), low, high, floor=floor, limit_s=limit_s, jump=jump)
+        return prove_sup(parts, origin, bias, _pieces(target), low, high, floor=floor, effort=effort, jump=jump)
     if target.lipschitz is None:
         raise AnchorheadError("nothing can be proven of an opaque function: give lipschitz=, a bound on its slope")
     noise = 4e-16 * float(np.abs(target.values(np.linspace(low, high, 1001))).max())
     return prove_sup_lipschitz(
-        parts, origin, bias, target.values, target.lipschitz, low, high, f_error=noise, floor=floor, limit_s=limit_s
+        parts, origin, bias, target.values, target.lipschitz, low, high, f_error=noise, floor=floor
     )
 
 
 def _pieces(target: ScalarTarget) -> list[list[Piece]]:
     """The pieces of each function, as enclosures."""
     return [
-        [(piece.left, piece.right, enclosure(piece.expressions[k], target.variable)) for piece in target.pieces.pieces]
+        [
+            (piece.left, piece.right, ExpressionOnBalls(piece.expressions[k], target.variable))
+            for piece in target.pieces.pieces
+        ]
         for k in range(target.outputs)
     ]
 
 
-def enclosure(expression: Expression, variable: str) -> Enclosure:
+@dataclass(frozen=True)
+class ExpressionOnBalls:
     """On real balls the real enclosure, which reaches singular ends such as the square root's at 0."""
 
-    def enclose(z: acb) -> acb:
-        if z.imag == 0:
-            return acb(expression.ball({variable: z.real}))
-        return expression.complex_ball({variable: z})
+    expression: Expression
+    variable: str
 
-    return enclose
+    def __call__(self, z: acb) -> acb:
+        if z.imag == 0:
+            return acb(self.expression.ball({self.variable: z.real}))
+        return self.expression.complex_ball({self.variable: z})
+
+    @property
+    def operations(self) -> int:
+        """What a value takes."""
+        return len(self.expression.program)

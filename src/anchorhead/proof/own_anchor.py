@@ -20,7 +20,7 @@ from anchorhead.proof.own_rounding import REACH, STEEPEST, softmax_rounding
 from anchorhead.targets.expression import Expression
 
 
-def prove_own(head: OwnHead, function: Expression, limit_s: float = 60.0) -> tuple[float, float]:
+def prove_own(head: OwnHead, function: Expression) -> tuple[float, float]:
     """Bounds on |f - r| and on |computed r - r|, divided by max(1, |s|); infinite where nothing can be shown.
 
     The second is the larger of those for the two ways to evaluate the head, where its slopes have a step.
@@ -31,14 +31,14 @@ def prove_own(head: OwnHead, function: Expression, limit_s: float = 60.0) -> tup
     if head.step > 0:
         rounding = max(rounding, powers_rounding(head, arithmetic))
     floor = min(rounding, 1.0) / 50
-    return prove_exact_own(head, function, floor, limit_s), rounding
+    return prove_exact_own(head, function, floor), rounding
 
 
-def proven(head: OwnHead, function: Expression, limit_s: float = 60.0) -> OwnHead:
+def proven(head: OwnHead, function: Expression) -> OwnHead:
     """The head with its bounds filled in; where it was to hold on the whole line, as far as logits do not overflow."""
     reach = REACH[head.dtype]
     head = replace(head, low=max(head.low, -reach), high=min(head.high, reach))
-    exact, rounding = prove_own(head, function, limit_s)
+    exact, rounding = prove_own(head, function)
     return replace(head, exact=exact, rounding=rounding)
 
 

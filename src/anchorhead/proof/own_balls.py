@@ -21,6 +21,7 @@ from flint import arb, ctx
 from jaxtyping import Float
 
 from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.proof.operations import PER_ANCHOR
 
 
 class BallOwnHead:
@@ -31,6 +32,11 @@ class BallOwnHead:
         self.own = len(self.slopes) - 1 if head.own is not None else -1
         self.skip, self.bias = head.skip, head.bias
         self._relative: dict[tuple[int, int], list[tuple[arb, arb, arb, int]]] = {}
+
+    @property
+    def operations(self) -> int:
+        """What a value takes."""
+        return PER_ANCHOR * len(self.slopes)
 
     @property
     def scale(self) -> float:

@@ -9,7 +9,6 @@ On a cell around c of half width h, with A = sum w a at c and R = sum w V,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,9 +32,9 @@ UP = 1 + 1e-9
 def speed_bound(head: OwnHead, low: float, high: float) -> float:
     """A bound on |R'(s)| for s in [low, high]."""
     balls = BallOwnHead(head)
-    sup = Supremum(0.05, deadline=time.perf_counter() + 60.0)
+    sup = Supremum(0.05)
     whole: Callable[[acb], acb] = balls.derivative
-    span = Span(arb(low), arb(high), (arb(low), arb(high)), whole)
+    span = Span(arb(low), arb(high), (arb(low), arb(high)), whole, balls.operations)
     sup.cover([span], balls.steepness, balls.logit_bits(max(-low, high)), balls.landmarks(), 1.0)
     return sup.bound
 

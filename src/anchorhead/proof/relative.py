@@ -7,7 +7,8 @@ import math
 from flint import acb, arb, ctx
 
 from anchorhead.proof.ellipse import Enclosure
-from anchorhead.proof.head import enclosure
+from anchorhead.proof.head import ExpressionOnBalls
+from anchorhead.proof.operations import operations_of
 from anchorhead.proof.supremum import Span
 from anchorhead.targets import ScalarTarget
 
@@ -17,13 +18,14 @@ def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:
     spans = []
     with ctx.workprec(256):
         for piece in target.pieces.pieces:
-            f = enclosure(piece.expression, target.variable)
+            f = ExpressionOnBalls(piece.expression, target.variable)
             for start, end, sign in ((-math.inf, -1.0, -1), (-1.0, 1.0, 0), (1.0, math.inf, 1)):
                 left, right = (arb(min(max(x, target.low), target.high)) for x in (start, end))
                 outer = piece.left.lower().max(left), piece.right.upper().min(right)
                 inner = piece.left.upper().max(left), piece.right.lower().min(right)
                 if outer[0] < outer[1]:
-                    spans.append(Span(*outer, inner, _quotient(f, r, sign)))
+                    operations = operations_of(f) + operations_of(r)
+                    spans.append(Span(*outer, inner, _quotient(f, r, sign), operations))
     return spans
 
 

@@ -8,14 +8,15 @@ kinks and on steep places by itself: a slope of 1e12 costs forty halvings on eit
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flint import acb, arb, ctx
 
+from anchorhead.effort import Effort
 from anchorhead.proof.balls import lower, upper
 from anchorhead.proof.ellipse import Enclosure, bound_on_cell
+from anchorhead.proof.operations import OPERATIONS, precise
 
 _HALVINGS = 220
 _MOST_BITS = 2048
@@ -28,12 +29,14 @@ class Span:
 
     left, right    exact ends; |f| is proven on [left, right]
     inner          exact ends within them; a value of f at a point of `inner` counts as found
+    operations     what one value of f takes
     """
 
     left: arb
     right: arb
     inner: tuple[arb, arb]
     f: Enclosure
+    operations: int = 1
 
     def counts(self, x: arb) -> bool:
         return bool(self.inner[0] <= x <= self.inner[1])
@@ -47,16 +50,17 @@ class Supremum:
              0)
     goal     a cell is done when its bound is at most this: max((1 + rtol) found, floor)
     cells    how many cells are done
+    effort   what may be spent; once it is over, cells are bounded as they are, and the bound is looser
     """
 
     def __init__(
         self,
         rtol: float,
         floor: float = 0.0,
-        deadline: float = math.inf,
+        effort: Effort | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        self.rtol, self.floor, self.deadline, self.progress = rtol, floor, deadline, progress
+        self.rtol, self.floor, self.effort, self.progress = rtol, floor, effort or Effort(OPERATIONS), progress
         self.bound, self.found, self.at, self.cells, self.done = 0.0, 0.0, math.nan, 0, 0.0
         # 1/cos(pi / (2K)) is then about 1 + rtol/4
         self.oversampling = max(4, math.ceil(math.pi / (2 * math.sqrt(min(rtol, 1.0) / 2))))
@@ -74,6 +78,7 @@ class Supremum:
         share   of the whole work, for `progress`
         """
         self.floor = max(self.floor, 2.0**-80 * scale, _SMALLEST)
+        spans = [replace(span, f=self._counted(span)) for span in spans]
         with ctx.workprec(bits + 72):
             points = list(hints)
             for span in spans:
@@ -104,7 +109,12 @@ class Supremum:
             with ctx.workprec(bits):
                 bound, bits = self._bound_cell(span, left, right, bits)
                 middle = ((left + right) / 2).mid()
-            if bound <= self.goal or self._late() or share_here < share * 0.5**_HALVINGS or not left < middle < right:
+            if (
+                bound <= self.goal
+                or self.effort.over
+                or share_here < share * 0.5**_HALVINGS
+                or not left < middle < right
+            ):
                 self.cells += 1
                 self.bound = max(self.bound, bound)
                 self.done += share_here
@@ -116,7 +126,7 @@ class Supremum:
     def _bound_cell(self, span: Span, left: arb, right: arb, bits: int) -> tuple[float, int]:
         """A bound on a cell, the better of the two ways, and the precision that the next cell should have."""
         coarse = upper(abs(span.f(acb(left.union(right))).real))
-        if coarse <= self.goal or self._late():
+        if coarse <= self.goal or self.effort.over:
             return coarse, bits
         allowed = 0.4 * (self.goal - self.found)
         cell = bound_on_cell(span.f, left, right, allowed, self.oversampling)
@@ -129,5 +139,9 @@ class Supremum:
                 return self._bound_cell(span, left, right, 2 * bits)
         return min(coarse, cell.bound), bits
 
-    def _late(self) -> bool:
-        return time.perf_counter() > self.deadline
+    def _counted(self, span: Span) -> Enclosure:
+        def counted(z: acb) -> acb:
+            self.effort.spend(precise(span.operations))
+            return span.f(z)
+
+        return counted

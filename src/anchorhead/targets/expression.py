@@ -19,7 +19,7 @@ All other functions (gelu, clip, ...) are named nodes with a definition in core 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -93,11 +93,12 @@ class Expression:
 
     @property
     def core(self) -> Expression:
-        """The same function in core operations alone: every named function replaced by its definition."""
+        """The same function in core operations alone: named functions replaced by their definitions, and simplified."""
         if self._core is None:
             from anchorhead.targets.named import expand
+            from anchorhead.targets.simplify import simplified
 
-            expanded = expand(self)
+            expanded = simplified(expand(self))
             if expanded is self:  # not stored: a node that refers to itself would not be freed at once
                 return self
             object.__setattr__(self, "_core", expanded)
@@ -176,8 +177,11 @@ class Expression:
         return f"Expression({str(self)!r})"
 
 
-def postorder(root: Expression) -> tuple[Expression, ...]:
-    """Every node below `root` once, arguments before the nodes that use them, without recursion."""
+def postorder(root: Expression, known: Container[Expression] = ()) -> tuple[Expression, ...]:
+    """Every node below `root` once, arguments before the nodes that use them, without recursion.
+
+    known   nodes that are left out, with what is below them
+    """
     seen: dict[Expression, None] = {}
     stack = [root]
     while stack:
@@ -185,7 +189,7 @@ def postorder(root: Expression) -> tuple[Expression, ...]:
         if node in seen:
             stack.pop()
             continue
-        waiting = [arg for arg in reversed(node.args) if arg not in seen]
+        waiting = [arg for arg in reversed(node.args) if arg not in seen and arg not in known]
         if waiting:
             stack.extend(waiting)
         else:

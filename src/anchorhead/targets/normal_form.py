@@ -16,6 +16,9 @@ from anchorhead.targets.expression import Expression, postorder
 
 MOST_MONOMIALS = 500
 MOST_POWER = 8
+MOST_PRODUCTS = 20_000
+MOST_BITS = 4_096
+"""Of the coefficients: powers of powers would make them long."""
 Monomial = frozenset[tuple["Atom", int]]
 Polynomial = Mapping[Monomial, fmpq]
 ONE: Monomial = frozenset()
@@ -33,10 +36,15 @@ class Atom:
 
 def depends_on(expression: Expression) -> frozenset[str]:
     """The variables that are left when the expression is multiplied out; never too few of them."""
-    forms: dict[Expression, Polynomial] = {}
-    for node in postorder(expression):
-        forms[node] = _form(node, [forms[arg] for arg in node.args])
-    return _names(forms[expression])
+    return _names(polynomial(expression, {}))
+
+
+def polynomial(expression: Expression, known: dict[Expression, Polynomial]) -> Polynomial:
+    """The expression multiplied out; `known` are the forms of parts, to which those of its own parts are added."""
+    if expression not in known:
+        for node in postorder(expression, known):
+            known[node] = _form(node, [known[arg] for arg in node.args])
+    return known[expression]
 
 
 def _form(node: Expression, args: list[Polynomial]) -> Polynomial:
@@ -59,7 +67,7 @@ def _form(node: Expression, args: list[Polynomial]) -> Polynomial:
             result = _product(args * 2)
         case "div":
             result = _product([args[0], _reciprocal(args[1])])
-    if result is None or len(result) > MOST_MONOMIALS:
+    if result is None or len(result) > MOST_MONOMIALS or any(c.height_bits() > MOST_BITS for c in result.values()):
         result = _atom(node.op, node.data, args)
     return {monomial: c for monomial, c in result.items() if c != 0}
 
@@ -75,7 +83,7 @@ def _sum(args: list[Polynomial]) -> Polynomial:
 def _product(args: list[Polynomial]) -> Polynomial | None:
     result: Polynomial = {ONE: fmpq(1)}
     for one in args:
-        if len(result) * len(one) > MOST_MONOMIALS**2:
+        if len(result) > MOST_MONOMIALS or len(result) * len(one) > MOST_PRODUCTS:
             return None
         parts = [{_times(a, b): c * d} for a, c in result.items() for b, d in one.items()]
         result = {monomial: c for monomial, c in _sum(cast("list[Polynomial]", parts)).items() if c != 0}

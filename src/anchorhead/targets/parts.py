@@ -26,6 +26,7 @@ from anchorhead.targets.expression_network import name_of, ridge_network
 from anchorhead.targets.layered import Layered
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.ridges import PRECISION, Structure, fraction, structure
+from anchorhead.targets.simplify import simplified
 
 MOST_IN_A_GRID = 4
 LOW_DEGREE = 4
@@ -116,7 +117,7 @@ def parts_of(
         terms = [
             Term(output, term, _kind(term, variables))
             for output, expression in enumerate(expressions)
-            for term in summands(_resolved(expression, variables, ends))
+            for term in summands(_resolved(simplified(expression), variables, ends))
         ]
         groups = _groups([term.expression.variables for term in terms if term.becomes == "grid"], variables, join)
         terms = [_placed(term, groups, join) for term in terms]
