@@ -19,7 +19,7 @@ Arguments that all models have:
     dtype           "float64" or "float32", in which the network computes
     verbose         whether a line on stderr says how far it is, if it takes more than ten seconds; by default not
 
-All examples count alike: sample_weight, and class_weight of a LogisticRegression, are refused unless they are None.
+All examples count alike: a sample_weight of fit other than None, and class_weight of a LogisticRegression, are refused.
 Where a threshold makes coefficients 0 they are exactly 0: estimators_zeros says how that is told.
 
 A constant column gets the coefficient 0, and a warning names it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Signature, signature
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,20 @@ NORMAL = 1.4826
 class LogisticRegression(ClassifierMixin, InContext):
     """C sum of log(1 + exp(-y s)) + |w|^2 / 2, s = X w + b, for two classes y = -1 and 1, which count alike."""
 
-    def __init__(
-        self, C=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False, **words
-    ):
-        if words.pop("class_weight", None) is not None or words:
-            # not a parameter of its own, which scikit-learn would take for a promise
+    def __new__(cls, *args: Any, **words: Any) -> Any:
+        if "class_weight" in words:
             raise AnchorheadError(
-                f"{', '.join(words) or 'class_weight'} of LogisticRegression: classes count alike, and it takes C, "
-                "fit_intercept, tol, max_iter, dtype and verbose; leave it out, or give examples several times"
+                f"class_weight={words['class_weight']!r} of LogisticRegression: both classes count alike; leave it "
+                "out, or give the examples of one of them several times"
             )
+        return super().__new__(cls)
+
+    def __init__(self, C=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.C, self.fit_intercept, self.tol, self.max_iter = C, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
+
+    # that of __init__: scikit-learn takes every parameter for a promise
+    __signature__ = Signature([*signature(__init__).parameters.values()][1:])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
