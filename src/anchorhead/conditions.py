@@ -98,7 +98,8 @@ class NormImage(Condition):
         along = p.mean(axis=-1) * radius if self.norm == "LayerNorm" else np.zeros(p.shape[:-1])
         across = np.sqrt(np.maximum((p**2).sum(axis=-1) - along**2, 0.0))
         beyond = np.hypot(np.maximum(across - radius, 0.0), along)
-        return (beyond <= (self.slack + 1e-9) * radius) & (nearest[..., still] == 0).all(axis=-1)
+        inside = (beyond <= (self.slack + 1e-9) * radius) & (nearest[..., still] == 0).all(axis=-1)
+        return np.asarray(inside)
 
     def __str__(self) -> str:
         return (

@@ -107,7 +107,9 @@ class Statement:
             if said is not met:
                 raise CertificateError(f"the certificate names {said}, and the proof met {met}, as the largest error")
             return
-        inside = len(said.at) == len(met.at) and bool(box.contains(np.reshape(said.at, box.low.shape)).all())
+        inside = len(said.at) == len(met.at) and bool(
+            box.contains(np.reshape(said.at, np.atleast_1d(box.low).shape)).all()
+        )
         if not inside or not math.isclose(said.error, met.error, rel_tol=SAME, abs_tol=1e-4 * self.total):
             raise CertificateError(
                 f"the certificate says that {said.error:.4g} is the largest error met, at {said}; it is {met.error:.4g}"
