@@ -29,10 +29,14 @@ MOST_STEPS = 1000
 
 @dataclass(frozen=True)
 class Sizes:
-    """The largest |logit| and |activation| that a network can meet on its box; infinite if unknown."""
+    """The largest |logit| and |activation| that a network can meet on its box; infinite if unknown.
+
+    asked   the largest entry of any query, key or value
+    """
 
     logit: float
     activation: float
+    asked: float = 0.0
 
 
 def sizes(layers: tuple[Any, ...], largest_input: Float[np.ndarray, "tokens inputs"]) -> Sizes:
@@ -42,7 +46,7 @@ def sizes(layers: tuple[Any, ...], largest_input: Float[np.ndarray, "tokens inpu
         met = [Sizes(0.0, _largest(now.values()))]
         for layer in layers[1:]:
             now = after(layer, now, met)
-    return Sizes(max(size.logit for size in met), max(size.activation for size in met))
+    return Sizes(*(max(getattr(size, name) for size in met) for name in ("logit", "activation", "asked")))
 
 
 def embedded(embed: Embed, largest_input: Float[np.ndarray, "tokens inputs"]) -> Magnitudes:
@@ -61,7 +65,7 @@ def after(layer: Inner, now: Magnitudes, met: list[Sizes]) -> Magnitudes:
     """Magnitudes after a layer; the largest numbers that it forms are added to `met`."""
     if isinstance(layer, Repeat):
         return _after_repeat(layer, now, met)
-    logit = 0.0
+    logit = asked = 0.0
     match layer:
         case Linear():
             result = _after_linear(layer.absolute(), now)
@@ -69,8 +73,8 @@ def after(layer: Inner, now: Magnitudes, met: list[Sizes]) -> Magnitudes:
             logit = _largest(now.values())
             result: Magnitudes = {kind: np.ones_like(x) for kind, x in now.items()}
         case Attention():
-            logit, result = _after_attention(layer, now)
-    met.append(Sizes(logit, _largest(result.values())))
+            logit, asked, result = _after_attention(layer, now)
+    met.append(Sizes(logit, _largest(result.values()), asked))
     return result
 
 
@@ -87,7 +91,7 @@ def _after_repeat(layer: Repeat, now: Magnitudes, met: list[Sizes]) -> Magnitude
     """Each step is monotone in the magnitudes: once none of them grows, none ever will."""
     for step in range(layer.times):
         if step == MOST_STEPS or not np.isfinite(_largest(now.values())):
-            met.append(Sizes(np.inf, np.inf))
+            met.append(Sizes(np.inf, np.inf, np.inf))
             return {kind: np.full_like(x, np.inf) for kind, x in now.items()}
         before = now
         for inner in layer.layers:
@@ -97,18 +101,21 @@ def _after_repeat(layer: Repeat, now: Magnitudes, met: list[Sizes]) -> Magnitude
     return now
 
 
-def _after_attention(layer: Attention, now: Magnitudes) -> tuple[float, Magnitudes]:
+def _after_attention(layer: Attention, now: Magnitudes) -> tuple[float, float, Magnitudes]:
+    """The largest logit, the largest entry of a query, key or value, and what leaves the layer."""
     everyone = np.concatenate([now[kind] for kind in KINDS if kind in now])
     largest = everyone.max(axis=0)
     query, key, value, output = (np.abs(getattr(layer, n)) for n in ("query", "key", "value", "output"))
-    logit = _largest([((query @ largest) * (key @ largest)).sum(axis=1)])
-    values = np.broadcast_to(value @ largest, (layer.heads, value.shape[1]))
+    queries, keys, values = query @ largest, key @ largest, value @ largest
+    logit = _largest([(queries * keys).sum(axis=1)])
+    asked = _largest([queries, keys, values])
+    values = np.broadcast_to(values, (layer.heads, value.shape[1]))
     read = np.einsum("hov,hv->o", output, values) + (0 if layer.bias is None else np.abs(layer.bias))
     skip = None if layer.skip is None else layer.skip.absolute()
     result: Magnitudes = {
         kind: np.broadcast_to(read, (len(x), len(read))) + (0 if skip is None else skip(x)) for kind, x in now.items()
     }
-    return logit, result
+    return logit, asked, result
 
 
 def _largest(arrays: Iterable[np.ndarray]) -> float:

@@ -1,8 +1,8 @@
 """What attention does to affine forms: tokens that are copied, and softmaxes that are the heads of neurons.
 
-Constant logits with one winner, 1000 above all others, make a copy: the others' exponentials are 0 in the dtype. A
-query of one entry that varies, against keys that are constants, is a head on that entry; which head, is told by the
-keys that are not always out of reach. Anything else is refused: no bound is claimed for it.
+Constant logits with one winner (proof.silence) make a copy: the others' exponentials are 0 in the dtype. A query of one
+entry that varies, against keys that are constants, is a head on that entry; which head, is told by the keys that are
+not always out of reach. Anything else is refused: no bound is claimed for it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.rounding import exact_factor
 from anchorhead.proof.shape import Shape
+from anchorhead.proof.silence import one_winner, out_of_reach, rounding_of
 
-SILENT = 800.0
-"""exp of minus this is 0 in float32 and float64, however it underflows."""
 POISON = 1e300
 """The error of a feature of which nothing is known: it must not matter."""
 
@@ -70,7 +69,7 @@ def after_copies(
     for i in range(tokens):
         own = inputs.token(i)
         reads = []
-        for h, winner in enumerate(_winners(layer, own, everyone, i, tokens)):
+        for h, winner in enumerate(_winners(layer, own, everyone, i, tokens, arithmetic)):
             value = min(h, len(values) - 1)
             if winner < tokens:
                 reads.append(values[value].token(winner))
@@ -96,37 +95,58 @@ def carried(layer: Attention, registers: Forms, arithmetic: Arithmetic) -> Forms
     return Forms(kept.coefficients, kept.constant, kept.approximation, np.where(written, POISON, kept.rounding))
 
 
-def _winners(layer: Attention, own: Forms, everyone: Forms, place: int, inputs: int) -> list[int]:
+def require_mask(layer: Attention) -> None:
+    """Refuses a mask other than none and the causal one."""
+    if layer.mask not in (None, "causal"):
+        raise unreadable(f"an attention has the mask {layer.mask}")
+
+
+def _winners(
+    layer: Attention, own: Forms, everyone: Forms, place: int, inputs: int, arithmetic: Arithmetic
+) -> list[int]:
+    """For each head the token that it copies into the one at a place."""
+    require_mask(layer)
     visible = np.ones(len(everyone.constant), bool)
     if layer.mask == "causal":
         visible[place + 1 : inputs] = False
-    elif layer.mask is not None:
-        raise unreadable(f"a layer that copies has the mask {layer.mask}")
     size = layer.query.shape[1]
     query = constant_rows(layer.query.reshape(-1, layer.width), own)[0].reshape(layer.heads, size)
     key = constant_rows(layer.key.reshape(-1, layer.width), everyone).reshape(len(everyone.constant), -1, size)
-    logits = np.einsum("hs,khs->hk", query, np.broadcast_to(key, (len(key), layer.heads, size)))
-    logits[:, ~visible] = -np.inf
-    order = np.sort(logits, axis=1)
-    if logits.shape[1] > 1 and (order[:, -1] - order[:, -2] < SILENT * (1 + 1e-6)).any():
+    products = query * np.broadcast_to(key, (len(key), layer.heads, size))
+    logits, sizes, terms = products.sum(axis=2), np.abs(products).sum(axis=2), (products != 0).sum(axis=2)
+    logits[~visible] = -np.inf
+    found = [one_winner(logits[:, h], sizes[:, h], terms[:, h], arithmetic) for h in range(layer.heads)]
+    winners = [winner for winner in found if winner is not None]
+    if len(winners) < layer.heads:
         raise unreadable("a head copies no single token")
-    return [int(winner) for winner in logits.argmax(axis=1)]
+    return winners
 
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """What one kind of query meets: the logit slopes_k t + offsets_k and the values of every token that is seen."""
+    """What one kind of query meets: the logit slopes_k t + offsets_k and the values of every token that is seen.
+
+    terms   of how many products each logit is the sum
+    sizes   the sums of the absolute values of those that the offsets add up
+    """
 
     slopes: Float[np.ndarray, " keys"]
     offsets: Float[np.ndarray, " keys"]
     values: Float[np.ndarray, "keys entries"]
     terms: Int[np.ndarray, " keys"]
+    sizes: Float[np.ndarray, " keys"]
+    arithmetic: Arithmetic
+
+    @classmethod
+    def of(cls, part: Part, arithmetic: Arithmetic) -> Keys:
+        """The anchors of a part of a head: a product with t, and an offset."""
+        slopes, offsets, values = part.astype(np.float64)
+        return cls(slopes, offsets, values, np.full(len(part), 2), np.abs(offsets), arithmetic)
 
     def anchors(self, part: Part, queries: tuple[float, float]) -> tuple[np.ndarray, np.ndarray] | None:
         """The numbers of the keys within reach, and of the part's anchors that they are; None if they are not these."""
-        slopes, offsets, values = part.astype(np.float64)
-        own = Keys(slopes, offsets, values, np.zeros(len(part), int))
-        here, there = (np.flatnonzero(keys.live(part, queries)) for keys in (self, own))
+        own = Keys.of(part, self.arithmetic)
+        here, there = (np.flatnonzero(keys.live(own, queries)) for keys in (self, own))
         if len(here) != len(there) or (self.terms[here] > 2).any():
             return None
         here = here[np.lexsort((self.offsets[here], self.slopes[here]))]
@@ -149,18 +169,20 @@ class Keys:
 
     def silent(self, queries: tuple[float, float]) -> bool:
         """Whether nothing but zeros can be read here."""
-        flattest = [int(np.argmin(np.abs(self.slopes) * max(map(abs, queries)) + np.abs(self.offsets)))]
-        part = Part(self.slopes[flattest], self.offsets[flattest], np.zeros((1, 1)))
-        return not (self.values[self.live(part, queries)] != 0).any()
+        return not (self.values[self.live(self, queries)] != 0).any()
 
-    def live(self, part: Part, queries: tuple[float, float]) -> Bool[np.ndarray, " keys"]:
-        """The keys that are somewhere within reach of the largest of the part's own logits."""
-        slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
-        least = max(min(a * t + g for t in queries) for a, g in zip(slopes.tolist(), offsets.tolist(), strict=True))
-        most = np.maximum(*(self.slopes * t + self.offsets for t in queries))
-        reach = max(map(abs, queries))
-        rounded = 1e-5 * (np.abs(self.slopes) * reach + np.abs(self.offsets) + abs(least))
-        return most + rounded > least - SILENT
+    def live(self, beside: Keys, queries: tuple[float, float]) -> Bool[np.ndarray, " keys"]:
+        """The keys that are somewhere within reach of the largest logit of some keys, these or others."""
+        _, most = self.ends(queries)
+        least, _ = beside.ends(queries)
+        return ~out_of_reach(most, least.max())
+
+    def ends(self, queries: tuple[float, float]) -> tuple[Float[np.ndarray, " keys"], Float[np.ndarray, " keys"]]:
+        """Between what each logit stays as computed, for every t between two queries."""
+        at = [self.slopes * t + self.offsets for t in queries]
+        size = np.abs(self.slopes) * max(map(abs, queries)) + self.sizes
+        rounded = rounding_of(size, self.terms, self.arithmetic)
+        return np.minimum(*at) - rounded, np.maximum(*at) + rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +223,7 @@ def asked(
     kinds = _kinds(layer.key, which_key), _kinds(layer.value, which_value)
     labels = np.concatenate([fixed, np.broadcast_to(np.stack(kinds, 1), (tokens, heads, 2))], axis=2)
     unique, groups = np.unique(labels.reshape(tokens * heads, -1), axis=0, return_inverse=True)
-    keys = [_keys(layer, everyone, entry, rest, row) for row in unique]
+    keys = [_keys(layer, everyone, entry, rest, row, arithmetic) for row in unique]
     return Asked(varying, groups.reshape(-1), keys)
 
 
@@ -214,12 +236,15 @@ def _kinds(weight: np.ndarray, which: np.ndarray) -> np.ndarray:
     return first[inverse.reshape(-1)][which].astype(float)
 
 
-def _keys(layer: Attention, everyone: Forms, entry: int, rest: list[int], row: np.ndarray) -> Keys:
+def _keys(
+    layer: Attention, everyone: Forms, entry: int, rest: list[int], row: np.ndarray, arithmetic: Arithmetic
+) -> Keys:
     fixed, key_head, value_head = row[:-2], int(row[-2]), int(row[-1])
     key = constant_rows(layer.key[key_head], everyone)
-    offsets = key[:, rest] @ fixed
-    terms = (key[:, entry] != 0) + ((key[:, rest] != 0) & (fixed != 0)).sum(axis=1)
-    return Keys(key[:, entry], offsets, constant_rows(layer.value[value_head], everyone), terms)
+    products = key[:, rest] * fixed
+    terms = (key[:, entry] != 0) + (products != 0).sum(axis=1)
+    values = constant_rows(layer.value[value_head], everyone)
+    return Keys(key[:, entry], products.sum(axis=1), values, terms, np.abs(products).sum(axis=1), arithmetic)
 
 
 def matched(

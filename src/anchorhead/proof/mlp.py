@@ -17,7 +17,7 @@ from anchorhead.domain import Box
 from anchorhead.network import Attention, Linear, Network, Softmax
 from anchorhead.proof.affine_forms import Forms, Sources, after_linear, embedded, mapped, own_error
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.attended import after_copies, asked, carried, matched, seen, unreadable
+from anchorhead.proof.attended import POISON, after_copies, asked, carried, matched, require_mask, seen, unreadable
 from anchorhead.proof.neurons import Layer, Reads, read
 from anchorhead.proof.overflow import require_room
 from anchorhead.proof.rounding import exact_factor
@@ -91,6 +91,7 @@ class _Follower:
             raise unreadable("it has a grid of several axes")
         if layer.skip is not None and layer.skip.bias is not None:
             raise unreadable("a skip has a bias")
+        require_mask(layer)
         touched = (layer.query != 0).any(axis=(0, 1)) & self.inputs.varying.any(axis=0)
         if not touched.any() and layer.grid is None and self._copies():
             both = after_copies(layer, self.inputs, self.registers, self.sources, self.arithmetic)
@@ -120,7 +121,7 @@ class _Follower:
         """Every input token asks a head for each neuron and part."""
         neurons = self._next_layer()
         count, parts = neurons.neurons, neurons.parts
-        if layer.heads != count * parts or layer.mask == "self+registers":
+        if layer.heads != count * parts:
             raise unreadable(f"{layer.heads} heads for {count} neurons of {parts} parts")
         skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
         results: list[Forms] = []
@@ -187,7 +188,10 @@ class _Follower:
         )
         self.inputs, self.sources, inside = result
         self.inside &= inside
-        self.registers = Forms.constants(np.zeros((0, self.inputs.constant.shape[1])))
+        # registers, if the maps leave any, go through the softmax too: nothing is known of what they become
+        count = 0 if before.across else len(self.registers.constant)
+        unknown = Forms.constants(np.zeros((count, self.inputs.constant.shape[1])))
+        self.registers = Forms(*unknown.arrays[:3], np.full(unknown.constant.shape, POISON))
 
 
 def _one_query(varying: Forms, neurons: int, parts: int) -> Forms:

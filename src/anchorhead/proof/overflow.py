@@ -14,7 +14,7 @@ ROOM = 8
 
 
 def has_room(network: Network, box: Box) -> bool:
-    """Whether all logits and activations stay below it, for inputs in a box of the network's input shape."""
+    """Whether all numbers that it forms stay below it, for inputs in a box of the network's input shape."""
     return all(size <= _limit(network) for size in _largest(network, box))
 
 
@@ -27,10 +27,10 @@ def require_room(network: Network, box: Box) -> None:
         )
 
 
-def _largest(network: Network, box: Box) -> tuple[float, float]:
-    """Bounds on all logits, and on all activations."""
+def _largest(network: Network, box: Box) -> tuple[float, float, float]:
+    """Bounds on all logits, on all activations, and on all entries of queries, keys and values."""
     found = sizes(network.layers, np.atleast_2d(box.magnitude))
-    return found.logit, found.activation
+    return found.logit, found.activation, found.asked
 
 
 def _limit(network: Network) -> float:

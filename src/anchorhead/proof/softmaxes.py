@@ -23,10 +23,11 @@ from anchorhead.network import Linear, Softmax
 from anchorhead.proof.affine_forms import Forms, Sources, after_linear
 from anchorhead.proof.analytic import range_bound
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.attended import SILENT, Keys, unreadable
+from anchorhead.proof.attended import Keys, unreadable
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.neurons import Layer, Reads, read
 from anchorhead.proof.shape import Shape
+from anchorhead.proof.silence import one_winner, out_of_reach
 
 STEEP = 100.0
 """Slopes that many times those before them are set apart."""
@@ -56,7 +57,7 @@ def after_softmaxes(
     bias = np.zeros(after.outputs) if after.bias is None else after.bias.astype(np.float64)
     results, inside, exact = [], True, sources
     for i in range(len(inputs.constant)):
-        reads, place, exact, chosen = _within(neurons, before, size, inputs.token(i), sources)
+        reads, place, exact, chosen = _within(neurons, before, size, inputs.token(i), sources, arithmetic)
         groups = place.shape[0] * place.shape[1]
         constants = [bias] if chosen is None else [bias, weight[:, groups, chosen]]
         taken = _taken(neurons, weight[:, :groups].reshape(after.outputs, *place.shape[:2], size), place, sums)
@@ -94,7 +95,7 @@ def _weight_sum(part: Part, wrong: np.ndarray, queries: tuple[float, float], ari
 
 
 def _within(
-    neurons: Layer, before: Linear, size: int, own: Forms, sources: Sources
+    neurons: Layer, before: Linear, size: int, own: Forms, sources: Sources, arithmetic: Arithmetic
 ) -> tuple[Reads, Int[np.ndarray, "neurons parts anchors"], Sources, int | None]:
     """The groups of one token: what is read, which of a group's features each anchor is, and the position, if told."""
     if before.weight.ndim != 3 or before.weight.shape[1] != size or before.bias is None:
@@ -106,26 +107,45 @@ def _within(
     if blocks not in (groups, groups + 1) or varying[:, 1:].any():
         raise unreadable(f"{blocks} groups for {neurons.neurons} neurons of {neurons.parts} parts")
     fixed = weight[:, :, 1:] * constant[:, None, 1:]
-    offsets = bias + fixed.sum(axis=2)
-    terms = (bias != 0) + (fixed != 0).sum(axis=2)
+    offsets = _Offsets(
+        bias + fixed.sum(axis=2),
+        np.abs(bias) + np.abs(fixed).sum(axis=2),
+        (bias != 0) + (fixed != 0).sum(axis=2),
+    )
     queries = Forms(*(array[0].reshape(blocks, width, *array.shape[2:])[None, :groups, 0] for array in own.arrays))
-    reads, place, exact = _grouped(neurons, weight[:groups, :, 0], offsets[:groups], terms[:groups], queries, sources)
-    return reads, place, exact, None if blocks == groups else _winner(weight[-1], offsets[-1])
+    slopes = weight[:groups, :, 0]
+    reads, place, exact = _grouped(neurons, slopes, offsets.only(slice(groups)), queries, sources, arithmetic)
+    if blocks == groups:
+        return reads, place, exact, None
+    return reads, place, exact, _winner(weight[-1], offsets.only(slice(groups, None)), arithmetic)
+
+
+@dataclass(frozen=True, eq=False)
+class _Offsets:
+    """What logits add to slope times t: constants, the sums of their terms' absolute values, and how many these are."""
+
+    values: Float[np.ndarray, "groups size"]
+    sizes: Float[np.ndarray, "groups size"]
+    terms: Int[np.ndarray, "groups size"]
+
+    def only(self, groups: slice) -> _Offsets:
+        return _Offsets(self.values[groups], self.sizes[groups], self.terms[groups])
 
 
 def _grouped(
     neurons: Layer,
     slopes: Float[np.ndarray, "groups size"],
-    offsets: Float[np.ndarray, "groups size"],
-    terms: Int[np.ndarray, "groups size"],
+    offsets: _Offsets,
     queries: Forms,
     sources: Sources,
+    arithmetic: Arithmetic,
 ) -> tuple[Reads, Int[np.ndarray, "neurons parts anchors"], Sources]:
     """Groups whose logits slopes_k t + offsets_k share one computed t: what is read, and where each anchor is."""
     size = slopes.shape[1]
-    labels = np.concatenate([slopes, offsets, terms + (slopes != 0)], axis=1)
+    labels = np.concatenate([slopes, offsets.values, offsets.terms + (slopes != 0), offsets.sizes], axis=1)
     unique, kind = np.unique(labels, axis=0, return_inverse=True)
-    keys = [Keys(row[:size], row[size : 2 * size], np.zeros((size, 1)), row[2 * size :].astype(int)) for row in unique]
+    rows = [row.reshape(4, size) for row in unique]
+    keys = [Keys(a, g, np.zeros((size, 1)), n.astype(int), sizes, arithmetic) for a, g, n, sizes in rows]
     place = _places(neurons, keys, kind.reshape(neurons.neurons, neurons.parts))
     split = [array[0].reshape(neurons.neurons, neurons.parts, *array.shape[2:]) for array in queries.arrays]
     if any((array != array[:, :1]).any() for array in split):
@@ -134,12 +154,12 @@ def _grouped(
     return reads, place, exact
 
 
-def _winner(weight: Float[np.ndarray, "size width"], offsets: Float[np.ndarray, " size"]) -> int:
+def _winner(weight: Float[np.ndarray, "size width"], offsets: _Offsets, arithmetic: Arithmetic) -> int:
     """The feature of a group of constants that takes all the weight."""
-    order = np.sort(offsets)
-    if weight[:, 0].any() or order[-1] - order[-2] < SILENT * (1 + 1e-6):
+    winner = one_winner(offsets.values[0], offsets.sizes[0], offsets.terms[0], arithmetic)
+    if weight[:, 0].any() or winner is None:
         raise unreadable("the group that tells the position does not tell one")
-    return int(offsets.argmax())
+    return winner
 
 
 def _places(
@@ -239,7 +259,7 @@ def _across(
     flat = before.weight.reshape(tokens, size, -1)
     if ((flat != 0).any(axis=1).sum(axis=1) <= 1).all():
         errors = [[np.zeros(len(part)) for part in shape.parts] for shape in neurons.shapes]
-        reads, place, exact = _dealt(neurons, before, flat.astype(np.float64), inputs, sources)
+        reads, place, exact = _dealt(neurons, before, flat.astype(np.float64), inputs, sources, arithmetic)
     else:
         reads, place, exact, errors = _mixed(neurons, before, size, inputs, registers, sources, arithmetic)
     sums = [weight_sums(shape, arithmetic, own) for shape, own in zip(neurons.shapes, errors, strict=True)]
@@ -252,7 +272,12 @@ def _across(
 
 
 def _dealt(
-    neurons: Layer, before: Linear, flat: Float[np.ndarray, "tokens size entries"], inputs: Forms, sources: Sources
+    neurons: Layer,
+    before: Linear,
+    flat: Float[np.ndarray, "tokens size entries"],
+    inputs: Forms,
+    sources: Sources,
+    arithmetic: Arithmetic,
 ) -> tuple[Reads, Int[np.ndarray, "neurons parts anchors"], Sources]:
     """Every token gets one feature of the sequence as its query: its logits share what the dtype has computed."""
     tokens, size, _ = flat.shape
@@ -264,7 +289,8 @@ def _dealt(
     slopes = flat[np.arange(tokens), :, entry]
     bias = np.zeros((tokens, size)) if before.bias is None else np.broadcast_to(before.bias, (tokens, size))
     bias = bias.astype(np.float64)
-    return _grouped(neurons, slopes, bias, (bias != 0).astype(int), queries, sources)
+    offsets = _Offsets(bias, np.abs(bias), (bias != 0).astype(int))
+    return _grouped(neurons, slopes, offsets, queries, sources, arithmetic)
 
 
 def _mixed(
@@ -346,5 +372,5 @@ def _require_silence(logits: Forms, own: np.ndarray, number: int, part: Part, so
     if not rest.constant.size:
         return
     (least, _), (_, most) = anchors.ends(sources), rest.ends(sources)
-    if (most > least.max(axis=1, keepdims=True) - SILENT).any():
+    if not out_of_reach(most, least.max(axis=1, keepdims=True)).all():
         raise unreadable("a feature that is no anchor is within reach")

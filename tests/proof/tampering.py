@@ -1,0 +1,76 @@
+"""The hunt for tamperings that are accepted although the bound no longer holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import anchorhead as ah
+from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.network import Network
+
+from .tampering_changes import tampered
+from .tampering_errors import inputs, near, worst_error
+from .tampering_orders import ORDERS
+
+WAYS = ("torch", "alone", "module", "exact", *ORDERS)
+POINTS, CLIMBS = 100, 4
+
+
+@dataclass
+class Tally:
+    """How many tamperings were tried, how many were accepted, and which of these break the bound."""
+
+    tried: int = 0
+    accepted: int = 0
+    harmful: list[str] = field(default_factory=list)
+
+
+def hunt(name: str, network: Network, count: int, seed: int) -> Tally:
+    """Tries so many tamperings of a network; they depend on nothing but the seed."""
+    tally = Tally()
+    attempt = 0
+    while tally.tried < count:
+        attempt += 1
+        rng = np.random.default_rng([seed, attempt])
+        made = tampered(network, rng)
+        if made is None:
+            continue
+        other, said = made
+        tally.tried += 1
+        if not accepted(other):
+            continue
+        tally.accepted += 1
+        error = breaks(other, rng)
+        if error is not None:
+            tally.harmful.append(f"{name}: {said} (seed {seed}, attempt {attempt}): {error:.3g} > {other.certificate.bound:.3g}")
+    return tally
+
+
+def accepted(network: Network) -> bool:
+    try:
+        ah.check(network)
+    except CertificateError:
+        return False
+    return True
+
+
+def breaks(network: Network, rng: np.random.Generator) -> float | None:
+    """An error above the bound, if one is found: at random inputs first, then near the worst of them."""
+    bound = network.certificate.bound
+    try:
+        x = inputs(network, POINTS, rng)
+        error, each = worst_error(network, x, WAYS[:1])
+        if error > bound:
+            return error
+        error, each = worst_error(network, x, WAYS)
+        for climb in range(CLIMBS):
+            if error > bound:
+                return error
+            best = x[np.argsort(each)[-10:]]
+            x = np.concatenate([best, near(network, np.repeat(best, 4, axis=0), 0.1**(climb + 1), rng)])
+            error, each = worst_error(network, x, WAYS)
+    except AnchorheadError:
+        return np.inf
+    return error if error > bound else None
