@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import anchorhead as ah
-from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 
 from .tampering_changes import tampered
@@ -33,7 +33,7 @@ def hunt(name: str, network: Network, count: int, seed: int) -> Tally:
     attempt = 0
     while tally.tried < count:
         attempt += 1
-        rng = np.random.default_rng([seed, attempt])
+        rng = np.random.default_rng([seed, attempt, *name.encode()])
         made = tampered(network, rng)
         if made is None:
             continue
@@ -44,14 +44,16 @@ def hunt(name: str, network: Network, count: int, seed: int) -> Tally:
         tally.accepted += 1
         error = breaks(other, rng)
         if error is not None:
-            tally.harmful.append(f"{name}: {said} (seed {seed}, attempt {attempt}): {error:.3g} > {other.certificate.bound:.3g}")
+            tally.harmful.append(
+                f"{name}: {said} (seed {seed}, attempt {attempt}): {error:.3g} > {other.certificate.bound:.3g}"
+            )
     return tally
 
 
 def accepted(network: Network) -> bool:
     try:
         ah.check(network)
-    except CertificateError:
+    except AnchorheadError:
         return False
     return True
 
@@ -69,7 +71,7 @@ def breaks(network: Network, rng: np.random.Generator) -> float | None:
             if error > bound:
                 return error
             best = x[np.argsort(each)[-10:]]
-            x = np.concatenate([best, near(network, np.repeat(best, 4, axis=0), 0.1**(climb + 1), rng)])
+            x = np.concatenate([best, near(network, np.repeat(best, 4, axis=0), 0.1 ** (climb + 1), rng)])
             error, each = worst_error(network, x, WAYS)
     except AnchorheadError:
         return np.inf

@@ -125,7 +125,11 @@ LEARNERS: dict[str, Builder] = {
     "learner, huber": lambda dtype: _learner(dtype, "huber", rate=0.1),
     "learner, logistic, threshold": lambda dtype: _learner(dtype, "logistic", rate=0.1, threshold=0.01),
     "learner, link of two variables": lambda dtype: _learner(
-        dtype, incontext.link("s + sin(s)/2 + s*y**2/4 - y", "g(s, y)"), scores=(-2, 2), labels=(-1, 1), layout="transformer"
+        dtype,
+        incontext.link("s + sin(s)/2 + s*y**2/4 - y", "g(s, y)"),
+        scores=(-2, 2),
+        labels=(-1, 1),
+        layout="transformer",
     ),
     "learner, sequence": lambda dtype: _learner(dtype, "logistic", rate=0.1, layout="sequence"),
     "learner, squared in a sequence": lambda dtype: _learner(dtype, "squared", layout="sequence"),

@@ -21,6 +21,7 @@ from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.balls import upper
 from anchorhead.proof.head import prove_exact, prove_head
 from anchorhead.proof.head_form import HeadForm, ReadPart, head_form
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement, error_of
 from anchorhead.targets import ScalarTarget
 
@@ -40,6 +41,7 @@ def check_head(network: Network, record: TargetRecord, certificate: Certificate)
     if (low, high) != (target.low, target.high) or certificate.on.low.size != 1:
         raise CertificateError(f"the certificate is for {certificate.on}, the target for [{target.low}, {target.high}]")
     form = head_form(network, low, high)
+    require_room(network, certificate.on.broadcast_to((1, 1)))
     if len(form.bias) != target.outputs:
         raise CertificateError(f"the network has {len(form.bias)} outputs, the target {target.outputs}")
     model = arithmetic_of(network.dtype)

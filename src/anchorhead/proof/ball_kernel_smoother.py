@@ -20,6 +20,7 @@ from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.kernel_smoother import prove_kernel_smoother
 from anchorhead.proof.layers import only_attention
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
@@ -49,6 +50,7 @@ def check_kernel_smoother(network: Network, record: TargetRecord, certificate: C
     sizes, needed = (form.slopes.shape, form.values.shape), (target.centres.shape, target.responses.shape)
     if sizes != needed:
         raise CertificateError(f"the network has slopes and values of shape {sizes}, its target {needed}")
+    require_room(network, box)
     before = flint.ctx.prec
     flint.ctx.prec = PRECISION
     try:
@@ -64,7 +66,7 @@ def check_kernel_smoother(network: Network, record: TargetRecord, certificate: C
 
 def _read(network: Network) -> _Form:
     embed, attention = network.embed, only_attention(network)
-    if attention is None or embed.tokens != 1 or attention.heads != 1 or network.output != "input":
+    if attention is None or embed.tokens != 1 or attention.heads != 1:
         raise CertificateError("the layers are not those of a kernel smoother")
     weight = embed.weight.reshape(embed.weight.shape[-2:])
     row = embed.bias.reshape(1, -1)

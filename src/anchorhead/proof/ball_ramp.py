@@ -29,6 +29,7 @@ from anchorhead.network import Network, TargetRecord
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.ball_cells import UP, Cell, Region, ball, cell_bound, mean_at, window_of
 from anchorhead.proof.exact_form import ExactAnchor, ExactHead, exact_form
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.ramp import THEOREMS, ramp_statement
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
@@ -43,6 +44,7 @@ def check_ramp(network: Network, record: TargetRecord, certificate: Certificate)
     target = TruncatedLinear.from_record(record)
     if target.w.shape != (network.embed.tokens, network.embed.inputs):
         raise CertificateError(f"the target takes {target.w.shape}, the network another shape")
+    require_room(network, certificate.on.broadcast_to(target.w.shape))
     before = flint.ctx.prec
     flint.ctx.prec = PRECISION
     try:
@@ -89,7 +91,6 @@ class _Checker:
         self.cells = 0
 
     def run(self) -> None:
-        self._refuse_overflow()
         if self.limit <= 0:
             raise CertificateError(
                 f"the bound {self.certificate.bound:.4g} is below the rounding of w·x + t alone, {self.query_error:.4g}"
@@ -159,19 +160,6 @@ class _Checker:
             highs.append(bias + sum((max(pair) for pair in ends), Fraction(0)))
         error = Fraction(self.query_error) / self.spacing
         return min(lows) - error, max(highs) + error
-
-    def _refuse_overflow(self) -> None:
-        """Sums in any order stay below the sum of the absolute values of their terms."""
-        largest = Fraction(float(np.finfo(self.model.dtype).max)) / 4
-        size = self.certificate.on.broadcast_to(self.target.w.shape).magnitude
-        query = max(
-            sum((abs(a) * Fraction(float(m)) for a, m in zip(row, size[i], strict=True)), abs(bias))
-            for i, (row, bias) in enumerate(zip(self.form.weight, self.form.query_bias, strict=True))
-        )
-        for head in self.form.heads:
-            reach = query + abs(head.origin)
-            if max(reach, head.largest("slope") * reach + head.largest("offset")) > largest:
-                raise CertificateError(f"logits overflow in {self.model.dtype} for inputs of the box")
 
     # regions
 

@@ -67,5 +67,10 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
         )
     if target.kind not in CHECKERS:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
-    CHECKERS[target.kind](network, target, certificate).require(certificate)
+    try:
+        CHECKERS[target.kind](network, target, certificate).require(certificate)
+    except CertificateError:
+        raise
+    except AnchorheadError as error:
+        raise CertificateError(f"the bound is not established: {error}") from error
     return certificate

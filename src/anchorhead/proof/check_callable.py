@@ -20,6 +20,7 @@ from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.grid_cover import MOST_CELLS, prove_cover
 from anchorhead.proof.grid_form import grid_form
 from anchorhead.proof.grid_rounding import prove_grid_rounding
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement, error_of
 from anchorhead.proof.uniform_grid import uniform_axes
 from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
@@ -64,6 +65,7 @@ def check_callable(
             raise CertificateError(
                 f"the certificate is for {certificate.on}, the function for {target.low}, {target.high}"
             )
+        require_room(network, box)
         target.check_lipschitz(lipschitz)
         found = _stated(form.atom, target, lipschitz, arithmetic_of(network.dtype), record)
     except CertificateError:

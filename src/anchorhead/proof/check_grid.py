@@ -14,6 +14,7 @@ from anchorhead.proof import uniform_grid
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement, error_of
 from anchorhead.targets.several import SeveralVariables
 
@@ -34,6 +35,7 @@ def check_grid(network: Network, record: TargetRecord, certificate: Certificate)
     low, high = (np.asarray(end, np.float64).reshape(-1) for end in (box.low, box.high))
     if tuple(low) != target.low or tuple(high) != target.high:
         raise CertificateError(f"the certificate is for {certificate.on}, the target for {target}")
+    require_room(network, box)
     found = _stated(form.atom, target, arithmetic_of(network.dtype), certificate.method == uniform_grid.METHOD)
     return replace(found, error_at=error_of(network, target.values))
 

@@ -14,6 +14,7 @@ from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.check_mlp import bound_again
 from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_form import GridForm, grid_form
+from anchorhead.proof.overflow import require_room
 from anchorhead.proof.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
 from anchorhead.proof.split import split_parts
 from anchorhead.proof.statement import Statement
@@ -52,6 +53,7 @@ def _check_shapes(network: Network, target: Expressions, certificate: Certificat
     low, high = (tuple(np.asarray(end, np.float64).reshape(-1).tolist()) for end in (box.low, box.high))
     if low != target.low or high != target.high:
         raise CertificateError(f"the certificate is for {certificate.on}, the target for {target}")
+    require_room(network, box)
 
 
 def _of_grid(network: Network, part: GridPart, target: Expressions, weight: np.ndarray) -> tuple[Share, Stated]:

@@ -47,8 +47,9 @@ from anchorhead.proof.descent_linked_layers import (
 from anchorhead.proof.descent_linked_link import Known
 from anchorhead.proof.descent_linked_paths import NOTHING
 from anchorhead.proof.descent_squared_form import read_skip
-from anchorhead.proof.descent_threshold import LEAST_REACH, unshrunk
+from anchorhead.proof.descent_threshold import unshrunk
 from anchorhead.proof.grid_link import GridLink
+from anchorhead.proof.silence import SILENT
 from anchorhead.targets.descent import Descent
 
 METHOD = (
@@ -73,9 +74,10 @@ def grid_names(slots: Slots, entries: list[str]) -> tuple[str, ...]:
 
 
 def grid_far(scoring: Scoring, atom: GridAtom, labels: float) -> float:
-    """From here on what is not meant is out of reach at every score that may be written."""
+    """From here on what is not meant is out of reach at every score that may be written: twice the logits and SILENT
+    would do in exact arithmetic, and sums of a few terms round by less than the rest."""
     (along_s, at_s), (along_y, at_y) = ((np.abs(a).max(), np.abs(g).max()) for a, g in atom.axes)
-    return 4 * float(along_s * scoring.most + at_s + along_y * labels + at_y + 2 * LEAST_REACH)
+    return 4 * float(along_s * scoring.most + at_s + along_y * labels + at_y + 2 * SILENT)
 
 
 def grid_layer(slots: Slots, sides: tuple[int, int], names: tuple[str, ...], dtype: str) -> Attention:

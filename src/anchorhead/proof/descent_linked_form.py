@@ -21,7 +21,8 @@ from anchorhead.proof.descent_linked_layers import (
     score_layer,
 )
 from anchorhead.proof.descent_squared_form import SquaredStep, read_skip
-from anchorhead.proof.descent_threshold import LEAST_REACH, unshrunk
+from anchorhead.proof.descent_threshold import unshrunk
+from anchorhead.proof.silence import SILENT
 from anchorhead.targets.descent import Descent
 
 ROOM = 2.0**20
@@ -46,9 +47,10 @@ class LinkedStep:
 
 
 def least_far(scoring: Scoring, parts: Sequence[Part]) -> float:
-    """From here on anchors for the other sign, and tokens that are no anchors, are out of reach at every score."""
+    """From here on anchors for the other sign, and tokens that are no anchors, are out of reach at every score: twice
+    the logits and SILENT would do in exact arithmetic, and sums of a few terms round by less than the rest."""
     slope, offset = (max(float(np.abs(getattr(part, name)).max()) for part in parts) for name in ("slopes", "offsets"))
-    return 4 * (slope * scoring.most + offset + 2 * LEAST_REACH)
+    return 4 * (slope * scoring.most + offset + 2 * SILENT)
 
 
 def read(network: Network, target: Descent) -> LinkedStep:
@@ -100,7 +102,7 @@ def _require_hidden(registers: np.ndarray, slots: Slots, far: float, room: float
     others' offsets, lower than those of the clip by `room`, make the largest logits by far."""
     if not (registers == hidden_register(slots, far)).all():
         _refuse("registers of the threshold are not hidden")
-    if not room >= 2 * LEAST_REACH:
+    if not room >= 2 * SILENT:
         _refuse("registers may see those of the threshold")
 
 

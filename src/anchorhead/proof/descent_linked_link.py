@@ -26,10 +26,10 @@ from anchorhead.proof.descent import UP
 from anchorhead.proof.descent_linked_form import LinkedStep
 from anchorhead.proof.descent_linked_form import read as read_form
 from anchorhead.proof.descent_linked_score import Written
-from anchorhead.proof.descent_threshold import LEAST_REACH
 from anchorhead.proof.link_heads import LinkFacts
 from anchorhead.proof.link_reading import facts_of, head_values, reading_error
 from anchorhead.proof.link_slopes import Slopes, slopes_of
+from anchorhead.proof.silence import SILENT
 from anchorhead.targets.descent import Descent
 
 FARTHEST = 2.0**40
@@ -109,7 +109,7 @@ def _taken_over_from(part: Part, side: int, model: Arithmetic) -> float:
         return math.inf
     T = 1.0
     while T <= FARTHEST:
-        if ((rise - lost) * T + start - lost_start >= 2 * LEAST_REACH).all():
+        if ((rise - lost) * T + start - lost_start >= 2 * SILENT).all():
             return T
         T *= 2
     return math.inf

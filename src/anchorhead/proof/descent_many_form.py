@@ -16,7 +16,7 @@ from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Part
 from anchorhead.network import Attention, Embed, Network, Repeat
 from anchorhead.proof.descent_squared_form import SquaredStep
-from anchorhead.proof.descent_threshold import LEAST_REACH
+from anchorhead.proof.silence import SILENT
 from anchorhead.targets.many_learners import ManyLearners
 
 OUT_OF_REACH = 2.0**20
@@ -222,7 +222,7 @@ def _parts(anchors: Float[np.ndarray, "anchors width"], slots: Slots, dtype: str
         silent = (anchors[:, offset] == -OUT_OF_REACH) & (anchors[:, slope] == 0)
         seen = anchors[~silent]
         sides = [seen[sign * seen[:, slope] >= 0, offset].max(initial=-np.inf) for sign in (-1, 1)]
-        if not min(sides) + OUT_OF_REACH >= 2 * LEAST_REACH:
+        if not min(sides) + OUT_OF_REACH >= 2 * SILENT:
             _refuse("registers that are no anchors of a link are not out of its reach")
         found.append(Part.of(seen[:, slope], seen[:, offset], seen[:, value], dtype))  # type: ignore[arg-type]
     return tuple(found)

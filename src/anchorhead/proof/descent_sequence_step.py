@@ -11,14 +11,12 @@ from jaxtyping import Float
 from anchorhead.conditions import Condition
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.descent import UP, DescentBound, Drift, length_of
-from anchorhead.proof.descent_sequence_form import SequenceStep
+from anchorhead.proof.descent_sequence_form import SequenceStep, Slots
 from anchorhead.proof.descent_varying import VaryingDrift
 from anchorhead.proof.link_heads import LinkFacts
 from anchorhead.proof.link_reading import HeadError, Link
+from anchorhead.proof.silence import out_of_reach, rounding_of
 from anchorhead.targets.descent import Descent
-
-SURELY_NOTHING = 1_000.0
-"""exp of anything this far below the largest logit is 0 in both dtypes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +39,11 @@ def head_error(
     to y; infinite where others' logits may come within reach."""
     step, facts = linked.step, linked.link.facts(y)
     logits = step.steepest * terms * (1 + 1e-6) + step.highest
-    if not (
-        facts.error < math.inf
-        and facts.low <= low
-        and high <= facts.high
-        and 0.9 * step.reach > 2.2 * logits + SURELY_NOTHING
-    ):
+    # those of others are lowered by the reach, perhaps more than once
+    count = len(Slots.of(target, len(step.parts)).keys)
+    least, most = -logits - rounding_of(logits, count, model), logits - step.reach
+    alone = bool(out_of_reach(most + rounding_of(logits + step.reach, count, model), least))
+    if not (facts.error < math.inf and facts.low <= low and high <= facts.high and alone):
         return HeadError(math.inf, math.inf)
     return linked.link.error(low, high, terms, y, target.weights + 5, model)
 

@@ -31,10 +31,9 @@ from anchorhead.proof.analytic import prove_sup
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.balls import upper
 from anchorhead.proof.head_rounding import head_rounding
+from anchorhead.proof.silence import SILENT
 from anchorhead.targets.descent import Descent
 
-LEAST_REACH = 800.0
-"""exp of anything this far below the largest logit is 0 in both dtypes."""
 MORE = 3
 """Features of the clip: slope, offset and value of an anchor."""
 UNKNOWN = (
@@ -162,12 +161,13 @@ def _require_layer(layer: object, width: int, target: Descent, w: int, one: int)
 
 
 def _require_far(clip: Clip, far: float) -> None:
-    """For s >= 0 the largest computed logit is at least the offset of any anchor with a slope of at least 0."""
+    """For s >= 0 the largest computed logit is at least the offset of any anchor with a slope of at least 0: rounding
+    keeps the order of numbers. A state's own logit is -far, a product with 1 and one with 0: neither rounds."""
     sides = [
         max((g for a, g in zip(clip.slopes, clip.offsets, strict=True) if sign * a >= 0), default=-np.inf)
         for sign in (-1, 1)
     ]
-    if not min(sides) + far >= 2 * LEAST_REACH:
+    if not min(sides) + far >= 2 * SILENT:
         _refuse("a state's own key is not out of reach")
 
 
@@ -245,7 +245,7 @@ def _require_settled(clip: Clip, reach: float, model: Arithmetic) -> None:
                 continue
             grows = sign * (a_e - a) - 2 * u * (abs(a_e) + abs(a))
             gap = grows * Fraction(reach) + g_e - g - u * (abs(g_e) + abs(g))
-            if not (grows > 0 and gap >= Fraction(2 * LEAST_REACH)):
+            if not (grows > 0 and gap >= Fraction(2 * SILENT)):
                 _refuse("beyond its kinks more than one anchor has weight")
 
 

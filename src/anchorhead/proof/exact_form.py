@@ -84,6 +84,7 @@ def exact_form(network: Network, unit: Fraction) -> ExactForm:
         raise CertificateError("keys or values depend on the input")
     places = bias if embed.registers is None else np.concatenate([bias, embed.registers])
     constants = np.where(asked & ~moving, bias[0], 0)
+    constants[f] = 0  # counted as the scalar's own
     heads = tuple(_head(attention, h, f, constants, places, unit, network.dtype) for h in range(attention.heads))
     out_bias = np.zeros(attention.outputs) if attention.bias is None else attention.bias
     if attention.outputs > 1 and (out_bias != 0).any():

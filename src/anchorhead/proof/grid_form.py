@@ -17,8 +17,9 @@ from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
+from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.silence import one_winner
 
-SILENT = 800.0  # exp of minus this is 0 in float32 and float64, however it underflows
 BEYOND = 2.0**30  # far beyond the logits of which grid_rounding proves anything
 
 
@@ -73,7 +74,7 @@ def _of_sequence(network: Network) -> GridForm:
     embed, gather, last = network.layers
     if not (isinstance(embed, Embed) and isinstance(gather, Attention) and isinstance(last, Attention) and last.grid):
         raise _unreadable("the layers are not those of a head over a grid")
-    tokens = _gathered(gather, _embedded(embed))
+    tokens = _gathered(gather, _embedded(embed), arithmetic_of(network.dtype))
     if len(last.grid) < 2:
         raise _unreadable("the grid has no axis of tokens")
     reads = _gate(last, tokens, len(last.grid))
@@ -97,7 +98,7 @@ def _embedded(embed: Embed) -> _Tokens:
     return _Tokens(variable, bias, registers)
 
 
-def _gathered(gather: Attention, tokens: _Tokens) -> _Tokens:
+def _gathered(gather: Attention, tokens: _Tokens, arithmetic: Arithmetic) -> _Tokens:
     """The tokens after heads have copied other tokens into them, each by a key that wins over all others."""
     n = len(tokens.constant)
     if gather.mask not in (None, "causal") or gather.grid or gather.skip is None or gather.skip.bias is not None:
@@ -115,7 +116,7 @@ def _gathered(gather: Attention, tokens: _Tokens) -> _Tokens:
     registers[:, passes] = tokens.registers[:, kept[passes]]
     written = np.zeros(gather.outputs, bool)
     for h in range(gather.heads):
-        winners = _winners(gather, h, tokens)
+        winners = _winners(gather, h, tokens, arithmetic)
         value = _picked(gather.value[min(h, len(gather.value) - 1)])
         for place in np.flatnonzero(gather.output[h].any(axis=1)):
             entry = _picked(gather.output[h, place][None])[0]
@@ -132,8 +133,8 @@ def _gathered(gather: Attention, tokens: _Tokens) -> _Tokens:
     return _Tokens(variable, constant, registers)
 
 
-def _winners(gather: Attention, h: int, tokens: _Tokens) -> list[int]:
-    """For each token the one that a head copies into it: its key is 1000 above all others that can be seen."""
+def _winners(gather: Attention, h: int, tokens: _Tokens, arithmetic: Arithmetic) -> list[int]:
+    """For each token the one that a head copies into it: its key wins over all others that can be seen."""
     n = len(tokens.constant)
     ask, key = gather.query[h, 0], gather.key[min(h, len(gather.key) - 1), 0]
     asks, shows = np.flatnonzero(ask), np.flatnonzero(key)
@@ -150,8 +151,8 @@ def _winners(gather: Attention, h: int, tokens: _Tokens) -> list[int]:
         seen = logits.copy()
         if gather.mask == "causal":
             seen[i + 1 : n] = -np.inf
-        winner = int(seen.argmax())
-        if not (seen[winner] - np.delete(seen, winner) >= SILENT * (1 + 1e-6)).all():
+        winner = one_winner(seen, np.abs(logits), 2, arithmetic)  # a product of a product: it rounds twice
+        if winner is None:
             raise _unreadable("a head of the first attention finds no single token")
         result.append(winner)
     return result

@@ -9,7 +9,9 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.network import Attention, Network
+from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.layers import only_attention
+from anchorhead.proof.silence import out_of_reach, rounding_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,8 @@ def head_form(network: Network, low: float, high: float) -> HeadForm:
     query = int(moving[0])
     origin = float(-row[0, query])
     reach = max(abs(low - origin), abs(high - origin))
-    parts = tuple(_present(_part(attention, h, query, tokens), reach) for h in range(attention.heads))
+    model = arithmetic_of(network.dtype)
+    parts = tuple(_present(_part(attention, h, query, tokens), reach, model) for h in range(attention.heads))
     bias = np.zeros(attention.outputs) if attention.bias is None else np.asarray(attention.bias, np.float64)
     return HeadForm(parts, origin, bias)
 
@@ -71,16 +74,12 @@ def _part(attention: Attention, h: int, query: int, tokens: np.ndarray) -> ReadP
     return ReadPart(keys[order, 0], keys[order, 1], tokens[order][:, value.argmax(axis=1)])
 
 
-def _present(part: ReadPart, reach: float) -> ReadPart:
-    """The part without anchors that have another's slope and so low an offset that their weight is 0 in the dtype.
-
-    exp(-1000) underflows to 0; each of the two logits is rounded by at most u (|slope| reach + |offset|), twice.
-    """
+def _present(part: ReadPart, reach: float, arithmetic: Arithmetic) -> ReadPart:
+    """The part without anchors that have another's slope and so low an offset that their weight is 0 in the dtype."""
     slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
-    unit = float(np.finfo(part.slopes.dtype).eps) / 2
-    rounded = 8 * unit * (np.abs(slopes) * reach + np.abs(offsets).max())
-    higher = np.array([offsets[slopes == slope].max() for slope in slopes])
-    keep = higher - offsets < 1000 + rounded
+    rounded = rounding_of(np.abs(slopes) * reach * (1 + 1e-12) + np.abs(offsets), 2, arithmetic)
+    higher = np.array([(offsets - rounded)[slopes == slope].max() for slope in slopes])
+    keep = ~out_of_reach(offsets + rounded, higher)
     return ReadPart(part.slopes[keep], part.offsets[keep], part.values[keep])
 
 

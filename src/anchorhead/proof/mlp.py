@@ -51,12 +51,22 @@ def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: M
     """A bound for every input in the box; infinite, or an error, where the weights are not those of the target."""
     if network.output != "input":
         raise unreadable(f"its output is not that of the inputs, but of the {network.output}s")
+    _require_shapes(network, target)
     box = on.broadcast_to(target.input_shape)
     require_room(network, box)
     sources = Sources(box.low.reshape(-1).astype(float), box.high.reshape(-1).astype(float))
     follower = _Follower(network, list(layers), sources, arithmetic_of(network.dtype))
     y = follower.run()
     return _compared(y, readout, follower.sources, follower.inside)
+
+
+def _require_shapes(network: Network, target: Mlp) -> None:
+    """The network takes and gives what the target does, token by token."""
+    axis, tokens = target.tokens is not None, target.tokens or 1
+    last = network.streams[-1]
+    given = network.token_axis, (network.embed.tokens, network.embed.inputs), (last.inputs, last.width)
+    if given != (axis, (tokens, target.inputs // tokens), (tokens, target.outputs // tokens)):
+        raise unreadable(f"it is not one from {target.input_shape} to {target.output_shape}")
 
 
 class _Follower:
@@ -190,8 +200,8 @@ class _Follower:
         self.inside &= inside
         # registers, if the maps leave any, go through the softmax too: nothing is known of what they become
         count = 0 if before.across else len(self.registers.constant)
-        unknown = Forms.constants(np.zeros((count, self.inputs.constant.shape[1])))
-        self.registers = Forms(*unknown.arrays[:3], np.full(unknown.constant.shape, POISON))
+        zeros = np.zeros((count, self.inputs.constant.shape[1]))
+        self.registers = Forms(np.zeros((*zeros.shape, 0)), zeros, zeros, np.full(zeros.shape, POISON))
 
 
 def _one_query(varying: Forms, neurons: int, parts: int) -> Forms:
