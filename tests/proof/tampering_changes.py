@@ -172,7 +172,7 @@ def balanced(network: Network, rng: Random) -> Network:
     if attention is not None and rng.random() < 0.7:
         names = [("query", "key"), ("value", "output"), ("query", "query"), ("key", "key")][int(rng.integers(4))]
         paths = [(*attention, name) for name in names]
-    by, sign = float(rng.integers(1, 101)), int(rng.choice([-1, 1]))
+    by, sign = float(rng.integers(1, 140)), int(rng.choice([-1, 1]))
     layers = network.layers
     for path, power in zip(paths, (by, sign * by), strict=True):
         array = at(layers, path)
@@ -381,6 +381,8 @@ def target(network: Network, rng: Random) -> Network | None:
         found[name] = array
     else:
         name = pick(rng, sorted(data))
+        if name is None:
+            return None
         data[name] = _edited(data[name], rng)
     return network.with_(target=TargetRecord(record.kind, data, found))
 

@@ -33,7 +33,8 @@ SLOWLY = 20_000
 def worst_error(network: Network, x: np.ndarray, ways: tuple[str, ...]) -> tuple[float, np.ndarray]:
     """The largest |computed - exact| less what may be the truth's own error, and the error of each input.
 
-    ways   "torch", "alone" (the first inputs one by one), "module", "exact" (in extended precision), or one of ORDERS
+    ways   "torch", "flushed" (underflow to zero), "alone" (the first inputs one by one), "module", "exact" (in extended
+           precision), or one of ORDERS
     """
     truth, claimed = _truth(network)(x)
     noise = NOISE * (1 + np.abs(truth).astype(np.float64))
@@ -59,6 +60,12 @@ def computed(network: Network, x: np.ndarray, way: str) -> np.ndarray:
         warnings.simplefilter("ignore")
         if way == "torch":
             return network(given, outside="ignore")
+        if way == "flushed":
+            torch.set_flush_denormal(True)
+            try:
+                return network(given, outside="ignore")
+            finally:
+                torch.set_flush_denormal(False)
         if way == "alone":
             return np.concatenate([network(one[None], outside="ignore") for one in given[:8]])
         if way == "module":

@@ -86,3 +86,44 @@ def register_dropped(name: str) -> Network:
     row[0, embed.features.index("one")] = -1000.0  # the attention that gathers does not see it
     wider = replace(embed, registers=row)
     return rebuilt(found, (wider, *found.layers[1:], Attention(nothing, nothing, eye, eye)))
+
+
+def query_overflowing(name: str) -> Network:
+    """Queries times 2^126 and slopes over it: the same in exact arithmetic, and beyond float32."""
+    found = network(name)
+    embed, layer = found.layers
+    query, key = np.array(layer.query), np.array(layer.key)
+    query[:, 0] *= 2.0**126
+    key[:, 0] *= 2.0**-126
+    return rebuilt(found, (embed, replace(layer, query=query, key=key)))
+
+
+def scalar_counted_twice(name: str) -> Network:
+    """A half less than the head gives: right at twice the scalar, which follows no input here."""
+    found = network(name)
+    embed, layer = found.layers
+    bias = np.zeros(layer.outputs, found.dtype) if layer.bias is None else layer.bias
+    return rebuilt(found, (embed, replace(layer, bias=bias - np.array(0.5, found.dtype))))
+
+
+def keys_rounded(name: str) -> Network:
+    """The first token's key is above the second's by more than 1000, as products, but not once float32 rounds them."""
+    found = network(name)
+    embed, gather, last = found.layers
+    feature = next(n for n, text in enumerate(embed.features) if text.startswith("slope along"))
+    pair, factor = _alike_once_rounded()
+    key, bias = np.array(gather.key), np.array(embed.bias)
+    bias[:, feature] = pair
+    key[0, 0] = 0.0
+    key[0, 0, feature] = factor
+    return rebuilt(found, (replace(embed, bias=bias), replace(gather, key=key), last))
+
+
+def _alike_once_rounded() -> tuple[np.ndarray, np.float32]:
+    """Two neighbours and a factor, of float32, whose products are the same there, and 1000 apart in float64."""
+    rng = np.random.default_rng(0)
+    above = (2.0**40 * rng.uniform(1, 2, 1000)).astype(np.float32)
+    below, factor = np.nextafter(above, np.float32(0)), rng.uniform(1, 2, 1000).astype(np.float32)
+    place = int(np.flatnonzero(above * factor == below * factor)[0])
+    assert float(above[place]) * float(factor[place]) - float(below[place]) * float(factor[place]) > 1000
+    return np.array([above[place], below[place]]), factor[place]

@@ -98,7 +98,7 @@ FUNCTIONS: dict[str, Builder] = {
     "spline": lambda dtype: ah.convert(_spline(), on=(0, 1), within=0.02, dtype=dtype),
     "grid": lambda dtype: _approximated("exp(x*y)", {"x": (-1, 1), "y": (0, 1)}, dtype),
     "grid, uniform": lambda dtype: _approximated(
-        "exp(x*y)", {"x": (-1, 1), "y": (0, 1)}, dtype, 0.5, placement="uniform"
+        "exp(x*y)", {"x": (-1, 1), "y": (0, 1)}, dtype, 1.0, placement="uniform"
     ),
     "neurons, uniform": lambda dtype: ah.convert(
         mlp(2, 2, 1, activations=(RELU,)), on=(-1, 1), within=0.3, placement="uniform", dtype=dtype

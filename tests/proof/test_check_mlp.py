@@ -12,7 +12,6 @@ from anchorhead.conditions import Excluded
 from anchorhead.constructions import sequence_layout
 from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.network import Attention, Linear, Network
-from anchorhead.proof import check_mlp
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 
@@ -74,21 +73,6 @@ def arrays(network):
         yield from ((place, n, getattr(layer, n)) for n in names if isinstance(getattr(layer, n, None), np.ndarray))
         if getattr(layer, "skip", None) is not None:
             yield place, "skip.weight", layer.skip.weight
-
-
-@pytest.fixture
-def remembered(monkeypatch):
-    """What was proven of a stored head is proven once: here the weights change, not the heads."""
-    prove, known = check_mlp._proven, {}
-
-    def proven(shape, dtype):
-        key = (shape.activation, shape.low, shape.high, shape.in_scale, shape.in_shift, shape.out_shift, dtype)
-        key += tuple(a.tobytes() for part in shape.parts for a in (part.slopes, part.offsets, part.values))
-        if key not in known:
-            known[key] = prove(shape, dtype)
-        return known[key]
-
-    monkeypatch.setattr(check_mlp, "_proven", proven)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

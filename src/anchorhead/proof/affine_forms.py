@@ -20,6 +20,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Embed, Linear
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 
+UNKNOWN = 1e200
+"""The error of a feature of which nothing is known: it must not matter, see `spread`."""
 OWN = 4.0
 """How many times the a priori bound of a float64 sum is allowed for the sums of this file itself."""
 
@@ -104,6 +106,14 @@ def own_error(terms: int) -> float:
     return OWN * (terms + 2) * FLOAT64.unit
 
 
+def spread(
+    errors: Float[np.ndarray, "tokens inputs"], absolute: Float[np.ndarray, "outputs inputs"]
+) -> Float[np.ndarray, "tokens outputs"]:
+    """The errors after a map of these absolute values: unknown where it reads what is unknown, however little of it."""
+    read = (errors >= UNKNOWN).astype(float) @ (absolute != 0).T.astype(float) > 0
+    return np.maximum(errors @ absolute.T, np.where(read, UNKNOWN, 0.0))
+
+
 def mapped(
     weight: Float[np.ndarray, "outputs inputs"],
     bias: Float[np.ndarray, "tokens outputs"] | Float[np.ndarray, " outputs"] | None,
@@ -132,7 +142,7 @@ def mapped(
         exact = exact | ((terms <= 1) & (bias != 0))
     scaled = (terms <= 1) & _powers_of_two(weight)
     gamma = np.where(scaled, 0.0, arithmetic.gamma(terms))
-    rounding = x.rounding @ absolute.T + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
+    rounding = spread(x.rounding, absolute) + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
     moved = 0.0 if fixed else np.abs(coefficients) @ sources.size
     slack = np.where(exact, 0.0, own_error(weight.shape[1]) * (moved + reach))
     return Forms(coefficients, constant, _up(x.approximation @ absolute.T), _up(rounding) + slack)

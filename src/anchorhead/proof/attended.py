@@ -16,14 +16,11 @@ from jaxtyping import Bool, Float, Int
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.network import Attention
-from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
+from anchorhead.proof.affine_forms import NOTHING, UNKNOWN, Forms, Sources, mapped
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.rounding import exact_factor
 from anchorhead.proof.shape import Shape
 from anchorhead.proof.silence import one_winner, out_of_reach, rounding_of
-
-POISON = 1e300
-"""The error of a feature of which nothing is known: it must not matter."""
 
 
 def unreadable(why: str) -> AnchorheadError:
@@ -31,27 +28,30 @@ def unreadable(why: str) -> AnchorheadError:
 
 
 def constant_rows(
-    weight: Float[np.ndarray, "rows features"],
-    tokens: Forms,
-    used: Bool[np.ndarray, " tokens"] | None = None,
+    weight: Float[np.ndarray, "rows features"], tokens: Forms, arithmetic: Arithmetic
 ) -> Float[np.ndarray, "tokens rows"]:
     """Rows that pick constants: at most one product a row that is not 0, and that one exact."""
     weight = np.asarray(weight, np.float64)
-    used = np.ones(len(tokens.constant), bool) if used is None else used
     touched = weight != 0
-    if (touched @ tokens.varying[used].any(axis=0)).any():
+    if (touched @ tokens.varying.any(axis=0)).any():
         raise unreadable("keys or values depend on the input")
-    present = tokens.constant[used] != 0
+    present = tokens.constant != 0
     if ((present.astype(float) @ touched.T.astype(float)) > 1).any():
         raise unreadable("a key, value or constant of a query is a sum")
     simple = exact_factor(weight) | ~touched
     if not simple.all():
-        entries = np.unique(np.abs(tokens.constant[used][:, (~simple).any(axis=0)]))
+        entries = np.unique(np.abs(tokens.constant[:, (~simple).any(axis=0)]))
         if not exact_factor(entries).all():
             raise unreadable("a key, value or constant of a query is rounded")
-    result = np.zeros((len(tokens.constant), len(weight)))
-    result[used] = tokens.constant[used] @ weight.T
+    result = tokens.constant @ weight.T
+    if underflows(result, arithmetic):
+        raise unreadable("a key, value or constant of a query underflows")
     return result
+
+
+def underflows(products: np.ndarray, arithmetic: Arithmetic) -> bool:
+    """Whether one of them may be taken for 0, or held with fewer digits."""
+    return bool(((products != 0) & (np.abs(products) < arithmetic.tiny)).any())
 
 
 def after_copies(
@@ -83,7 +83,7 @@ def after_copies(
 def seen(inputs: Forms, registers: Forms) -> Forms:
     """All tokens, for what is constant in them alone."""
     constant = np.concatenate([inputs.constant, registers.constant])
-    unknown = np.where(np.concatenate([inputs.varying, registers.varying]), POISON, 0.0)
+    unknown = np.where(np.concatenate([inputs.varying, registers.varying]), UNKNOWN, 0.0)
     return Forms(np.zeros((*constant.shape, 0)), constant, np.zeros(constant.shape), unknown)
 
 
@@ -92,7 +92,7 @@ def carried(layer: Attention, registers: Forms, arithmetic: Arithmetic) -> Forms
     skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
     kept = mapped(skip, layer.bias, registers, NOTHING, arithmetic)
     written = (layer.output != 0).any(axis=(0, 2))
-    return Forms(kept.coefficients, kept.constant, kept.approximation, np.where(written, POISON, kept.rounding))
+    return Forms(kept.coefficients, kept.constant, kept.approximation, np.where(written, UNKNOWN, kept.rounding))
 
 
 def require_mask(layer: Attention) -> None:
@@ -110,8 +110,9 @@ def _winners(
     if layer.mask == "causal":
         visible[place + 1 : inputs] = False
     size = layer.query.shape[1]
-    query = constant_rows(layer.query.reshape(-1, layer.width), own)[0].reshape(layer.heads, size)
-    key = constant_rows(layer.key.reshape(-1, layer.width), everyone).reshape(len(everyone.constant), -1, size)
+    query = constant_rows(layer.query.reshape(-1, layer.width), own, arithmetic)[0].reshape(layer.heads, size)
+    key = constant_rows(layer.key.reshape(-1, layer.width), everyone, arithmetic)
+    key = key.reshape(len(everyone.constant), -1, size)
     products = query * np.broadcast_to(key, (len(key), layer.heads, size))
     logits, sizes, terms = products.sum(axis=2), np.abs(products).sum(axis=2), (products != 0).sum(axis=2)
     logits[~visible] = -np.inf
@@ -216,7 +217,8 @@ def asked(
     rest = [n for n in range(size) if n != entry]
     varying = mapped(layer.query[:, entry], None, asking, sources, arithmetic)
     varying = Forms(*(a.reshape(1, tokens * heads, *a.shape[2:]) for a in varying.arrays))
-    fixed = constant_rows(layer.query[:, rest].reshape(-1, width), asking).reshape(tokens, heads, len(rest))
+    fixed = constant_rows(layer.query[:, rest].reshape(-1, width), asking, arithmetic)
+    fixed = fixed.reshape(tokens, heads, len(rest))
 
     which_key = np.arange(heads) if len(layer.key) > 1 else np.zeros(heads, int)
     which_value = np.arange(heads) if len(layer.value) > 1 else np.zeros(heads, int)
@@ -240,10 +242,10 @@ def _keys(
     layer: Attention, everyone: Forms, entry: int, rest: list[int], row: np.ndarray, arithmetic: Arithmetic
 ) -> Keys:
     fixed, key_head, value_head = row[:-2], int(row[-2]), int(row[-1])
-    key = constant_rows(layer.key[key_head], everyone)
+    key = constant_rows(layer.key[key_head], everyone, arithmetic)
     products = key[:, rest] * fixed
     terms = (key[:, entry] != 0) + (products != 0).sum(axis=1)
-    values = constant_rows(layer.value[value_head], everyone)
+    values = constant_rows(layer.value[value_head], everyone, arithmetic)
     return Keys(key[:, entry], products.sum(axis=1), values, terms, np.abs(products).sum(axis=1), arithmetic)
 
 

@@ -118,6 +118,7 @@ def _head(
         attention.key[min(h, len(attention.key) - 1)],
         attention.value[min(h, len(attention.value) - 1)],
     )
+    tiny = Fraction(float(np.finfo(dtype).tiny))
     cache: dict[bytes, ExactAnchor] = {}
     counts: dict[bytes, int] = {}
     for place in places:
@@ -132,7 +133,8 @@ def _head(
                 written,
                 output,
                 abs(scales[turn]) * keys[turn][1],
-                abs(fixed[still][0]) * keys[still][1],
+                # a scaled query may underflow, and its product: what that takes off is multiplied by the key
+                abs(fixed[still][0]) * keys[still][1] + 2 * tiny * (1 + abs(keys[turn][0])),
                 error,
             )
     if len(set(counts.values())) != 1:

@@ -15,9 +15,9 @@ from jaxtyping import Float
 
 from anchorhead.domain import Box
 from anchorhead.network import Attention, Linear, Network, Softmax
-from anchorhead.proof.affine_forms import Forms, Sources, after_linear, embedded, mapped, own_error
+from anchorhead.proof.affine_forms import UNKNOWN, Forms, Sources, after_linear, embedded, mapped, own_error
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.attended import POISON, after_copies, asked, carried, matched, require_mask, seen, unreadable
+from anchorhead.proof.attended import after_copies, asked, carried, matched, require_mask, seen, unreadable
 from anchorhead.proof.neurons import Layer, Reads, read
 from anchorhead.proof.overflow import require_room
 from anchorhead.proof.rounding import exact_factor
@@ -201,7 +201,7 @@ class _Follower:
         # registers, if the maps leave any, go through the softmax too: nothing is known of what they become
         count = 0 if before.across else len(self.registers.constant)
         zeros = np.zeros((count, self.inputs.constant.shape[1]))
-        self.registers = Forms(np.zeros((*zeros.shape, 0)), zeros, zeros, np.full(zeros.shape, POISON))
+        self.registers = Forms(np.zeros((*zeros.shape, 0)), zeros, zeros, np.full(zeros.shape, UNKNOWN))
 
 
 def _one_query(varying: Forms, neurons: int, parts: int) -> Forms:
@@ -252,4 +252,5 @@ def _compared(y: Forms, readout: Merged, sources: Sources, inside: bool) -> MlpB
     left += readout.weight_error @ sources.size + readout.bias_error
     noise = own_error(8) * (np.abs(weight) @ sources.size + np.abs(bias))
     noise += own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)
-    return MlpBound(approximation, rounding + left + noise, inside)
+    rounding = np.where(rounding < UNKNOWN, rounding + left + noise, np.inf)
+    return MlpBound(approximation, rounding, inside)

@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from anchorhead.proof.affine_forms import Forms, Sources, own_error
+from anchorhead.proof.affine_forms import UNKNOWN, Forms, Sources, own_error, spread
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.shape import Shape, range_of
 from anchorhead.targets.mlp import Hidden, Merged
-
-UNKNOWN = 1e200
-"""The error of a neuron of which nothing is known: it must not matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +102,9 @@ class Reads:
         terms = (weight != 0).sum(axis=1) * self.reach.shape[1] + extra_terms
         reach = np.abs(weight) @ self.reach.sum(axis=1) + extra_size
         noise = own_error(len(self.scale)) * (absolute @ (sources.size + np.abs(self.shift)))
-        rounding = absolute @ self.rounding + arithmetic.gamma(terms) * reach + terms * arithmetic.tiny + noise
+        rounding = (
+            spread(self.rounding[None], absolute)[0] + arithmetic.gamma(terms) * reach + terms * arithmetic.tiny + noise
+        )
         approximation = absolute @ self.approximation
         if others is not None:
             constant = constant + others.constant[0]
@@ -162,7 +161,7 @@ def read(
         own = layer.assigned == number
         if not own.any():
             continue
-        fits = (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high)
+        fits = (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high) & (rounded < UNKNOWN)
         inside[own] = fits[own]
         slope = shape.slope * unit_out / unit_in
         own_rounding = shape.rounding if rounding is None else rounding[number]

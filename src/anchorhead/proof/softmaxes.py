@@ -23,7 +23,7 @@ from anchorhead.network import Linear, Softmax
 from anchorhead.proof.affine_forms import Forms, Sources, after_linear
 from anchorhead.proof.analytic import range_bound
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.attended import Keys, unreadable
+from anchorhead.proof.attended import Keys, underflows, unreadable
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.neurons import Layer, Reads, read
 from anchorhead.proof.shape import Shape
@@ -107,6 +107,8 @@ def _within(
     if blocks not in (groups, groups + 1) or varying[:, 1:].any():
         raise unreadable(f"{blocks} groups for {neurons.neurons} neurons of {neurons.parts} parts")
     fixed = weight[:, :, 1:] * constant[:, None, 1:]
+    if underflows(fixed, arithmetic):
+        raise unreadable("a constant of a logit underflows")
     offsets = _Offsets(
         bias + fixed.sum(axis=2),
         np.abs(bias) + np.abs(fixed).sum(axis=2),
@@ -254,7 +256,9 @@ def _across(
 ) -> tuple[Forms, Sources, bool]:
     """Tokens are neurons (and their parts), each with the logits of one group."""
     tokens = neurons.neurons * neurons.parts
-    if before.weight.shape[:2] != (tokens, size) or after.weight.ndim != 4 or registers.constant.size:
+    if before.weight.ndim != 4 or after.weight.ndim != 4 or registers.constant.size:
+        raise unreadable("the maps around a softmax are not dense, or registers stand beside the inputs")
+    if before.weight.shape[:2] != (tokens, size):
         raise unreadable(f"{before.weight.shape[0]} tokens for {neurons.neurons} neurons of {neurons.parts} parts")
     flat = before.weight.reshape(tokens, size, -1)
     if ((flat != 0).any(axis=1).sum(axis=1) <= 1).all():
