@@ -58,7 +58,7 @@ class Box(ReadOnly):
 
     def contains(self, x: np.ndarray) -> Bool[np.ndarray, "..."]:
         """Which entries of x lie inside, ends included."""
-        return (x >= self.low) & (x <= self.high)
+        return np.asarray((x >= self.low) & (x <= self.high))
 
     def to_json(self) -> dict[str, Any]:
         return {"low": self.low.tolist(), "high": self.high.tolist()}

@@ -121,7 +121,7 @@ class _Checker:
             steps = sorted(b - a for a, b in pairwise(values))
             gaps = sorted(b - a for a, b in pairwise(crossings)) or [Fraction(1)]
             gap = gaps[len(gaps) // 2]
-            spacing = steps[len(steps) // 2] / gap if gap else Fraction(0)
+            spacing = steps[len(steps) // 2] / gap if steps and gap else Fraction(0)
         if spacing <= 0:
             raise CertificateError("the query does not grow with w·x + t")
         # a stored weight tells the spacing up to its rounding, which a large t multiplies: where the range is a whole

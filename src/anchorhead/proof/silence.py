@@ -31,7 +31,7 @@ def rounding_of(size: Any, terms: Any, arithmetic: Arithmetic) -> Float[np.ndarr
     """
     size, terms = np.asarray(size, np.float64), np.asarray(terms, np.float64)
     both = arithmetic.gamma(terms) + FLOAT64.gamma(terms)
-    return (both * size + terms * arithmetic.tiny) * _UP
+    return np.asarray((both * size + terms * arithmetic.tiny) * _UP)
 
 
 def out_of_reach(most: Any, largest: Any) -> Bool[np.ndarray, "..."]:
