@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
@@ -17,6 +17,7 @@ from anchorhead.targets.build import number
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.normal_form import depends_on
+from anchorhead.targets.precision import precision
 
 PAIRS = 2_000
 PRECISION = 200
@@ -87,7 +88,7 @@ def _refuted(
 
     found = _differing(values, token, features, box)
     if found is not None:
-        with ctx.workprec(PRECISION):
+        with precision(PRECISION):
             points = [{name: arb(float(v)) for name, v in zip(variables, x, strict=True)} for x in found]
             balls = [expression.ball(point) for point in points]
             if not balls[0].overlaps(balls[1]):

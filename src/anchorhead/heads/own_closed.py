@@ -23,11 +23,13 @@ from anchorhead.heads.own_anchor import Own, OwnHead
 from anchorhead.targets.asymptotes import gate_factor
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.named import SELU_ALPHA, SELU_SCALE
+from anchorhead.targets.precision import FLOAT64_BITS, precision
 
 _STEEP: dict[Dtype, float] = {"float32": 2.0**24, "float64": 2.0**52}
 _ELU_RATIO: dict[Dtype, tuple[int, int]] = {"float32": (8, 4), "float64": (12, 5)}
 
 
+@precision(FLOAT64_BITS)
 def closed(function: Expression, name: str, dtype: Dtype) -> OwnHead | None:
     """The head for an activation that has one in closed form, with weights rounded to the dtype; not yet proven."""
     factor = gate_factor(function)

@@ -14,6 +14,7 @@ from anchorhead.heads.atom import softmax
 from anchorhead.network import Network
 from anchorhead.proof.head_form import head_form
 from anchorhead.targets import CallableTarget, ScalarTarget
+from anchorhead.targets.precision import precision
 from anchorhead.targets.scalar import KIND
 
 _EVEN = 3000
@@ -117,4 +118,5 @@ class HeadView:
             return values
         from flint import arb
 
-        return np.array([[float(ball.mid()) for ball in self.target.ball(arb(float(place)))] for place in s])
+        with precision(128):
+            return np.array([[float(ball.mid()) for ball in self.target.ball(arb(float(place)))] for place in s])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb
 from jaxtyping import Float
 
 from anchorhead.effort import Effort
@@ -24,6 +24,7 @@ from anchorhead.proof.balls import BallHead, Part, ball_heads, lower, upper
 from anchorhead.proof.ellipse import Enclosure
 from anchorhead.proof.operations import OPERATIONS, operations_of
 from anchorhead.proof.supremum import Span, Supremum
+from anchorhead.targets.precision import precision
 
 Piece = tuple[arb, arb, Enclosure]
 """Left and right end, and an enclosure of the analytic function that the target is between them."""
@@ -67,7 +68,7 @@ def prove_sup(
     weights being the stored floats. `pieces` describe the target from left to right, adjoining at its kinks,
     and cover [low, high]; for m outputs give m such lists. The function of a piece
 
-    - takes a complex ball and encloses the target's values on it, at the working precision `flint.ctx.prec`;
+    - takes a complex ball and encloses the target's values on it, at the working precision;
     - gives a finite ball only if the target is analytic on the ball given, that is, on a neighbourhood of
       every point;
     - on a ball of reals (imaginary part exactly 0) need only enclose its values where it is defined: so the
@@ -92,7 +93,8 @@ def prove_sup(
     for head, own in zip(heads, several, strict=True):
         spans = _spans(own, head, low, high)
         sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))
-    bound = upper(arb(sup.bound) + jump) if jump else sup.bound
+    with precision(128):
+        bound = upper(arb(sup.bound) + jump) if jump else sup.bound
     return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells)
 
 
@@ -139,13 +141,13 @@ def range_bound(
 def _farthest(head: BallHead, low: float, high: float, rtol: float, effort: Effort, sign: int) -> float:
     """The end of the head's range on the side of `sign`, not short of it."""
     bits = head.logit_bits(low, high)
-    with ctx.workprec(72 + bits):
+    with precision(72 + bits):
         points = [arb(s) for s in np.linspace(low, high, 33).tolist()]
         points += [s for s in head.landmarks() if low <= s <= high]
         start = min((float(head(s)) for s in points), key=lambda value: sign * value)
     sup = Supremum(rtol, effort=effort)
     sup.cover([_whole(lambda z: head(z) - start, low, high, head.operations)], head.scale, bits, head.landmarks(), 1.0)
-    with ctx.workprec(128):
+    with precision(128):
         return upper(arb(start) + sup.bound) if sign > 0 else lower(arb(start) - sup.bound)
 
 
@@ -163,7 +165,7 @@ def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> 
     spans: list[Span] = []
     reached = start = arb(low)
     end = arb(high)
-    with ctx.workprec(256):
+    with precision(256):
         for left, right, target in pieces:
             outer = left.lower().max(start), right.upper().min(end)
             if not (outer[0] <= outer[1] and outer[0] <= reached):

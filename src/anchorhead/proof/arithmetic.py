@@ -10,11 +10,13 @@ import torch
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import EXP_ULPS, FLOAT32, FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.targets.precision import precision
 
 __all__ = ["EXP_ULPS", "FLOAT32", "FLOAT64", "Arithmetic", "arithmetic_of", "exp_ulps_here", "require_model"]
 
 
 @cache
+@precision(128)
 def exp_ulps_here(dtype: str, device: str = "cpu") -> float:
     """The largest error of exp, in ulps, that softmax shows on this machine, at a few thousand points.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp, expm1
 
-import flint
 import numpy as np
 from flint import arb
 
@@ -24,6 +23,7 @@ from anchorhead.proof.head_form import HeadForm, ReadPart, head_form
 from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement, error_of
 from anchorhead.targets import ScalarTarget
+from anchorhead.targets.precision import precision
 
 PRECISION = 128
 MOST_CELLS = 200_000
@@ -46,12 +46,8 @@ def check_head(network: Network, record: TargetRecord, certificate: Certificate)
         raise CertificateError(f"the network has {len(form.bias)} outputs, the target {target.outputs}")
     model = arithmetic_of(network.dtype)
     exact = prove_exact(form.parts, form.origin, form.bias, target, floor=certificate.bound / 200).bound
-    before = flint.ctx.prec
-    flint.ctx.prec = PRECISION
-    try:
+    with precision(PRECISION):
         _Rounding(form, target, model, certificate.bound, exact).run()
-    finally:
-        flint.ctx.prec = before
     found = prove_head(form.parts, form.origin, form.bias, target, model).statement(target)
     return replace(found, error_at=error_of(network, lambda x: target.values(x[:, 0])))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import flint
 import numpy as np
 from flint import arb
 from jaxtyping import Float
@@ -23,6 +22,7 @@ from anchorhead.proof.layers import only_attention
 from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.targets.precision import precision
 
 PRECISION = 192
 FAR = 1000
@@ -51,12 +51,8 @@ def check_kernel_smoother(network: Network, record: TargetRecord, certificate: C
     if sizes != needed:
         raise CertificateError(f"the network has slopes and values of shape {sizes}, its target {needed}")
     require_room(network, box)
-    before = flint.ctx.prec
-    flint.ctx.prec = PRECISION
-    try:
+    with precision(PRECISION):
         error = _error(form, target, box.low, box.high, arithmetic_of(network.dtype))
-    finally:
-        flint.ctx.prec = before
     if not error <= certificate.bound:
         raise CertificateError(
             f"the bound {certificate.bound:.4g} is not justified: rounding may reach {float(error.upper()):.4g}"

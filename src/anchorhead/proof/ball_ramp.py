@@ -18,7 +18,6 @@ from functools import cache
 from itertools import pairwise
 from math import exp, expm1, inf
 
-import flint
 import numpy as np
 from flint import arb
 
@@ -32,6 +31,7 @@ from anchorhead.proof.exact_form import ExactAnchor, ExactHead, exact_form
 from anchorhead.proof.overflow import require_room
 from anchorhead.proof.ramp import THEOREMS, ramp_statement
 from anchorhead.proof.statement import Statement
+from anchorhead.targets.precision import precision
 from anchorhead.targets.ramp import TruncatedLinear
 
 NEGLIGIBLE = 60
@@ -45,12 +45,8 @@ def check_ramp(network: Network, record: TargetRecord, certificate: Certificate)
     if target.w.shape != (network.embed.tokens, network.embed.inputs):
         raise CertificateError(f"the target takes {target.w.shape}, the network another shape")
     require_room(network, certificate.on.broadcast_to(target.w.shape))
-    before = flint.ctx.prec
-    flint.ctx.prec = PRECISION
-    try:
+    with precision(PRECISION):
         _Checker(network, target, certificate).run()
-    finally:
-        flint.ctx.prec = before
     return _stated(network, target, certificate)
 
 

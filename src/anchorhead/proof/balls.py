@@ -1,7 +1,7 @@
 """A head in ball arithmetic: every number that comes out encloses the exact one.
 
 Balls are python-flint's `arb` (real) and `acb` (complex). A stored weight is a binary float, and `arb(float)`
-is exact, so that the only widths are those of the argument and of the working precision `flint.ctx.prec`.
+is exact, so that the only widths are those of the argument and of the working precision (targets.precision).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.operations import PER_ANCHOR
+from anchorhead.targets import Pieces
+from anchorhead.targets.precision import FLOAT64_BITS, precision, working_bits
 
 
 @runtime_checkable
@@ -42,6 +44,12 @@ def upper(ball: arb) -> float:
 def lower(ball: arb) -> float:
     """A float that is not above any number of the ball; minus infinity for a ball that is not finite."""
     return -upper(-ball)
+
+
+@precision(FLOAT64_BITS)
+def largest_jump(pieces: Pieces) -> float:
+    """How much a function may jump by at one of its kinks: the two sides of a `where` meet up to rounding only."""
+    return max((upper(kink.jump) for kink in pieces.kinks), default=0.0)
 
 
 class BallSoftmax:
@@ -75,7 +83,7 @@ class BallSoftmax:
 
     def relative(self, j: int) -> list[tuple[arb, arb, arb]]:
         """Slopes, offsets and values of the other anchors, less those of anchor j."""
-        key = j, ctx.prec
+        key = j, working_bits()
         if key not in self._relative:
             self._relative[key] = [
                 (arb(a) - self.slopes[j], arb(g) - self.offsets[j], arb(v) - self.values[j])

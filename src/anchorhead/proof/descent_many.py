@@ -43,6 +43,7 @@ from anchorhead.proof.link_reading import facts_of, outward, reading_error
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows
+from anchorhead.targets.precision import FLOAT64_BITS, precision
 
 __all__ = ["METHOD", "bound_for_rows", "read", "steepness"]
 METHOD = (
@@ -183,6 +184,7 @@ class _Place:
         self.link, self.link_error = self._computed_links()
         self.size = np.abs(self.link) + self.link_error + links.steepest * self.moved
 
+    @precision(FLOAT64_BITS)
     def _computed_links(self) -> tuple[Array, Array]:
         """phi_i - b_i at the arguments as float64 has them, and how far that is from exact."""
         found, error = np.empty(len(self.argument)), np.empty(len(self.argument))

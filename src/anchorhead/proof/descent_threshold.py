@@ -22,7 +22,7 @@ from functools import cache
 from typing import NoReturn
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
@@ -33,6 +33,7 @@ from anchorhead.proof.balls import upper
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.silence import SILENT
 from anchorhead.targets.descent import Descent
+from anchorhead.targets.precision import precision
 
 MORE = 3
 """Features of the clip: slope, offset and value of an anchor."""
@@ -216,7 +217,7 @@ class _Part:
 @cache
 def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
     model = arithmetic_of(clip.dtype)
-    with ctx.workprec(256):
+    with precision(256):
         tau = arb(rate) * arb(threshold)
         reach = upper(2 * tau)
         pieces = [(arb(-reach), -tau, _constant(-tau)), (-tau, tau, _itself), (tau, arb(reach), _constant(tau))]
@@ -227,7 +228,7 @@ def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
     inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
     _require_settled(clip, reach, model)
     ends = part.values[0, 0], part.values[-1, 0]
-    with ctx.workprec(256):
+    with precision(256):
         outside = max(upper(abs(arb(float(ends[0])) + tau)), upper(abs(arb(float(ends[1])) - tau)))
     vanished = 4 * len(clip.slopes) * model.tiny * (1 + max(map(abs, clip.values)))
     return ClipError(max(inside, outside), max(rounding, vanished))

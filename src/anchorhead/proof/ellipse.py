@@ -37,10 +37,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from flint import acb, arb, ctx, fmpq
+from flint import acb, arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.proof.balls import lower, upper
+from anchorhead.targets.precision import precision
 
 Enclosure = Callable[[acb], acb]
 """f(z) encloses an analytic function on the ball z, or is not finite where it cannot."""
@@ -139,7 +140,7 @@ def cardinal(degree: int, oversampling: int) -> Float[np.ndarray, "fine nodes"]:
     (n + 1) (4n + 16) u max|y| <= 5 (n + 4)^2 u max|y|.
     """
     period = 2 * degree * oversampling
-    with ctx.workprec(80):
+    with precision(80):
         cosines = np.array([float(arb.cos_pi_fmpq(fmpq(2 * i, period))) for i in range(period)])
     k, i = np.arange(degree + 1), np.arange(oversampling * degree + 1)
     h = np.where((k == 0) | (k == degree), 0.5, 1.0)

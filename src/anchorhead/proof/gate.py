@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.gate import GatePart
 from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.balls import ball_heads, upper
+from anchorhead.proof.balls import ball_heads, largest_jump
 from anchorhead.proof.gate_rounding import gate_rounding, with_own
 from anchorhead.proof.relative import relative_spans
 from anchorhead.proof.supremum import Supremum
@@ -40,6 +40,6 @@ def prove_gate(function: str, parts: Sequence[GatePart], low: float, high: float
     rounding = gate_rounding(parts, low, high, arithmetic)
     (head,) = ball_heads([with_own(part) for part in parts])
     sup = Supremum(0.02, rounding / 50)
-    jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
+    jump = largest_jump(target.pieces)
     sup.cover(relative_spans(target, head), head.scale, head.logit_bits(low, high), head.landmarks(), 1.0)
     return GateBound(math.nextafter(sup.bound + jump, math.inf), rounding, sup.found, sup.at)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.certificate import Worst
 from anchorhead.effort import Effort
@@ -46,6 +46,7 @@ from anchorhead.proof.operations import PER_ANCHOR
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.complex_balls import resolve
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import FLOAT64_BITS, precision
 
 TERMS = ("approximation, in exact arithmetic", "rounding of the softmax and its sums")
 METHOD = (
@@ -119,6 +120,7 @@ def prove_grid(
     return GridBound(exact.bound, rounding, exact.found, exact.at)
 
 
+@precision(FLOAT64_BITS)
 def smooth_on_box(
     expressions: Sequence[Expression],
     variables: Sequence[str],
@@ -238,7 +240,7 @@ class _Exact:
         self, low: np.ndarray, high: np.ndarray, degrees: tuple[int, ...], lebesgue: float, remainder: np.ndarray
     ) -> None:
         """Steps 2 and 3, from values at the nodes."""
-        with ctx.workprec(PRECISION):
+        with precision(PRECISION):
             nodes = [chebyshev_points(float(a), float(b), n) for a, b, n in zip(low, high, degrees, strict=True)]
             matrices = [
                 rounded(weights(*axis, float(origin), points), WIDE)
@@ -255,7 +257,7 @@ class _Exact:
             np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * _UP + 1e-300, out=target_error)
             self.work.done(f[0].size, f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations)
 
-        with ctx.workprec(72):
+        with precision(72):
             self.target.on_grid(nodes, subtract)
         if not (np.isfinite(gaps).all() and np.isfinite(target_error).all()):
             raise self._not_analytic(low, high)

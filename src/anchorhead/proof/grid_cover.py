@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.certificate import Worst
@@ -25,6 +25,7 @@ from anchorhead.proof.grid_derivatives import second_derivatives
 from anchorhead.proof.grid_head import PRECISION, head_on_grid, rounded, weights
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.targets.precision import precision
 
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""
@@ -77,7 +78,7 @@ def prove_cover(
     axes, half = zip(*(_centres(a, b, n) for a, b, n in zip(start, stop, counts, strict=True)), strict=True)
     reach = np.array(half)
     bend = float(reach @ second_derivatives(atom, start, stop) @ reach) / 2
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         matrices = [
             rounded(weights(slopes.astype(np.float64), offsets.astype(np.float64), float(origin), _balls(centres)))
             for (slopes, offsets), origin, centres in zip(atom.axes, atom.origins, axes, strict=True)

@@ -24,12 +24,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, arb_mat, fmpq
 from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom, contract
 from anchorhead.proof.balls import upper
+from anchorhead.targets.precision import precision
 
 STEEP = 1.45
 LARGEST_RHO = 8.0
@@ -136,7 +137,7 @@ def _wide_coefficients(
     C_ik = (2/N) h_i sum_l h_l cos(i l pi / N) w_k(x_l),   h = 1/2 at 0 and N, otherwise 1.
     """
     a, g = (np.frombuffer(array, np.float64) for array in (slopes, offsets))
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         rows = weights(a, g, origin, chebyshev_points(low, high, count))
         half = arb(1) / 2
         rows[0], rows[-1] = ([w * half for w in row] for row in (rows[0], rows[-1]))

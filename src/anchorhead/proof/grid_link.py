@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.grid_atom import GridAtom
@@ -30,6 +30,7 @@ from anchorhead.proof.link_heads import PRECISION, Interval, LinkFacts, range_of
 from anchorhead.proof.link_reading import HeadError, outward
 from anchorhead.proof.link_slopes import Slopes, _over_more
 from anchorhead.targets import Expression
+from anchorhead.targets.precision import precision
 
 NAMES: tuple[str, ...] = ("s", "y")
 CELLS = (128, 16)
@@ -127,7 +128,7 @@ def _slopes(link: Expression, facts: LinkFacts, labels: float) -> Slopes:
     """Bounds on the slope by s on cells of s, for all labels."""
     cells, strips = CELLS
     edges, derivative = np.linspace(facts.low, facts.high, cells + 1), link.derivative("s")
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         sides = [arb(a).union(arb(b)) for a, b in pairwise(np.linspace(-labels, labels, strips + 1).tolist())]
         rows = [
             [derivative.ball({"s": arb(a).union(arb(b)), "y": side}) for side in sides]

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.heads.grid_atom import contract
+from anchorhead.targets.precision import precision
 
 MOST_FINE = 100_000_000
 NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)
@@ -116,7 +117,7 @@ def _on_grid(coefficients: np.ndarray, matrices: Sequence[np.ndarray]) -> tuple[
 @lru_cache(maxsize=64)
 def _table(half_period: int) -> Float[np.ndarray, " period"]:
     """cos(i pi / half_period) for a whole period, each right to 2^-53."""
-    with ctx.workprec(80):
+    with precision(80):
         return np.array([float(arb.cos_pi_fmpq(fmpq(i, half_period))) for i in range(2 * half_period)])
 
 

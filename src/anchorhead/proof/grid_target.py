@@ -24,11 +24,12 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb
 
 from anchorhead.proof.balls import upper
 from anchorhead.targets.balls import RULES, sigmoid_ball, softplus_ball
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import precision
 
 RHOS = (1.06, 1.12, 1.2, 1.3, 1.45, 1.6, 1.8, 2.1, 2.5, 3.0, 3.7, 4.6, 6.0, 8.0, 11.0, 15.0)
 _BUDGET = 700  # enclosures for one ellipse
@@ -183,7 +184,7 @@ class Sizes:
 
     def bound(self, rho: float) -> float:
         """M, infinity where no covering shows any: of products, the one with the largest |f| is halved, for long."""
-        with ctx.workprec(53):
+        with precision(53):
             # short dyadic half axes, rounded up: halves and quarters of them are exact, and rectangles leave no gaps
             width, height = _dyadic((rho + 1 / rho) / 2), _dyadic((rho - 1 / rho) / 2)
             cell: list[Rectangle] = [(0.0, 0.0, 1.0, 0.0)] * len(self.centre)

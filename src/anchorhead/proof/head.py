@@ -16,7 +16,7 @@ from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.analytic import Piece, Proof, prove_sup
 from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.balls import Part, upper
+from anchorhead.proof.balls import Part, largest_jump
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.lipschitz import prove_sup_lipschitz
 from anchorhead.proof.statement import Statement
@@ -91,7 +91,7 @@ def prove_exact(
     """A bound on |target - head| in exact arithmetic, within 2% of the largest value found, or at most `floor`."""
     low, high = target.low, target.high
     if isinstance(target, ScalarTarget):
-        jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
+        jump = largest_jump(target.pieces)
         return prove_sup(parts, origin, bias, _pieces(target), low, high, floor=floor, effort=effort, jump=jump)
     if target.lipschitz is None:
         raise AnchorheadError("nothing can be proven of an opaque function: give lipschitz=, a bound on its slope")

@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.files import write_atomically
 from anchorhead.proof.hunt_claim import PRECISION, Claim, Found
 from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
+from anchorhead.targets.precision import precision
 
 Progress = Callable[[int, int], None]
 KEPT, SHOWN = 1000, 100
@@ -183,7 +184,7 @@ class _Search:
         rng = np.random.default_rng([self.seed, 2**31])
         x = from_ordinals(self.ground.explore(0, SAMPLE, SAMPLE, rng), self.ground.dtype).astype(np.float64)
         worst = 0.0
-        with ctx.workprec(PRECISION):
+        with precision(PRECISION):
             for point, row in zip(x, self.claim.target.values(x), strict=True):
                 for value, exact in zip(row, self.claim.target.ball(arb(float(point))), strict=True):
                     error = float((arb(float(value)) - exact).abs_upper())

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
@@ -18,6 +18,7 @@ from anchorhead.network import Network
 from anchorhead.network.network import weights
 from anchorhead.proof.head_form import head_form
 from anchorhead.targets import ScalarTarget
+from anchorhead.targets.precision import precision
 from anchorhead.targets.scalar import KIND
 
 PRECISION = 200
@@ -89,7 +90,7 @@ class Claim:
         outputs = tuple(tuple(map(float, row)) for row in computed)
         if not np.isfinite(computed).all():
             return Found(x, outputs, np.inf, above=True)
-        with ctx.workprec(PRECISION):
+        with precision(PRECISION):
             exact = self.target.ball(arb(x))
             pairs = [(y, f) for row in outputs for y, f in zip(row, exact, strict=True) if f.is_finite()]
             errors = [(arb(y) - f).abs_lower() for y, f in pairs]

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.domain import Box
@@ -45,6 +45,7 @@ from anchorhead.network import Attention, Network
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.targets.precision import precision
 
 WIDEN = 1 + 1e-9
 """Allowance for the float64 arithmetic of this file itself."""
@@ -181,6 +182,6 @@ def _value_errors(
 
 def _log(a: float) -> Fraction:
     """ln a to within LOG_ERROR."""
-    with ctx.workprec(192):
+    with precision(192):
         mantissa, exponent = arb(a).log().mid().man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import CertificateError
 from anchorhead.proof.balls import Part, lower, upper
@@ -25,6 +25,7 @@ from anchorhead.proof.head import prove_exact
 from anchorhead.targets import Expression, ScalarTarget
 from anchorhead.targets.build import rebuild, variable
 from anchorhead.targets.expression import postorder
+from anchorhead.targets.precision import precision
 
 PRECISION = 192
 CELLS, ROUNDS = 4_000, 24
@@ -69,7 +70,8 @@ def link_facts(parts: Sequence[Part], phi: Expression, low: float, high: float) 
         raise CertificateError(f"no bound was found for the head of the link {phi} on [{low:g}, {high:g}]")
     slopes, sizes = [], []
     for piece in target.pieces.pieces:
-        ends = piece.left.lower(), piece.right.upper()
+        with precision(PRECISION):
+            ends = piece.left.lower(), piece.right.upper()
         slopes.append(range_of(piece.expression.derivative(target.variable), {target.variable: ends}))
         sizes.append(range_of(piece.expression, {target.variable: ends}))
     facts = LinkFacts(
@@ -104,7 +106,7 @@ class Logistic:
 
     def facts(self, part: Part) -> LinkFacts:
         """For a part of two anchors, in whichever order."""
-        with ctx.workprec(PRECISION):
+        with precision(PRECISION):
             slopes, offsets, values = (
                 [arb(float(one)) for one in np.ravel(a)] for a in (part.slopes, part.offsets, part.values)
             )
@@ -125,7 +127,7 @@ class Logistic:
 
 def logistic_form(phi: Expression) -> Logistic | None:
     """phi as a constant and a multiple of one sigmoid or tanh of an affine argument, if it is that."""
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         for node in postorder(phi.core):
             if node.op not in ("sigmoid", "tanh") or not node.variables:
                 continue
@@ -148,7 +150,7 @@ def range_of(f: Expression, box: Mapping[str, Interval]) -> tuple[float, float]:
     done: list[tuple[float, float]] = []
     wide: list[tuple[Cell, float, float]] = []
     names = tuple(box)
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         cells: list[Cell] = [tuple((arb(a), arb(b)) for a, b in box.values())]
         for turn in range(ROUNDS * len(names)):
             found = []
@@ -180,7 +182,7 @@ def _with_tail(facts: LinkFacts, parts: Sequence[Part], phi: Expression, side: i
     end = facts.high if side > 0 else facts.low
     slope_of, allowed = phi.derivative("x"), 2 * facts.error + 1e-14 * facts.size
     error, least, most, size = facts.error, facts.least, facts.slope, facts.size
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         last, rest = _taken_over(parts, end, side)
         for beyond in _doubling(end, side):
             value, slope = phi.ball({"x": beyond}), slope_of.ball({"x": beyond})

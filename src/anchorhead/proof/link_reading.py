@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from flint import ctx
 
 from anchorhead.heads.atom import Part
 from anchorhead.proof.arithmetic import Arithmetic
@@ -26,6 +25,7 @@ from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.link_heads import PRECISION, LinkFacts, link_facts, range_of
 from anchorhead.targets import Expression
 from anchorhead.targets.parser import parse
+from anchorhead.targets.precision import precision
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _facts(frozen: _Frozen, phi: Expression, low: float, high: float) -> LinkFac
 @lru_cache(maxsize=256)
 def slopes_on(phi: Expression, low: float, high: float) -> tuple[float, float]:
     """least <= phi' <= slope on [low, high], wherever phi has a slope."""
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         return range_of(phi.derivative("x"), {"x": (low, high)})
 
 

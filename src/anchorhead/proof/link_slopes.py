@@ -8,12 +8,13 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.proof.balls import lower, upper
 from anchorhead.proof.link_heads import PRECISION, LinkFacts
 from anchorhead.targets import Expression
+from anchorhead.targets.precision import precision
 
 CELLS = 1024
 WIDEST = 14.0
@@ -54,7 +55,7 @@ def slopes_of(phi: Expression, facts: LinkFacts) -> Slopes:
     low, high = max(facts.low, -biggest), min(facts.high, biggest)
     edges = np.unique(np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]]))
     derivative = phi.derivative("x")
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         balls = [derivative.ball({"x": arb(a).union(arb(b))}) for a, b in pairwise(edges.tolist())]
     least = np.maximum([lower(ball) for ball in balls], facts.least)
     most = np.minimum([upper(ball) for ball in balls], facts.slope)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 from jaxtyping import Float, Int
 
 from anchorhead.domain import Box
@@ -26,6 +26,7 @@ from anchorhead.proof.shape import Shape
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Mlp, merged
 from anchorhead.targets.pieces import analyse
+from anchorhead.targets.precision import precision
 
 EVALUATIONS = 20_000
 MOST_PRODUCTS = {"network": 2e9, "exact": 3e8, "balls": 3e5}
@@ -315,7 +316,7 @@ def _mapped(affine: Affine, x: Float[np.ndarray, "rows inputs"]) -> Float[np.nda
 
 def _ball_errors(target: Mlp, x: np.ndarray, y: np.ndarray) -> list[float]:
     """Lower bounds of |y - target(x)|."""
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         a = [arb(float(one)) for one in x]
         for layer in [*target.hidden, None]:
             affine = target.readout if layer is None else layer.affine

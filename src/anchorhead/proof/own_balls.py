@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.proof.operations import PER_ANCHOR
+from anchorhead.targets.precision import working_bits
 
 
 class BallOwnHead:
@@ -93,7 +94,7 @@ class BallOwnHead:
         return logits.index(max(logits))
 
     def _rest(self, j: int) -> list[tuple[arb, arb, arb, int]]:
-        key = j, ctx.prec
+        key = j, working_bits()
         if key not in self._relative:
             self._relative[key] = [
                 (arb(a) - self.slopes[j], arb(g) - self.offsets[j], arb(v), k)

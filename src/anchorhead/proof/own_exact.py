@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import math
 
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.proof.balls import upper
+from anchorhead.proof.balls import largest_jump, upper
 from anchorhead.proof.own_balls import BallOwnHead, tail_of
 from anchorhead.proof.relative import relative_spans
 from anchorhead.proof.supremum import Supremum
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.asymptotes import Asymptotes, Line, asymptotes
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import precision
 
 _DISTANCES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 512.0, 2048.0, 2.0**14)
 _NEAR = tuple(2.0**-k for k in range(30, -1, -2))
@@ -45,7 +46,7 @@ def prove_exact_own(head: OwnHead, function: Expression, floor: float) -> float:
         return max(low_rest, high_rest)
     sup = Supremum(0.02, floor)
     target = ScalarTarget((function,), low, high)
-    jump = max((upper(kink.jump) for kink in target.pieces.kinks), default=0.0)
+    jump = largest_jump(target.pieces)
     spans = relative_spans(target, balls)
     sup.cover(spans, balls.scale, balls.logit_bits(max(-low, high)), balls.landmarks(), 1.0)
     return math.nextafter(max(sup.bound + jump, low_rest, high_rest), math.inf)
@@ -78,7 +79,7 @@ def _rest(head: OwnHead, line: Line, side: int, start: float) -> float:
     if tail is None or not math.isfinite(tail.left_over):
         return math.inf
     own = head.own is not None and tail.top == head.registers
-    with ctx.workprec(128):
+    with precision(128):
         slope = arb(head.skip) + (head.own.value if own and head.own is not None else 0.0)
         constant = arb(head.bias) + (0.0 if own else float(head.values[tail.top]))
         apart = abs(slope - line.slope) + abs(constant - line.constant) / max(1.0, start)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.heads.own_anchor import OwnHead
@@ -37,6 +37,7 @@ from anchorhead.proof.balls import upper
 from anchorhead.proof.head_rounding import largest_on_cells
 from anchorhead.proof.own_balls import tail_of
 from anchorhead.proof.own_cells import UP, Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
+from anchorhead.targets.precision import precision
 
 
 def powers_rounding(head: OwnHead, arithmetic: Arithmetic) -> float:
@@ -133,7 +134,7 @@ def _stored_errors(
     _, offsets, values = head.keys
     above, below = np.zeros(len(places)), np.zeros(len(places))
     own = len(places) - 1 if head.own is not None else -1
-    with ctx.workprec(160):
+    with precision(160):
         reference = arb(float(offsets[own] if own >= 0 else offsets[places.argmin()]))
         # of any common factor, the one that the stored constant or own coefficient fixes
         anchor = own if own >= 0 else int(places.argmin())

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.heads.grid_atom import GridAtom
@@ -24,6 +24,7 @@ from anchorhead.proof.statement import Statement
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp, merged
 from anchorhead.targets.parts import GridPart
+from anchorhead.targets.precision import precision
 
 SUMS = "rounding of the sums of the parts"
 
@@ -86,7 +87,8 @@ def grid_share(
 ) -> Share:
     """The share of a grid: a mean of its values, so no larger than they are; nor than its function can be."""
     errors, sizes = np.zeros(outputs), np.zeros(outputs)
-    box = {name: arb(a).union(arb(b)) for name, a, b in zip(part.variables, low, high, strict=True)}
+    with precision(64):
+        box = {name: arb(a).union(arb(b)) for name, a, b in zip(part.variables, low, high, strict=True)}
     for number, output in enumerate(part.outputs):
         largest = float(np.abs(atom.values[..., number]).max()) + abs(float(atom.bias[number])) + error
         errors[output], sizes[output] = error, min(largest * (1 + 1e-12), _largest(part.expressions[output], box))
@@ -94,6 +96,6 @@ def grid_share(
 
 
 def _largest(expression: Expression, box: dict[str, arb]) -> float:
-    with ctx.workprec(64):
+    with precision(64):
         ball = expression.ball(box)
         return upper(abs(ball)) if ball.is_finite() else np.inf

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 
-from flint import acb, arb, ctx
+from flint import acb, arb
 
 from anchorhead.proof.ellipse import Enclosure
 from anchorhead.proof.head import ExpressionOnBalls
 from anchorhead.proof.operations import operations_of
 from anchorhead.proof.supremum import Span
 from anchorhead.targets import ScalarTarget
+from anchorhead.targets.precision import precision
 
 
 def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:
     """(f - r) / max(1, |s|) on the pieces of the target, each cut at -1 and 1: there the divisor is -s, 1 or s."""
     spans = []
-    with ctx.workprec(256):
+    with precision(256):
         for piece in target.pieces.pieces:
             f = ExpressionOnBalls(piece.expression, target.variable)
             for start, end, sign in ((-math.inf, -1.0, -1), (-1.0, 1.0, 0), (1.0, math.inf, 1)):

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
@@ -24,6 +24,7 @@ from anchorhead.proof.analytic import range_bound
 from anchorhead.proof.balls import lower, upper
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.pieces import analyse
+from anchorhead.targets.precision import precision
 
 UP = 1 + 1e-9
 HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
@@ -87,7 +88,8 @@ class Shape:
     def jump(self) -> float:
         """How much phi may jump by in all on [low, high]: the two sides of a `where` meet up to rounding only."""
         pieces = analyse(self.activation, self.low, self.high)
-        return float(sum(upper(abs(kink.jump)) for kink in pieces.kinks)) * UP
+        with precision(64):
+            return float(sum(upper(abs(kink.jump)) for kink in pieces.kinks)) * UP
 
     @cached_property
     def reach(self) -> tuple[float, ...]:
@@ -147,7 +149,7 @@ def degree_of(activation: Expression) -> float | None:
 def slope_bound(activation: Expression, low: float, high: float, most: int = 4000) -> float:
     """L >= |phi'| on [low, high]: enclosures on cells, halved where they are loose."""
     bound, found = 0.0, 0.0
-    with ctx.workprec(96):
+    with precision(96):
         pieces = analyse(activation, low, high)
         for piece in pieces.pieces:
             slope = piece.expression.derivative(pieces.variable)
@@ -201,7 +203,7 @@ def _ranges(activation: Expression, lows: bytes, highs: bytes, cells: int) -> tu
 def _enclosed(activation: Expression, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The two ends of an enclosure of phi on each interval."""
     variable = (activation.variables or ("x",))[0]
-    with ctx.workprec(64):
+    with precision(64):
         pairs = zip(low.tolist(), high.tolist(), strict=True)
         values = [activation.ball({variable: arb(a).union(arb(b))}) for a, b in pairs]
     return np.array([_ends(value) for value in values]).reshape(-1, 2).T

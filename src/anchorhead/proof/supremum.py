@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from flint import acb, arb, ctx
+from flint import acb, arb
 
 from anchorhead.effort import Effort
 from anchorhead.proof.balls import lower, upper
 from anchorhead.proof.ellipse import Enclosure, bound_on_cell
 from anchorhead.proof.operations import OPERATIONS, precise
+from anchorhead.targets.precision import precision
 
 _HALVINGS = 220
 _MOST_BITS = 2048
@@ -79,7 +80,7 @@ class Supremum:
         """
         self.floor = max(self.floor, 2.0**-80 * scale, _SMALLEST)
         spans = [replace(span, f=self._counted(span)) for span in spans]
-        with ctx.workprec(bits + 72):
+        with precision(bits + 72):
             points = list(hints)
             for span in spans:
                 self._sample(span, points)
@@ -106,7 +107,7 @@ class Supremum:
         stack = [(span.left, span.right, share)]
         while stack and self.bound < math.inf:
             left, right, share_here = stack.pop()
-            with ctx.workprec(bits):
+            with precision(bits):
                 bound, bits = self._bound_cell(span, left, right, bits)
                 middle = ((left + right) / 2).mid()
             if (
@@ -135,7 +136,7 @@ class Supremum:
         for x, size in cell.points:
             self._see(span, x, size)
         if cell.bound > self.goal and cell.blur > 0.1 * allowed and 2 * bits <= _MOST_BITS:
-            with ctx.workprec(2 * bits):
+            with precision(2 * bits):
                 return self._bound_cell(span, left, right, 2 * bits)
         return min(coarse, cell.bound), bits
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from math import exp, inf, prod
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
@@ -42,6 +42,7 @@ from anchorhead.proof.statement import Statement
 from anchorhead.proof.uniform_grid_modulus import cell_modulus
 from anchorhead.proof.uniform_grid_weights import REACH, AxisSpread, axis_spread
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import precision
 from anchorhead.targets.several import SeveralVariables
 
 LARGEST_LOGIT = 1e8
@@ -156,7 +157,7 @@ def stored_error(
         for ball, value, shift in zip(balls, held[:, part], atom.bias.astype(np.float64), strict=True):
             worst = max(worst, float(np.asarray(_AWAY(ball, value, shift), np.float64).max()))
 
-    with ctx.workprec(72):
+    with precision(72):
         nodes = [[arb(float(place)) for place in one] for one in places]
         AnalyticTarget(expressions, variables).on_grid(nodes, compare)
     return worst

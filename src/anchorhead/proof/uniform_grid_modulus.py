@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from jaxtyping import Bool, Float
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
@@ -24,6 +24,7 @@ from anchorhead.targets.build import ZERO, add, div, make, mul, rebuild
 from anchorhead.targets.calculus import difference
 from anchorhead.targets.expression import Expression, postorder
 from anchorhead.targets.named import SELU_ALPHA, SELU_SCALE
+from anchorhead.targets.precision import precision
 
 MOST_CELLS = 8_000
 """Anchor cells are cut further, while there are not more parts than this."""
@@ -72,7 +73,7 @@ def cell_modulus(
         low, high = _ENDS(balls)
         lows[:, part], highs[:, part] = np.asarray(low, np.float64), np.asarray(high, np.float64)
 
-    with ctx.workprec(53):
+    with precision(53):
         nodes = [[arb(float(a)).union(arb(float(b))) for a, b in pairwise(one)] for one in fine]
         AnalyticTarget(every, variables).on_grid(nodes, keep)
     steep = np.maximum(np.abs(lows[m:]), np.abs(highs[m:]))

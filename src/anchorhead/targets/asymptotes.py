@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import precision
 
 _BITS = 256
 
@@ -67,7 +68,7 @@ def asymptotes(function: Expression) -> Asymptotes | None:
     if gate_factor(function) is not None:
         return _asymptotes(function, (0, 0, 1, 0, 0), gated=True)
     if function.op in _LINES and _plain(function):
-        with ctx.workprec(_BITS):
+        with precision(_BITS):
             return _asymptotes(function, _LINES[function.op](*(arg.ball({}) for arg in function.args[1:])), gated=False)
     if function.op == "div" and function.args[0].op == "softplus" and len(function.variables) == 1:
         return _scaled_softplus(function)
@@ -129,7 +130,7 @@ def _remainder(
     variable = function.variables[0]
 
     def remainder(distance: float) -> arb:
-        with ctx.workprec(_BITS):
+        with precision(_BITS):
             if not (distance > 0 and arb(distance) >= start):
                 return arb.pos_inf()
             s = side * arb(distance)

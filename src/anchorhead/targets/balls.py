@@ -1,4 +1,4 @@
-"""Enclosures of an expression over real balls, in Arb at the precision `flint.ctx.prec`.
+"""Enclosures of an expression over real balls, in Arb at the precision that `precision` sets.
 
 The result contains f(x) for every x of the given balls at which f is defined; it is not finite where f may be
 unbounded there. Where a switch is not decided on the ball, the result is the hull of the branches. Monotone

@@ -11,10 +11,9 @@ import math
 import re
 from collections.abc import Callable
 
-from flint import ctx
-
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expression import CORE, SMOOTH, Data, Expression, postorder
+from anchorhead.targets.precision import precision
 
 MAX_EXPONENT = 64
 MAX_NODES = 2_000
@@ -80,18 +79,17 @@ def where(relation: str, a: Expression, b: Expression, then: Expression, other: 
     return Expression("where", (a, b, then, other), relation)
 
 
+@precision(128)
 def power(base: Expression, exponent: Expression) -> Expression:
     """base**exponent: an integer |n| <= 64; a real constant, for a positive base; or a constant base > 0."""
     if not exponent.variables:
-        with ctx.workprec(128):
-            value = exponent.ball({})
-            if not value.is_finite() or not abs(value) <= MAX_EXPONENT:
-                raise AnchorheadError(
-                    f"the exponent {exponent} is out of range: "
-                    f"exponents from -{MAX_EXPONENT} to {MAX_EXPONENT} are allowed"
-                )
-            if value.is_exact() and value.is_integer():
-                return integer_power(base, int(float(value)))
+        value = exponent.ball({})
+        if not value.is_finite() or not abs(value) <= MAX_EXPONENT:
+            raise AnchorheadError(
+                f"the exponent {exponent} is out of range: exponents from -{MAX_EXPONENT} to {MAX_EXPONENT} are allowed"
+            )
+        if value.is_exact() and value.is_integer():
+            return integer_power(base, int(float(value)))
         return Expression("power", (base, exponent))
     if not base.variables and base.ball({}) > 0:
         return Expression("power", (base, exponent))

@@ -9,6 +9,10 @@ from flint import arb
 from anchorhead.targets import build
 from anchorhead.targets.build import MINUS_ONE, ONE, TWO, ZERO, add, div, integer_power, mul, neg, number
 from anchorhead.targets.expression import Expression, postorder
+from anchorhead.targets.precision import FLOAT64_BITS, precision
+
+_BITS = 256
+"""Enough that exact sums and products of floats stay exact, as they do wherever kinks are looked for."""
 
 
 def derivative(expression: Expression, name: str) -> Expression:
@@ -76,6 +80,7 @@ def _power(node: Expression, base: Expression, exponent: Expression) -> Expressi
     return times(node, _do("log", a), exponent)
 
 
+@precision(FLOAT64_BITS)
 def _lowered(a: Expression, b: Expression) -> Expression:
     return build.power(a, build.sub(b, ONE)) if b.ball({}) > -63 else div(build.power(a, b), a)
 
@@ -129,8 +134,9 @@ _CHAIN: dict[str, Callable[..., Expression]] = {
 Affine = tuple[dict[str, arb], arb]
 
 
+@precision(_BITS)
 def affine(expression: Expression) -> Affine | None:
-    """({name: a}, b) with f = sum a x + b, as balls at `flint.ctx.prec` (exact where the arithmetic is); else
+    """({name: a}, b) with f = sum a x + b, as balls (exact where the arithmetic is); else
     None.
 
     Coefficients that are exactly 0 are left out.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.layered import Layered, Read
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.precision import precision
 from anchorhead.targets.ridges import PRECISION, Structure, structure
 
 
@@ -58,7 +59,7 @@ def ridge_network(
     deep: Sequence[Sequence[Expression]] = (),
 ) -> Mlp:
     """The network of the ridges of each output, and of the expressions `deep` of each output, layer by layer."""
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         layered = Layered(variables)
         outputs = []
         for number, one in enumerate(structures):

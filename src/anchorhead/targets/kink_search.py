@@ -15,6 +15,7 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.targets.precision import FLOAT64_BITS, precision
 from anchorhead.targets.zeros import simplest
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -43,7 +44,8 @@ def find_kinks(
     found: list[float] = []
     brackets = np.stack([x[peaks], x[peaks + 2]], axis=1)
     for bracket, power in zip(*_zoom(values, brackets, scale, float(noise.max()), eps), strict=True):
-        at = float(simplest(arb(bracket[0]), arb(bracket[1])).mid())
+        with precision(FLOAT64_BITS):
+            at = float(simplest(arb(bracket[0]), arb(bracket[1])).mid())
         if power > _JUMP:
             raise AnchorheadError(
                 f"{name} is not continuous at x = {at:.12g}: it jumps there; "

@@ -9,6 +9,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.targets import build
 from anchorhead.targets.build import ONE, TWO, ZERO, add, div, integer_power, make, mul, neg, number, sub
 from anchorhead.targets.expression import CORE, Expression
+from anchorhead.targets.precision import FLOAT64_BITS, precision
 
 HALF, THREE, SIX = number(0.5), number(3), number(6)
 SELU_ALPHA = number(1.6732632423543772848170429916717)
@@ -129,10 +130,15 @@ def call(name: str, args: tuple[Expression, ...]) -> Expression:
     for (parameter, _), value in zip(named.parameters, args[1:], strict=True):
         if value.variables:
             raise AnchorheadError(f"{parameter}={value} of {name} is not constant: give a number ({named.signature})")
-    if named.demand and not named.demand[0](*args[1:]).ball({}) > 0:
+    if named.demand and not _surely_positive(named.demand[0](*args[1:])):
         given = ", ".join(f"{p}={value}" for (p, _), value in zip(named.parameters, args[1:], strict=True))
         raise AnchorheadError(f"{given} of {name}: {named.demand[1]}")
     return named.define(*args) if name in CORE else Expression(name, args)
+
+
+@precision(FLOAT64_BITS)
+def _surely_positive(constant: Expression) -> bool:
+    return constant.ball({}) > 0
 
 
 def expand(root: Expression) -> Expression:

@@ -12,10 +12,11 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expression import Array, Data, Expression
+from anchorhead.targets.precision import precision
 
 Number = Array | np.float64
 
@@ -50,7 +51,7 @@ def _mend(expression: Expression, points: Mapping[str, Array], result: Array) ->
         return result
     spread = {name: np.broadcast_to(points[name], result.shape).ravel() for name in expression.variables}
     flat = result.reshape(-1)
-    with ctx.workprec(160):
+    with precision(160):
         for index in broken:
             ball = expression.ball({name: arb(float(point[index])) for name, point in spread.items()})
             if ball.is_finite() and (ball.is_zero() or ball.rel_accuracy_bits() > 60 or ball.abs_upper() < 5e-324):

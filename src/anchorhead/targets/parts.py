@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import build
@@ -25,6 +25,7 @@ from anchorhead.targets.expression import Expression, postorder
 from anchorhead.targets.expression_network import name_of, ridge_network
 from anchorhead.targets.layered import Layered
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.precision import precision
 from anchorhead.targets.ridges import PRECISION, Structure, fraction, structure
 from anchorhead.targets.simplify import simplified
 
@@ -112,7 +113,7 @@ def parts_of(
     ends  the lower and the upper ends of the variables: switches that they decide are no kinks
     join  terms whose variables are among those of a grid join it; else only terms of the same variables share one
     """
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         expressions, variables = tuple(expressions), tuple(variables)
         terms = [
             Term(output, term, _kind(term, variables))

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flint import arb, ctx
+from flint import arb
 
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import precision
 from anchorhead.targets.range_check import check_range
 from anchorhead.targets.resolver import Cut, Resolver, Segment, place, short, undecided
 from anchorhead.targets.zeros import PRECISION, Budget, hull, sign
@@ -76,7 +77,7 @@ def analyse(expression: Expression | Sequence[Expression], low: float, high: flo
     shown = ", ".join(short(one) for one in several)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise AnchorheadError(f"[{low}, {high}] is not a domain: give two finite numbers, the lower one first")
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         return _Analysis(several, name, arb(low), arb(high), Budget(shown)).run()
 
 

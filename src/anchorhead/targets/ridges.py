@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.targets import build
 from anchorhead.targets.build import add, mul, neg, number
 from anchorhead.targets.expression import Expression, postorder
+from anchorhead.targets.precision import precision
 
 X = build.variable("x")
 PRECISION = 256
@@ -57,7 +58,7 @@ def structure(expression: Expression, variables: Sequence[str]) -> Structure:
     """The ridges of an expression, those with the same linear combination put together."""
     found: dict[tuple[object, ...], tuple[Ridge, list[Expression]]] = {}
     left: list[Expression] = []
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         for term in _terms(expression.core if _needs_core(expression) else expression):
             ridge = ridge_of(term, variables)
             if ridge is None:
@@ -242,7 +243,7 @@ def _is_float(whole: int) -> bool:
 
 def split_constant(function: Expression) -> tuple[float, Expression]:
     """c and g with function = c g, c an exact float: signs and constant factors taken out, x**2 called square(x)."""
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         return _split(function)
 
 
@@ -268,7 +269,7 @@ def _split(function: Expression) -> tuple[float, Expression]:
 
 def split_affine(function: Expression) -> tuple[float, float] | None:
     """a and b with function = a x + b, exact floats; None if it is no such function."""
-    with ctx.workprec(PRECISION):
+    with precision(PRECISION):
         form = function.affine()
         if form is None:
             return None
