@@ -1,11 +1,14 @@
-"""One thread: the tests are many and small. Annotations of the package are checked."""
+"""One thread, unless OMP_NUM_THREADS asks for more: tests are many and small. The annotations of the package are checked."""
+
+import os
 
 import pytest
 import torch
 
 from tests.type_checks import check_annotations
 
-torch.set_num_threads(1)
+if "OMP_NUM_THREADS" not in os.environ:
+    torch.set_num_threads(1)
 check_annotations()
 
 

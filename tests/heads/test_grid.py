@@ -19,7 +19,7 @@ def bell(x):
 
 CASES = {  # function, low, high, within, dtype, the most anchors it may take
     "waves": (waves, [-1, -1], [1, 1], 1e-6, "float64", 100),
-    "waves, closely": (waves, [-1, -1], [1, 1], 1e-9, "float64", 200),
+    "waves, closely": (waves, [-1, -1], [1, 1], 1e-9, "float64", 160),
     "waves in float32": (waves, [-1, -1], [1, 1], 1e-3, "float32", 60),
     "bell": (bell, [-1] * 3, [1] * 3, 1e-4, "float64", 600),
     "an uneven box": (lambda x: np.exp(x[:, 0]) * x[:, 1], [2, -30], [3, 50], 1e-5, "float64", 50),

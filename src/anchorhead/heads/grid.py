@@ -113,9 +113,14 @@ def solve_grid(
 
 
 def solved(samples: Samples, keys: Sequence[_Keys], dtype: Dtype) -> GridAtom:
-    """The grid with these keys and the values that fit the samples best."""
-    box = samples.box
-    inverses, axes = [], []
+    """The grid with these keys and the values that fit the samples best.
+
+    Values may be 1e10 times as large as the function, and cancel: as float64 solves for them they are off by much more
+    than the fit is, and each machine's linear algebra in a way of its own. So what is left of the samples is taken in
+    the machine's widest floats, and fitted once more.
+    """
+    box, wide = samples.box, np.longdouble
+    weights, inverses, axes = [], [], []
     origins = box.mid.astype(dtype).astype(np.float64)
     for j, one in enumerate(keys):
         slopes, offsets = binomial_keys(one.p, one.delta, one.power)
@@ -123,10 +128,13 @@ def solved(samples: Samples, keys: Sequence[_Keys], dtype: Dtype) -> GridAtom:
         tilted = offsets - steep * (box.mid[j] - origins[j])
         axes.append((steep.astype(dtype), (tilted - tilted.max() / 2).astype(dtype)))
         # weights of the keys as stored, so that their rounding is no error
-        steep, tilted = (array.astype(np.float64) for array in axes[-1])
+        steep, tilted = (array.astype(wide) for array in axes[-1])
         x = box.mid[j] + box.half[j] * samples.nodes[j] - origins[j]
-        inverses.append(np.linalg.pinv(softmax(x[:, None] * steep + tilted), rcond=one.cut))
-    return GridAtom.of(axes, origins, contract(samples.values, inverses), samples.centre, dtype)
+        weights.append(softmax(x[:, None] * steep + tilted))
+        inverses.append(np.linalg.pinv(weights[-1].astype(np.float64), rcond=one.cut))
+    values = contract(samples.values, inverses)
+    left = samples.values - contract(values.astype(wide), weights)
+    return GridAtom.of(axes, origins, values + contract(left.astype(np.float64), inverses), samples.centre, dtype)
 
 
 def binomial_keys(p: int, delta: float, power: float) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
