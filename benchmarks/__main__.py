@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from benchmarks import attention_only, convert, frontier, in_context, learn, truncated_linear
+from benchmarks import attention_only, convert, frontier, in_context, learn, threads, truncated_linear
 from benchmarks.measure import WIDTH, table_of
 
 BENCHMARKS = {
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "in_context": in_context,
     "learn": learn,
     "frontier": frontier,
+    "threads": threads,
 }
 
 

@@ -17,6 +17,7 @@ from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
+from anchorhead.network.threads import threads_for
 from anchorhead.proof.descent import most_curvature
 from anchorhead.targets.descent import Descent
 
@@ -64,7 +65,7 @@ class Learner(Network):
         if not path:
             return super().__call__(x, outside)[..., 0, :]
         tensor = self._guarded(x, way)
-        with torch.no_grad():
+        with threads_for(self._numbers(tensor)), torch.no_grad():
             found = self._runner(tensor.device).path(tensor)[..., 0, :]
         return found if isinstance(x, Tensor) else found.cpu().numpy()
 

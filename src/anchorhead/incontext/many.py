@@ -20,6 +20,7 @@ from anchorhead.incontext.many_prompts import many_prompt
 from anchorhead.incontext.squared import balanced_sharpness
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.network.threads import threads_for
 from anchorhead.proof import descent_many
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.statement import Statement
@@ -76,7 +77,7 @@ class ManyLearner(Network):
         if not path:
             return super().__call__(x, outside)[..., 0, :]
         tensor = self._guarded(x, way)
-        with torch.no_grad():
+        with threads_for(self._numbers(tensor)), torch.no_grad():
             found = self._runner(tensor.device).path(tensor)[..., 0, :]
         return found if isinstance(x, Tensor) else found.cpu().numpy()
 

@@ -11,6 +11,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.prompts import examples_of, prompt
 from anchorhead.network import Network
+from anchorhead.network.threads import threads_for
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.descent import most_curvature
 from anchorhead.proof.descent_given import conditions_for_box
@@ -38,7 +39,9 @@ def measured_certificate(
         made = _prompt(target, n, x, y, slope, rng).astype(network.dtype)
         one = examples_of(made, target.features)[0]
         exact = target.path(one.design(target.intercept), one.y)
-        found = module.path(torch.from_numpy(made))[:, 0].numpy().astype(np.float64)
+        tensor = torch.from_numpy(made)
+        with threads_for(network._numbers(tensor)):
+            found = module.path(tensor)[:, 0].numpy().astype(np.float64)
         if np.isfinite(exact).all() and np.isfinite(found).all():
             worst = max(worst, float(np.abs(found - exact).max()))
         else:

@@ -23,6 +23,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
 from anchorhead.network.module import RepeatModule
 from anchorhead.network.stated_arithmetic import stated_arithmetic
+from anchorhead.network.threads import threads_for
 
 EVERY = 10
 """After how many steps the state is looked at."""
@@ -182,10 +183,11 @@ def states(learner: Learner, prompt: Any) -> Iterator[tuple[int, np.ndarray, np.
     runner = learner._runner(torch.device("cpu"))
     repeat = next(step for step in runner.steps if isinstance(step, RepeatModule))
     tensor = torch.from_numpy(np.array(prompt, dtype=learner.dtype))
-    with torch.no_grad(), stated_arithmetic(tensor.device):
+    numbers = learner._numbers(tensor)
+    with threads_for(numbers), torch.no_grad(), stated_arithmetic(tensor.device):
         tokens = runner.embed(tensor.unsqueeze(0))
     for number in range(1, repeat.times + 1):
-        with torch.no_grad(), stated_arithmetic(tensor.device):
+        with threads_for(numbers), torch.no_grad(), stated_arithmetic(tensor.device):
             tokens = repeat.once(tokens)
         state = tokens["state"].reshape(-1, len(names))[0].numpy().astype(np.float64)
         yield number, state[w : w + count].copy(), state[v : v + count]

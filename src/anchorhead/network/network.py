@@ -24,6 +24,7 @@ from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import KINDS, Kind, Stream
+from anchorhead.network.threads import threads_for
 from anchorhead.read_only import ReadOnly, read_only
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
@@ -142,9 +143,9 @@ class Network(ReadOnly):
         axes = 2 if self.token_axis else 1
         batch = tensor.shape[:-axes]
         flat = tensor.reshape(-1, *tensor.shape[-axes:])
-        tokens = flat.shape[-2] if self.token_axis else 1
-        rows = max(1, MEMORY_CAP // (flat.element_size() * self._numbers_a_row(module, tokens)))
-        with torch.set_grad_enabled(torch.is_grad_enabled() and tensor.requires_grad):
+        numbers = self._numbers_a_row(tensor)
+        rows = max(1, MEMORY_CAP // (flat.element_size() * numbers))
+        with threads_for(len(flat) * numbers), torch.set_grad_enabled(torch.is_grad_enabled() and tensor.requires_grad):
             parts = [module(flat[start : start + rows]) for start in range(0, max(1, len(flat)), rows)]
             y = parts[0] if len(parts) == 1 else torch.cat(parts)
         y = y.reshape(*batch, *y.shape[1:])
@@ -168,7 +169,7 @@ class Network(ReadOnly):
                 "numbers: ask for fewer or shorter inputs"
             )
         record: list[Tensor] = []
-        with torch.no_grad():
+        with threads_for(self._numbers(tensor)), torch.no_grad():
             module(flat if self.token_axis else flat.squeeze(-2), record)
         maps = [m if m.dim() == 4 else m.expand(len(flat), *m.shape) for m in record]
         maps = [m.reshape(*tensor.shape[:-2], *m.shape[1:]) for m in maps]
@@ -250,11 +251,17 @@ class Network(ReadOnly):
             self._cache[device] = module
         return self._cache[device]
 
-    def _numbers_a_row(self, module: NetworkModule, tokens: int) -> int:
-        """About how many numbers one element of the batch needs at the widest place."""
+    def _numbers_a_row(self, tensor: Tensor) -> int:
+        """About how many numbers one element of a batch of inputs needs at the widest place."""
+        tokens = tensor.shape[-2] if self.token_axis else 1
         activations = max(sum(s.count(tokens).values()) * s.width for s in self._all_streams)
-        logits = max((attention.logits(tokens) for attention in module.attentions()), default=0)
+        attentions = self._runner(tensor.device).attentions()
+        logits = max((attention.logits(tokens) for attention in attentions), default=0)
         return max(activations, 2 * logits)
+
+    def _numbers(self, tensor: Tensor) -> int:
+        """About how many numbers a run on these inputs handles at the widest place."""
+        return tensor.shape[: -2 if self.token_axis else -1].numel() * self._numbers_a_row(tensor)
 
     @cached_property
     def _all_streams(self) -> tuple[Stream, ...]:
