@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # without bytecode every process compiles all that it imports anew, which takes longer than most tests
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test slow lint format bench fuzz notebooks docs table constraints clean
+.PHONY: run test slow portable lint format bench fuzz notebooks docs table constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -21,6 +21,9 @@ test: $(READY)  ## the whole suite
 
 slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -n 2 -m slow
+
+portable: $(READY)  ## the suites that solve, with the kernels of other processors: see tools/portable.py
+	$(BIN)/python -m tools.portable
 
 lint: $(READY)  ## style, types and the order of the rooms
 	$(BIN)/ruff format --check .
