@@ -1,4 +1,4 @@
-"""One thread, unless OMP_NUM_THREADS asks for more: tests are many and small. Annotations of the package are checked."""
+"""One thread unless OMP_NUM_THREADS asks for more: tests are many and small. Annotations of the package are checked."""
 
 import os
 
