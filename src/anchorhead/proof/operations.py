@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flint import ctx
+from anchorhead.targets.precision import working_bits
 
 OPERATIONS = 12_000_000
 """Of one proof, unless told otherwise."""
@@ -20,4 +20,4 @@ def operations_of(function: Any) -> int:
 
 def precise(operations: int) -> int:
     """The same number of operations, at the working precision."""
-    return operations * (1 + ctx.prec // _ORDINARY)
+    return operations * (1 + working_bits() // _ORDINARY)
