@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ class HeadBound:
             method=METHOD if known else METHOD_FROM_VALUES,
             target=target_words(target),
             conditions=() if known or target.lipschitz is None else (AssumedLipschitz((float(target.lipschitz),)),),
-            worst=Worst(self.found, (self.at,)),
+            worst=None if math.isnan(self.at) else Worst(self.found, (self.at,)),  # none where nothing was off
         )
 
 
