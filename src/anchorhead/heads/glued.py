@@ -26,6 +26,7 @@ from anchorhead.heads.rounding_estimate import least_rounding, rounding
 from anchorhead.heads.single import Solution
 
 _FAR = 20.0  # a piece that errs by more than this factor more than the aim is no use: no sketch is off by so much
+_PER_TRIALS = 800  # the work of all trials for one anchor and piece: about what was measured
 _SIDES = np.array([0.0, 0.4, 0.8, 1.2, 1.6, 2.4, 4.0, 8.0])  # where the error of a kink is looked for, in units of 1/A
 
 
@@ -70,8 +71,8 @@ class Glue:
         return least_rounding(anchors, self.problem.scale - aim, self.inners.dtype)
 
     def work(self, anchors: int) -> float:
-        """Its pieces count their own."""
-        return 0.0
+        """What gluing takes, at the least: a hundred trials, each seen at every piece and kink."""
+        return self.inners.work + _PER_TRIALS * len(self.inners.terms) * anchors
 
     def solution(self, anchors: int) -> Solution:
         """The glued softmax with so many anchors, with the best A and h found."""
@@ -80,6 +81,7 @@ class Glue:
         return self._solutions[anchors]
 
     def _solved(self, anchors: int) -> Solution:
+        self.inners.effort.spend(self.work(anchors) - self.inners.work)
         sizes, pieces = self.inners.sizes(anchors, self._least), self.inners.terms
         lines = [k for k, piece in enumerate(pieces) if piece.slope is not None and not _flat(piece)]
         fixed = {k: self.inners.of(k, q) for k, q in enumerate(sizes) if k not in lines}

@@ -14,7 +14,7 @@ from anchorhead.heads.atom import Arrays, Dtype
 from anchorhead.heads.gauge import Caps
 from anchorhead.heads.pieces import Term
 from anchorhead.heads.problem import Problem
-from anchorhead.heads.single import Ladder, Solution
+from anchorhead.heads.single import LEAST, Ladder, Solution
 from anchorhead.heads.straight import best_straight, straight
 
 
@@ -49,6 +49,11 @@ class Inners:
         for _ in range(anchors - sum(sizes)):
             sizes[int(np.argmax([self.sketch(k, q).error for k, q in enumerate(sizes)]))] += 1
         return sizes
+
+    @property
+    def work(self) -> float:
+        """What the curves take that were not searched for yet, at the least."""
+        return LEAST * (sum(term.slope is None for term in self.terms) - len(self._ladders))
 
     def of(self, k: int, q: int) -> Inner:
         """Term k with q anchors; a constant term takes one."""

@@ -34,7 +34,7 @@ _HALVING = ((3, 20), (9, 50))  # keep one in so many, and take so many steps
 _FAR = 1e3  # a rung that errs by more than this factor more than the aim is not searched to the end
 _FEW = 4  # rungs up to this one are always searched to the end
 # the work of a search: of any, and of it and its end for each sample and square of anchors; about what was measured
-_LEAST, _SEARCHED, _FINISHED = 150_000, 1.8, 0.5
+LEAST, _SEARCHED, _FINISHED = 150_000, 1.8, 0.5
 _WORTH = 1.3  # fits whose sketch errs by more than this factor more than the best are not finished
 
 
@@ -127,7 +127,7 @@ class Ladder:
         """What the search for a rung takes."""
         if self._is_constant(anchors) or anchors in self._fits:
             return 0.0
-        return _LEAST + _SEARCHED * self._samples(anchors).f.size * anchors**2
+        return LEAST + _SEARCHED * self._samples(anchors).f.size * anchors**2
 
     def fits(self, p: int) -> list[Fit]:
         """The best least-squares fits with p anchors."""

@@ -16,6 +16,8 @@ from anchorhead.heads.pieces import Split
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.single import Solution
 
+_PER_WEIGHT = 0.17  # the work of one softmax weight at a point, and of its rounding: about what was measured
+
 
 @dataclass(eq=False)
 class Sums:
@@ -51,8 +53,9 @@ class Sums:
         return 0.0
 
     def work(self, anchors: int) -> float:
-        """Its pieces count their own."""
-        return 0.0
+        """What a sum takes, at the least: to be measured at points all over, at kinks and at crossings."""
+        points = 2_000 + 70 * len(self.problem.kinks) + 20 * anchors
+        return self.inners.work + _PER_WEIGHT * points * anchors
 
     def solution(self, anchors: int) -> Solution:
         """The sum with so many anchors."""
@@ -61,6 +64,7 @@ class Sums:
     def _sum(self, anchors: int, inner_of: Callable[[int, int], Inner]) -> Solution:
         gates = self.fewest - 2 * len(self.split.terms)
         sizes = self.inners.sizes(anchors - gates, [2] * len(self.split.terms))
+        self.inners.effort.spend(self.work(anchors) - self.inners.work)
         inner = [inner_of(k, q) for k, q in enumerate(sizes)]
         allowed = sum(found.error for found in inner)
         dtype, origin, steepest = self.inners.dtype, self.inners.origin, self.inners.max_slope
