@@ -33,11 +33,11 @@ SQUARINGS = 10
 
 def lengths(vectors: Float[np.ndarray, "... d"]) -> Float[np.ndarray, "..."]:
     """Bounds on the lengths along the last axis; their squares neither overflow nor vanish."""
-    largest = np.abs(vectors).max(axis=-1, initial=0.0)
+    largest = np.asarray(np.abs(vectors).max(axis=-1, initial=0.0))
     with np.errstate(all="ignore"):
         scale = np.where((largest > 0) & np.isfinite(largest), np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
         found = np.linalg.norm(vectors / scale[..., None], axis=-1) * scale
-        return np.maximum(found * UP, largest)
+        return np.asarray(np.maximum(found * UP, largest))
 
 
 def length_of(vector: Float[np.ndarray, " d"]) -> float:
