@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from tests.type_checks import check_annotations
+from tests.type_checks import check_annotations, count_anew
 
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)
@@ -14,3 +14,7 @@ check_annotations()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::tests.type_checks.WrongArgument")
+
+
+def pytest_runtest_setup() -> None:
+    count_anew()

@@ -1,9 +1,8 @@
 """Annotations are checked while tests run: types by beartype, the shapes and dtypes of arrays by jaxtyping.
 
 A finder makes the package's modules with every function and class of a module decorated by `checked`; functions within
-functions are not, since each call would decorate them anew. Where a function takes or returns arrays, the names of
-their axes are compared with each other; elsewhere beartype alone looks, in less than a microsecond. (jaxtyping has a
-finder of its own, which does the former everywhere: with it the tests take three times as long.)
+functions are not, since each call would decorate them anew. In each test the first calls of a function are checked: if
+all were, or with jaxtyping's own finder, the tests would take two or three times as long.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import inspect
 import re
 import sys
 from dataclasses import is_dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import cache_from_source
@@ -32,9 +31,11 @@ READERS = ("anchorhead.network.files", "anchorhead.certificate")
 """What these read from a file they hand on to those who say what is wrong with it."""
 WORDS = re.compile(r"violates type hint (typing\.Optional\[)?typing\.Literal\[")
 """Pyright sees which words the package uses itself; others are handed on from outside to where they are refused."""
-COUNTED = {"anchorhead.network.network.Network": ("__call__", "_guarded")}
+COUNTED = {"anchorhead.network.network.Network": ("__call__", "_guarded", "_mind_what_is_left_out", "_warn_or_raise")}
 """Methods that are not checked, since their warnings count the frames to the line that called."""
-BETWEEN = ("beartype", "jaxtyping", "functools", "dataclasses", "contextlib")
+CALLS = 3
+"""How many calls of each function are checked in a test: to look at arrays takes tens of microseconds."""
+BETWEEN = (__name__, "beartype", "jaxtyping", "functools", "dataclasses", "contextlib")
 """Modules whose frames may lie between a caller and a function that is checked."""
 
 
@@ -73,17 +74,24 @@ CHECKS = BeartypeConf(
 def checked(defined: Any) -> Any:
     """The function or class, its annotations checked at each call."""
     if not inspect.isclass(defined):
-        return _with_axes(beartype(defined, conf=CHECKS))
+        return _at_first(beartype(defined, conf=CHECKS), defined)
     own = vars(defined).get("__init__")
     if is_dataclass(defined) and own is not None:
         _resolve_inherited(defined, own)
     kept = {name: vars(defined)[name] for name in COUNTED.get(f"{defined.__module__}.{defined.__qualname__}", ())}
     if hasattr(defined, "__post_init__") and own is not None:
         kept["__init__"] = own  # a class that looks at its fields itself says in words what is wrong with them
+    plain = dict(vars(defined))
+    functions = {name: bare.func for name, bare in plain.items() if isinstance(bare, cached_property)}
     made = beartype(defined, conf=CHECKS)
-    for name, member in list(vars(made).items()):
-        if isinstance(member, FunctionType | property | classmethod | staticmethod | cached_property):
-            setattr(made, name, kept.get(name) or _with_axes(member))
+    for name, bare in plain.items():
+        if name in kept:
+            setattr(made, name, bare)
+        elif isinstance(bare, FunctionType | property | classmethod | staticmethod):
+            setattr(made, name, _at_first(vars(made)[name], bare))
+        elif isinstance(bare, cached_property):
+            bare.func = _at_first(beartype(functions[name], conf=CHECKS), functions[name])
+            setattr(made, name, bare)
     return made
 
 
@@ -95,17 +103,42 @@ def _resolve_inherited(defined: type, init: Any) -> None:
                 init.__annotations__[name] = get_type_hints(base)[name]
 
 
-def _with_axes(member: Any) -> Any:
-    """A call is a scope in which the name of an axis has one size, if any annotation is one of arrays."""
-    if isinstance(member, cached_property):
-        member.func = _with_axes(member.func)
-        return member
-    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
-    known = getattr(inspect.unwrap(function), "__globals__", {})
-    hints = getattr(function, "__annotations__", {}).values()
-    names = {name for hint in hints for name in re.findall(r"\w+", str(hint))}
+def _at_first(member: Any, plain: Any) -> Any:
+    """The member with checks, and from its CALLS-th call in a test on the plain one.
+
+    If any annotation is one of arrays, a call is a scope in which the name of an axis has one size.
+    """
+    if isinstance(member, property):
+        parts = ((getattr(member, name), getattr(plain, name)) for name in ("fget", "fset", "fdel"))
+        return property(*(None if own is None else _at_first(own, bare) for own, bare in parts), doc=member.__doc__)
+    if isinstance(member, classmethod | staticmethod):
+        return type(member)(_at_first(member.__func__, plain.__func__))
+    if member is plain:
+        return plain  # without annotations
+    known = getattr(inspect.unwrap(member), "__globals__", {})
+    names = {name for hint in member.__annotations__.values() for name in re.findall(r"\w+", str(hint))}
     arrays = any("jaxtyping." in str(known.get(name)) for name in names)
-    return jaxtyped(member, typechecker=None) if arrays else member
+    first = jaxtyped(member, typechecker=None) if arrays else member
+    left = [CALLS]
+    _left.append(left)
+
+    @wraps(plain)
+    def call(*args: Any, **words: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            return first(*args, **words)
+        return plain(*args, **words)
+
+    return call
+
+
+_left: list[list[int]] = []
+
+
+def count_anew() -> None:
+    """A test begins."""
+    for left in _left:
+        left[0] = CALLS
 
 
 class _Loader(SourceFileLoader):
@@ -125,8 +158,10 @@ class _Loader(SourceFileLoader):
                 # the outermost: dataclass has made __init__
                 node.decorator_list.insert(0, ast.Name("__checked__", ast.Load()))
             elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-                names = [alias.asname or alias.name for one in node.body for alias in one.names]
-                late.body = [ast.Global(names), *node.body]
+                froms = [one for one in node.body if isinstance(one, ast.ImportFrom)]
+                names = [alias.asname or alias.name for one in froms for alias in one.names]
+                late.body = [ast.Global(names), *froms] if froms else late.body
+                node.orelse = [one for one in node.body if isinstance(one, ast.Import)]
         tree.body.append(late)
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True, optimize=_optimize)
 

@@ -6,6 +6,8 @@ for s/2 <= origin <= 2s (Sterbenz).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -87,7 +89,7 @@ def bound_of_arrays(
     return bound, r
 
 
-def least_rounding(anchors: int, reach: float, dtype: Dtype) -> float:
+def least_rounding(anchors: int, reach: Any, dtype: Dtype) -> Any:
     """The bound of one softmax is no less than this where |r| = reach: gamma_{p+1} Wt + gamma_{p-1} |r|, Wt >= |r|."""
     arithmetic = arithmetic_of(dtype)
     return (arithmetic.gamma(anchors + 1) + arithmetic.gamma(anchors - 1)) * reach
