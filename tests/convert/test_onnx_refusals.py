@@ -142,7 +142,7 @@ def test_files_that_are_too_large_are_not_read(tmp_path):
     path = tmp_path / "large.onnx"
     with path.open("wb") as file:
         file.truncate(MOST_BYTES + 1)
-    with pytest.raises(ah.AnchorheadError, match="bytes: ONNX files of at most"):
+    with pytest.raises(ah.AnchorheadError, match="bytes: an ONNX file has at most"):
         mlp_from_onnx(path)
 
 

@@ -157,7 +157,7 @@ def test_files_are_whole_or_not_there(tmp_path, monkeypatch):
     path.write_bytes(b"before")
     with pytest.raises(ah.AnchorheadError, match="no folder"):
         ah.export(network("head (float64)"), tmp_path / "nowhere" / "f.onnx")
-    monkeypatch.setattr("anchorhead.network.files.os.replace", _fail)
+    monkeypatch.setattr("anchorhead.disk.writing.os.replace", _fail)
     with pytest.raises(ah.AnchorheadError, match="cannot be written"):
         ah.export(network("head (float64)"), path)
     assert [one.name for one in tmp_path.iterdir()] == ["f.onnx"]

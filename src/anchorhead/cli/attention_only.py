@@ -41,7 +41,7 @@ def attention_only(
     dtype: Annotated[
         ModelDtype | None, typer.Option(help="The type in which it computes; by default the folder's.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT_DIR if it exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT_DIR, if anchorhead wrote it.")] = False,
 ) -> None:
     """Replace every feed-forward sublayer of a pretrained transformer by attention heads, with a proof for each layer.
 

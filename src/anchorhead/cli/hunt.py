@@ -43,12 +43,12 @@ def hunt(
 
     Example: [bold]anchorhead hunt gelu --on -10:10 --within 2e-5 --dtype float32 --inputs 10000000[/bold]
     """
-    from anchorhead.network.files import check_folder
+    from anchorhead.disk import check_writable
     from anchorhead.proof.hunt import Claim
     from anchorhead.proof.hunt import hunt as search
 
     if state is not None:
-        check_folder(state)
+        check_writable(state)
     if function.endswith(SUFFIX):
         if on is not None or within is not None or dtype is not None:
             raise typer.BadParameter(

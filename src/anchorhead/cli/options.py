@@ -133,14 +133,14 @@ def functions_of(texts: list[str], tokens: int | None) -> str | list[str] | list
 
 def check_files(plot: Path | None, *others: Path | None) -> None:
     """Refuses what cannot be written before any work is done."""
-    from anchorhead.network.files import check_folder
+    from anchorhead.disk import check_writable
     from anchorhead.plotting import check_picture_path
 
     if plot is not None:
         check_picture_path(plot)
     for path in others:
         if path is not None:
-            check_folder(path)
+            check_writable(path)
 
 
 def solving(tell: Callable[[str], None]) -> Callable[[int, float], None]:

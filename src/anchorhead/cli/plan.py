@@ -70,7 +70,7 @@ def plan(
     Example: [bold]anchorhead plan mlp.safetensors --activation relu --on 0:1 --within 1e-1,1e-2 --csv plan.csv[/bold]
     """
     from anchorhead.convert.plan import plan as make
-    from anchorhead.network.files import write_atomically
+    from anchorhead.disk import write_atomically
     from anchorhead.plotting import plot as draw
 
     check_files(plot, csv, latex)

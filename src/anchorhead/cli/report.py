@@ -87,7 +87,7 @@ def print_learners(rows: Sequence[LearnerRow], examples: int, features: int, ste
 
 def write_rows(rows: Sequence[Any], path: Path) -> None:
     """Rows of a table, which are dataclasses, with all their digits."""
-    from anchorhead.network.files import write_atomically
+    from anchorhead.disk import write_atomically
 
     text = io.StringIO()
     listed = [asdict(row) for row in rows]

@@ -24,8 +24,8 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
 
     Example: [bold]anchorhead zoo sort regression -o zoo[/bold]
     """
+    from anchorhead.disk import path_of, write_atomically
     from anchorhead.lab import zoo as animals
-    from anchorhead.network.files import write_atomically
 
     if list_:
         for name in animals.names():
@@ -33,7 +33,7 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
         return
     chosen = [animals.animal(name) for name in dict.fromkeys(names or animals.names())]
     try:
-        output.mkdir(parents=True, exist_ok=True)
+        path_of(output).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AnchorheadError(f"{output} cannot be made: {error.strerror}") from error
     made = []
@@ -50,10 +50,10 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
 
 def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:
     """Writes a network, its labels and its picture, and returns what is known of it, and its size in words."""
+    from anchorhead.disk import write_atomically
     from anchorhead.incontext import Learner, trace
     from anchorhead.lab import zoo as animals
     from anchorhead.network.describe import counted
-    from anchorhead.network.files import write_atomically
     from anchorhead.plotting import plot
 
     network = one.build()

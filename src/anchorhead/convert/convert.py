@@ -20,6 +20,7 @@ from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
 from anchorhead.convert.splines import spline_target
 from anchorhead.convert.torch_modules import mlp_of
 from anchorhead.convert.weight_files import mlp_from_safetensors
+from anchorhead.disk import file_to_read
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network, Outside
@@ -109,8 +110,7 @@ def read(
     if output is not None:
         raise AnchorheadError(f"output={output!r} goes with an ONNX file, *.onnx: leave it out")
     if isinstance(model, str | Path):
-        if not Path(model).is_file():
-            raise AnchorheadError(f"{model} is not a file: give the path of a safetensors or ONNX file")
+        file_to_read(model, "a safetensors or ONNX file")
         if activation is None:
             raise AnchorheadError(f"{model} holds weights alone: say activation=, such as activation='relu'")
         return mlp_from_safetensors(model, activation, checked_tokens(tokens), order)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.convert.onnx_wire import Field, Wire, as_bytes, as_floats, as_number, as_numbers, as_text
+from anchorhead.disk import read_whole
 from anchorhead.errors import AnchorheadError
 
 MOST_BYTES = 512 * 2**20
@@ -137,17 +138,7 @@ class Model:
 
 def read_model(path: str | Path) -> Model:
     """The model in a file of at most 512 MiB."""
-    path = Path(path)
-    try:
-        if not path.is_file():
-            raise AnchorheadError(f"{path} is not a file: give the path of an ONNX file")
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise AnchorheadError(f"{path} has {size:,} bytes: ONNX files of at most {MOST_BYTES:,} are read")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise AnchorheadError(f"{path} cannot be read: {error.strerror}") from error
+    content = read_whole(path, "an ONNX file", MOST_BYTES)
     try:
         return model_of(content)
     except AnchorheadError as error:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from anchorhead.disk import file_to_read, path_of
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
@@ -33,14 +34,13 @@ def mlp_from_safetensors(
     order       the layers' names, first to last; by default sorted, numbers in them by their size: fc2 before fc10
     """
     phi = _activation(activation)
-    path = Path(path)
+    path = path_of(path)
     if path.suffix.lower() in PICKLES:
         raise AnchorheadError(
             f"{path} is a pickle by its name, which runs code when it is read: save the weights with "
             "safetensors.torch.save_file(model.state_dict(), 'model.safetensors')"
         )
-    if not path.is_file():
-        raise AnchorheadError(f"{path} is not a file: give the path of a safetensors file")
+    path = file_to_read(path, "a safetensors file")
     try:
         with safe_open(path, framework="numpy") as file:
             shapes, dtype = _contents(file, path)

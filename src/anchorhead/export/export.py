@@ -8,9 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anchorhead.disk import check_writable, file_to_read, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.network.files import check_folder, load, write_atomically
+from anchorhead.network.files import load
 
 if TYPE_CHECKING:
     from anchorhead.constructions.head import Head
@@ -77,7 +78,7 @@ def export(network: Network | Head | str | Path, path: str | Path | None = None,
     name = check_format(path, to)
     chosen = FORMATS[name]
     if path is not None:
-        check_folder(path)
+        check_writable(path)
     given = _network(network, path)
     made = chosen.function("make")(given)
     if path is None:
@@ -89,7 +90,8 @@ def export(network: Network | Head | str | Path, path: str | Path | None = None,
 def _network(thing: Any, path: str | Path | None) -> Network:
     """The network that is meant; its own file is never what is written over."""
     if isinstance(thing, str | Path):
-        if path is not None and Path(path).exists() and Path(thing).exists() and Path(path).samefile(thing):
+        source = file_to_read(thing, "a saved network")
+        if path is not None and Path(path).exists() and Path(path).samefile(source):
             raise AnchorheadError(f"{path} is the network that is to be exported: give the result another name")
         return load(thing)
     network = getattr(thing, "network", thing)

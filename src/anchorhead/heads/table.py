@@ -23,6 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from anchorhead.decimals import round_up
+from anchorhead.disk import write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 
@@ -203,9 +204,7 @@ def write(path: Path, arithmetic: Mapping[str, str], known: Iterable[Line]) -> N
     lines = [json.dumps(one.to_json()) + "\n" for one in sorted(known, key=lambda one: one.key)]
     rest = "".join(lines).encode()
     header = {"version": VERSION, "arithmetic": dict(arithmetic), "sha256": hashlib.sha256(rest).hexdigest()}
-    part = path.with_suffix(".part")
-    part.write_bytes(json.dumps(header).encode() + b"\n" + rest)
-    part.replace(path)
+    write_atomically(path, json.dumps(header).encode() + b"\n" + rest)
 
 
 def _entry_to_json(entry: Entry) -> dict[str, Any]:

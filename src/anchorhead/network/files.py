@@ -7,8 +7,6 @@ array stands, "target", "certificate"}. Nothing in a file is ever executed.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from anchorhead.certificate import Certificate
+from anchorhead.disk import file_to_read, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
 from anchorhead.network.embed import Embed
@@ -27,11 +26,13 @@ from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 
 FORMAT = 2
+LARGEST = 2**33
+"""Bytes of a file that is read: a thousand million numbers."""
 LAYERS = {cls.__name__: cls for cls in (Embed, Linear, Attention, Softmax, Repeat)}
 
 
 def save(network: Network, path: str | Path) -> None:
-    """Writes to a temporary file beside `path`, then renames it: a failure leaves what was there."""
+    """All of the network in one file: a failure leaves what was there."""
     tensors: dict[str, np.ndarray] = {}
     header = {
         "format": FORMAT,
@@ -56,9 +57,7 @@ def save(network: Network, path: str | Path) -> None:
 
 def load(path: str | Path) -> Network:
     """Reads a saved network; its structure and that its weights are finite is checked, its bound is not."""
-    if not isinstance(path, str | Path):
-        raise AnchorheadError(f"a {type(path).__name__} cannot be loaded: give the path of a saved network")
-    header, tensors = _read(Path(path))
+    header, tensors = _read(file_to_read(path, "a saved network", LARGEST))
     version = header.get("format")
     if not isinstance(version, int) or version < 1:
         raise AnchorheadError(f"{path} does not say which format it has: it was not saved by anchorhead, or is damaged")
@@ -95,49 +94,14 @@ def load(path: str | Path) -> Network:
         raise AnchorheadError(f"{path} is not a valid network: its description is damaged ({error!r})") from error
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
-    """All of the content or, if anything fails, what was there before."""
-    path = Path(path)
-    check_folder(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise AnchorheadError(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise AnchorheadError(f"{path} cannot be written: {error.strerror}") from error
-        raise
-
-
-def check_folder(path: str | Path) -> None:
-    """Refuses a path whose folder is missing, so that no work is done in vain."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise AnchorheadError(f"{path} cannot be written: there is no folder {path.parent}; create it first")
-    if path.is_dir():
-        raise AnchorheadError(f"{path} cannot be written: it is a folder; give the name of a file")
-
-
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    if not path.is_file():
-        raise AnchorheadError(f"{path} is not a file: give the path of a saved network")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if "anchorhead" not in metadata:
                 raise AnchorheadError(f"{path} is a safetensors file, but not a network that anchorhead saved")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, TypeError, AttributeError) as error:
+    except (SafetensorError, OSError, TypeError, AttributeError, MemoryError) as error:
         raise AnchorheadError(
             f"{path} cannot be read: not a safetensors file, cut short, or of an unknown type ({error})"
         ) from error

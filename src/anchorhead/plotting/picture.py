@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from anchorhead.constructions.head import Head
 from anchorhead.constructions.plan import Plan
+from anchorhead.disk import check_writable, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators_path import CoefficientPath
 from anchorhead.incontext.trace import Trace
 from anchorhead.network import Network
-from anchorhead.network.files import check_folder, write_atomically
 from anchorhead.plotting.coefficients import draw_coefficients
 from anchorhead.plotting.converted import draw_converted
 from anchorhead.plotting.frontier import Frontier, draw_frontier
@@ -49,7 +49,7 @@ def check_picture_path(path: str | Path) -> None:
     suffix = Path(path).suffix
     if suffix.lower() not in SUFFIXES:
         raise AnchorheadError(f"{path} ends in {suffix or 'no suffix'}: a picture is written as .png, .svg or .pdf")
-    check_folder(path)
+    check_writable(path)
 
 
 def _rendered(thing: Any, suffix: str, function: Callable[..., Any] | None) -> bytes:

@@ -15,6 +15,7 @@ from the worst ones over the floats, at all scales at once. What is exact and wh
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float, Int
 
+from anchorhead.disk import path_of, read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
-from anchorhead.network.files import write_atomically
 from anchorhead.proof.hunt_claim import PRECISION, Claim, Found
 from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
 from anchorhead.targets.precision import precision
@@ -36,7 +37,8 @@ KEPT, SHOWN = 1000, 100
 """The worst inputs that Arb judges in any case; those of them computed alone, and the most violations listed."""
 SAMPLE, MARGIN = 2048, 4
 CLIMBERS, STEPS = 64, 24
-FORMAT = 1
+FORMAT = 2
+LARGEST_STATE = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ def hunt(
     if inputs < 1 or seed < 0:
         raise AnchorheadError(f"inputs={inputs!r}, seed={seed!r}: at least 1 input, and a seed of at least 0")
     search = _Search(claim, inputs, seed)
-    if state is not None and Path(state).exists():
-        search.resume(Path(state))
+    if state is not None and path_of(state).exists():
+        search.resume(path_of(state))
     while search.tried < inputs:
         search.chunk()
         if state is not None:
@@ -79,6 +81,10 @@ def hunt(
         if progress is not None:
             progress(search.tried, inputs)
     return search.finish()
+
+
+def _digest(state: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 
 class _Search:
@@ -195,9 +201,9 @@ class _Search:
         return sorted(self.violations.values(), key=lambda found: (-found.error, found.at))[:SHOWN]
 
     def to_json(self) -> dict[str, Any]:
-        """All that the next chunk needs."""
+        """All that the next chunk needs, with a digest of it."""
         kept = zip(self.x, self.computed, self.score, strict=True)
-        return {
+        state = {
             **self._identity(),
             "tried": self.tried,
             "worst": [
@@ -205,17 +211,22 @@ class _Search:
             ],
             "violations": [found.to_json() for found in self._worst_violations()],
         }
+        return {**state, "sha256": _digest(state)}
 
     def resume(self, path: Path) -> None:
         """Goes on from a saved state, refused where it is that of another hunt."""
         try:
-            data = json.loads(path.read_bytes())
+            data = json.loads(read_whole(path, "the state of a hunt", LARGEST_STATE))
+            if data.pop("sha256") != _digest(data):
+                raise ValueError("its digest does not fit")
             saved = {key: data[key] for key in self._identity()}
             worst, violations = ([Found.from_json(one) for one in data[key]] for key in ("worst", "violations"))
             computed = np.array([found.computed for found in worst]).reshape(len(worst), *self.computed.shape[1:])
             tried = range(self.inputs + 1)[data["tried"]]
-        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise AnchorheadError(f"{path} is not the state of a hunt, or is damaged: give another file") from error
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise AnchorheadError(
+                f"{path} is not the state of a hunt, or is damaged ({error}): give another file"
+            ) from error
         different = [key for key, value in self._identity().items() if saved[key] != value]
         if different:
             raise AnchorheadError(

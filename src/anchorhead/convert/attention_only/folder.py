@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from safetensors import SafetensorError
 
 from anchorhead.convert.attention_only.activations import ACTIVATION_KEYS, names_of_activations
 from anchorhead.convert.attention_only.convert import DTYPES, transformers_or_error
@@ -19,6 +20,7 @@ from anchorhead.convert.attention_only.readme import readme
 from anchorhead.convert.attention_only.report import AttentionOnlyReport
 from anchorhead.convert.attention_only.source import check_settings, check_source, copied_files, read_json
 from anchorhead.convert.attention_only.stored_weights import built_without_numbers, check_weights, require_size
+from anchorhead.disk import check_folder_out, path_of, whole_folder
 from anchorhead.errors import AnchorheadError
 
 REPORT = "attention_only_report.json"
@@ -27,7 +29,7 @@ REPORT = "attention_only_report.json"
 def read_model(folder: str | Path, dtype: str | None = None) -> Any:
     """The model of a local folder, in eval mode. Nothing is downloaded; no code or pickle in the folder is run."""
     transformers = transformers_or_error()
-    folder = Path(folder)
+    folder = path_of(folder)
     config = read_config(folder)
     check_source(folder)
     stored = check_weights(folder, config)
@@ -107,12 +109,11 @@ def write_folder(
 ) -> None:
     """Writes the model, its code, the report and a README; and whatever else `source` holds (tokenizer, pooling, …).
 
-    All is written under another name and renamed at the end. A folder that exists is replaced with `force` alone.
+    All is written under another name and renamed at the end. A folder that exists is replaced with `force` alone, and
+    only if anchorhead wrote it.
     """
-    out = Path(out)
     check_out(out, source, force)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
-    try:
+    with _in_words(out), whole_folder(out, replace=force) as temporary:
         if source is not None:
             _copy_rest(Path(source), temporary)
         with _quiet(transformers_or_error()):
@@ -121,40 +122,24 @@ def write_folder(
         (temporary / "README.md").write_text(
             readme(model, report, (temporary / "modules.json").exists()), encoding="utf-8"
         )
-        mask = _umask()
-        temporary.chmod(0o777 & ~mask)
-        for weights in temporary.glob("*.safetensors"):  # written for the owner alone
-            weights.chmod(0o666 & ~mask)
-        if out.exists():
-            aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.absolute().parent))
-            os.replace(out, aside / out.name)
-            os.replace(temporary, out)
-            shutil.rmtree(aside)
-        else:
-            os.replace(temporary, out)
-    except OSError as error:
-        raise AnchorheadError(f"{out} cannot be written: {error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def check_out(out: Path, source: str | Path | None, force: bool) -> None:
+def check_out(out: str | Path, source: str | Path | None, force: bool) -> None:
     """Refuses an output folder before any work is done."""
-    parent = out.absolute().parent
-    if not os.path.isdir(parent):
-        raise AnchorheadError(f"{out} cannot be written: there is no folder {parent}")
-    try:
-        os.rmdir(tempfile.mkdtemp(prefix=f".{out.name}.", dir=parent))
-    except OSError as error:
-        raise AnchorheadError(f"{out} cannot be written: {error}") from error
     if source is not None:
-        one, two = out.resolve(), Path(source).resolve()
+        one, two = path_of(out).resolve(), path_of(source).resolve()
         if one == two or two in one.parents or one in two.parents:
             raise AnchorheadError(f"{out} and the model's folder {source} are one in the other: give a folder apart")
-    if out.is_file() or out.is_symlink():
-        raise AnchorheadError(f"{out} is not a folder: give the name of one, which need not exist")
-    if out.exists() and not force and any(out.iterdir()):
-        raise AnchorheadError(f"{out} exists: give another name, or --force (force=True) to replace it")
+    check_folder_out(out, replace=force)
+
+
+@contextmanager
+def _in_words(out: str | Path) -> Iterator[None]:
+    """What the library that writes weights says of a full disk."""
+    try:
+        yield
+    except SafetensorError as error:
+        raise AnchorheadError(f"{out} cannot be written: {error}") from error
 
 
 def _copy_rest(source: Path, out: Path) -> None:
@@ -162,12 +147,6 @@ def _copy_rest(source: Path, out: Path) -> None:
     for path in copied_files(source):
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / path, out / path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager
