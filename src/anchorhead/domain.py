@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import numbers, pair, shown
 from anchorhead.read_only import ReadOnly, read_only
 
 
@@ -27,18 +28,22 @@ class Box(ReadOnly):
         """A box from what a user writes: `(-10, 10)`, or a pair of arrays with the ends of each feature."""
         if isinstance(on, Box):
             return on
+        low, high = (numbers(end) for end in pair(on) or (None, None))
         try:
-            low, high = (np.array(end, dtype=np.float64) for end in on)
-            low, high = np.broadcast_arrays(low, high)
-        except (TypeError, ValueError) as error:
+            low, high = np.broadcast_arrays(low, high) if low is not None and high is not None else (None, None)
+        except ValueError:
+            low, high = None, None
+        if low is None or high is None:
             raise AnchorheadError(
-                f"on={on!r} is not a box: give the lower and the upper end, as in on=(-10, 10), "
+                f"on={shown(on)} is not a box: give the lower and the upper end, as in on=(-10, 10), "
                 "or a pair of arrays with the ends of each feature"
-            ) from error
+            )
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise AnchorheadError(f"on={on!r} has an end that is not finite: a certificate needs a bounded box")
+            raise AnchorheadError(
+                f"on={shown(on)} has an end that is not finite in float64: a certificate needs a bounded box"
+            )
         if (low > high).any():
-            raise AnchorheadError(f"on={on!r} has a lower end above its upper end: give (lower, upper)")
+            raise AnchorheadError(f"on={shown(on)} has a lower end above its upper end: give (lower, upper)")
         return cls(read_only(low), read_only(high))
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Box:

@@ -184,7 +184,7 @@ BAD = {
     "infinity in t": ({"t": np.where(T > 0, np.inf, T)}, "inf at"),
     "w a vector": ({"w": T}, r"\(tokens, inputs\)"),
     "lengths differ": ({"t": T[:-1]}, r"w has shape \(6, 3\)"),
-    "text": ({"w": "weights"}, "array of numbers"),
+    "text": ({"w": "weights"}, "array of real numbers"),
     "bfloat16": ({"dtype": torch.bfloat16}, "bfloat16 is not certified"),
     "bfloat16 weights": ({"w": torch.tensor(W).bfloat16()}, "bfloat16 is not certified"),
     "float16": ({"dtype": "float16"}, "float16 is not certified"),
@@ -238,7 +238,7 @@ def test_ranges_whose_sharpness_is_no_number_are_refused(low, high):
 
 def test_complex_weights_are_refused():
     w, t = functions()
-    with pytest.raises(ah.AnchorheadError, match="w has complex entries"):
+    with pytest.raises(ah.AnchorheadError, match="give an array of real numbers"):
         ah.truncated_linear(w + 1j, t, -1, 1)
 
 

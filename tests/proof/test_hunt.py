@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -170,6 +171,22 @@ def test_a_damaged_state_is_refused(tmp_path):
         state.write_text(json.dumps(good | change))
         with pytest.raises(AnchorheadError, match="damaged"):
             hunt(claim, 5_000, state=state)
+    seed = json.dumps(good)
+    for damaged in (
+        seed.replace('"tried": 5000', '"tried": -1'),
+        seed.replace("0x1.", "0x1.7", 1),
+        seed[:-9],
+        "[" * 10**5,
+    ):
+        assert damaged != seed
+        state.write_text(damaged)
+        with pytest.raises(AnchorheadError, match="not the state of a hunt, or is damaged"):
+            hunt(claim, 5_000, state=state)
+    state.unlink()
+    os.mkfifo(state)  # nobody writes to it: opening it would wait for ever
+    with pytest.raises(AnchorheadError, match="not a file but a pipe"):
+        hunt(claim, 5_000, state=state)
+    state.unlink()
     state.write_text("[]")
     with pytest.raises(AnchorheadError, match="damaged"):
         hunt(claim, 5_000, state=state)
@@ -178,7 +195,7 @@ def test_a_damaged_state_is_refused(tmp_path):
 def test_a_network_that_claims_nothing_is_refused():
     with pytest.raises(AnchorheadError, match="a hunt needs"):
         Claim.of(relu().network.with_(certificate=None))
-    with pytest.raises(AnchorheadError, match="at least 1 input"):
+    with pytest.raises(AnchorheadError, match="inputs=0: a whole number of at least 1"):
         hunt(Claim.of(relu().network), inputs=0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,20 +20,33 @@ from anchorhead.cli.hunt import hunt
 from anchorhead.cli.learn import learn
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
+from anchorhead.cli.terminal import give_up_output, prepare, without_colours
 from anchorhead.cli.zoo import zoo
 from anchorhead.errors import AnchorheadError
 
+INTERRUPTED = 130
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A network that was saved with net.save.")]
 
 
 class ExplainedErrors(TyperGroup):
-    """What the library refuses becomes a message and exit code 1, never a traceback."""
+    """What the library refuses, a full disk and Ctrl-C become one line, and an exit code: never a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
+        if without_colours():
+            ctx.color = False
         try:
             return super().invoke(ctx)
         except AnchorheadError as error:
             typer.secho(f"Error: {_plain(str(error))}", fg="red", err=True)
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt as error:
+            typer.secho("Stopped.", fg="yellow", err=True)
+            raise typer.Exit(INTERRUPTED) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read it has enough
+                raise
+            give_up_output()
+            typer.secho(f"Error: the output cannot be written: {error.strerror}", fg="red", err=True)
             raise typer.Exit(1) from error
 
 
@@ -112,4 +126,5 @@ def cite() -> None:
 
 def main() -> None:
     """The entry point of the program."""
+    prepare()
     app()

@@ -25,6 +25,7 @@ from anchorhead.constructions.request import Request, Texts, check_counts, entri
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, way_of
 from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import MOST_VARIABLES
 from anchorhead.network import Network, Outside
@@ -76,7 +77,8 @@ def approximate(
                a bound is proven
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    _check_words(within, form, layout, placement)
+    within, causal = checked_within(within), bool(causal)
+    _check_words(form, layout, placement)
     if callable(function) and not isinstance(function, Expression):
         words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
         target = _callable_target(function, on, tokens, features)
@@ -102,17 +104,11 @@ def approximate(
     return _gridded(request, wish)
 
 
-def _check_words(within: Any, form: Any, layout: Any, placement: Any) -> None:
-    number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
-    if not number or not 0 < float(within) < np.inf:
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
-    for name, given, allowed in (
-        ("form", form, FORMS),
-        ("layout", layout, LAYOUTS),
-        ("placement", placement, PLACEMENTS),
-    ):
-        if given not in (allowed if name == "placement" else (None, *allowed)):
-            raise AnchorheadError(f"{name}={given!r}: one of {', '.join(map(repr, allowed))}")
+def _check_words(form: Any, layout: Any, placement: Any) -> None:
+    for name, given, allowed in (("form", form, FORMS), ("layout", layout, LAYOUTS)):
+        if given is not None:
+            checked_word(name, given, allowed)
+    checked_word("placement", placement, PLACEMENTS)
 
 
 def _gridded(request: Request, wish: Wish) -> Network:

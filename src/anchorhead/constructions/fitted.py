@@ -24,6 +24,7 @@ from anchorhead.constructions.way import Form, Layout, Way, way_of
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.given import checked_count, checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside
 from anchorhead.proof.callable_search import largest_error
@@ -122,11 +123,8 @@ def approximate_fitted(
 
 
 def _check(target: CallableSeveral, within: Any, seed: Any) -> None:
-    number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
-    if not number or not 0 < float(within) < np.inf:
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise AnchorheadError(f"seed={seed!r}: a whole number of at least 0")
+    checked_within(within)
+    checked_count("seed", seed, least=0)
     if len(target.variables) > MOST_INPUTS:
         raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MOST_INPUTS:,} inputs")
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_number, checked_within
 from anchorhead.heads.gate import GateHead
 from anchorhead.heads.gate_table import NAMES, gate_frontiers
 from anchorhead.network.dtypes import dtype_name
@@ -24,10 +25,8 @@ def gate_head(activation: str, within: float, dtype: Any = "float32", reach: flo
     if function is None:
         raise AnchorheadError(f"no gate is known for activation {activation!r}: {', '.join(NAMES)} are known")
     kind = dtype_name(dtype)
-    if not (isinstance(within, int | float) and math.isfinite(within) and within > 0):
-        raise AnchorheadError(f"within={within!r} is no error: give a positive number, such as 1e-5")
-    if not (isinstance(reach, int | float) and math.isfinite(reach) and reach >= 0):
-        raise AnchorheadError(f"reach={reach!r} is no bound on |g|: give a finite number that no |g| exceeds")
+    within = checked_within(within)
+    reach = checked_number("reach", reach, "a finite number that no |g| exceeds", least=0.0)
     known = gate_frontiers(function, kind, str(require_model(kind)))
     far = [frontier for frontier in known if frontier.reach >= reach]
     if not far:

@@ -18,6 +18,7 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
+from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
@@ -67,8 +68,7 @@ def approximate_grid(
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
-    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not 0 < within < np.inf:
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    within = checked_within(within)
     if len(target.variables) > MOST_VARIABLES:
         raise AnchorheadError(
             f"{target} has {len(target.variables)} variables: a grid takes at most {MOST_VARIABLES}, because its size "
@@ -76,7 +76,7 @@ def approximate_grid(
         )
     if prove:
         smooth_on_box(target.expressions, target.variables, target.low, target.high, _WAYS)
-    aim = float(within) * (AIM[len(target.variables)] if prove else 1.0)
+    aim = within * (AIM[len(target.variables)] if prove else 1.0)
     best: Network | None = None
     why, effort = "" if prove else "the proof was left out", Effort(OPERATIONS)
     for _ in range(TRIES):
@@ -87,7 +87,7 @@ def approximate_grid(
                 break  # what is asked for was nearly reached, but no closer
             if aim == within:
                 raise
-            atom = solve_grid(target.values, target.low, target.high, float(within), kind, most, progress)
+            atom = solve_grid(target.values, target.low, target.high, within, kind, most, progress)
         network, why = _certified(atom, target, why, proving, tokens, outside, effort)
         bound = _bound(network)
         if bound <= within:
@@ -100,7 +100,7 @@ def approximate_grid(
         f"would help: a larger error, {'float64, ' if kind == 'float32' else ''}a smaller box",
         best,
         reached,
-        float(within),
+        within,
     )
 
 

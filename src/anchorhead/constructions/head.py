@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box, interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.given import checked_count, checked_number, checked_within, checked_word, shown
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
@@ -25,6 +26,8 @@ from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.network.network import as_numbers
+from anchorhead.network.tensors import require_dense
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import HeadBound, prove_head, target_words
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
@@ -79,7 +82,7 @@ class Head:
 
     def __call__(self, s: Any) -> Any:
         """r(s), entry by entry, as the dtype computes it; several functions add an axis. Arrays in, arrays out."""
-        given = s if isinstance(s, torch.Tensor) else np.asarray(s)
+        given = require_dense(s) if isinstance(s, torch.Tensor) else as_numbers(s)
         y = self.network(given.reshape(-1, 1, 1))
         shape = tuple(given.shape) if self.target.outputs == 1 else (*given.shape, self.target.outputs)
         return y.reshape(shape)
@@ -123,7 +126,8 @@ def head(
     """
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    _check_request(within, anchors, placement)
+    within, anchors = _check_request(within, anchors, placement)
+    max_value, max_slope = _cap("max_value", max_value), _cap("max_slope", max_slope)
     if within is not None:
         require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
     request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
@@ -307,18 +311,20 @@ class _Request:
         }
 
 
-def _check_request(within: Any, anchors: Any, placement: Any) -> None:
+def _check_request(within: Any, anchors: Any, placement: Any) -> tuple[float | None, int | None]:
+    """The error or the size that is asked for."""
     if (within is None) == (anchors is None):
-        raise AnchorheadError(f"within={within!r} and anchors={anchors!r}: give one of the two, the error or the size")
-    if within is not None and (
-        isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0
-    ):
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
-    whole = isinstance(anchors, int | np.integer) and not isinstance(anchors, bool)
-    if anchors is not None and not (whole and 1 <= anchors <= MOST_ANCHORS):
-        raise AnchorheadError(f"anchors={anchors!r}: a whole number from 1 to {MOST_ANCHORS}")
-    if placement not in ("solved", "uniform"):
-        raise AnchorheadError(f'placement={placement!r}: "solved" or "uniform"')
+        raise AnchorheadError(
+            f"within={shown(within)} and anchors={shown(anchors)}: give one of the two, the error or the size"
+        )
+    checked_word("placement", placement, get_args(Placement))
+    if within is not None:
+        return checked_within(within), None
+    return None, checked_count("anchors", anchors, 1, MOST_ANCHORS)
+
+
+def _cap(name: str, cap: Any) -> float | None:
+    return None if cap is None else checked_number(name, cap, "a cap on the weights, a number above 0", above=0.0)
 
 
 def _foretold(errors: dict[int, float], error: float) -> float:

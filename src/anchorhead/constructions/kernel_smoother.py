@@ -15,6 +15,7 @@ import numpy as np
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
 from anchorhead.network import Attention, Embed, Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
@@ -37,10 +38,7 @@ def kernel_smoother(
     kind = dtype_name(dtype)
     if not isinstance(target, KernelSmoother):
         raise AnchorheadError(f"{type(target).__name__} is not a kernel smoother: give a KernelSmoother(centres, ...)")
-    if within is not None and (
-        isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0
-    ):
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    within = None if within is None else checked_within(within)
     if target.centres.size > MOST_NUMBERS:
         raise AnchorheadError(
             f"{target.anchors:,} centres of {target.inputs} features: at most {MOST_NUMBERS:,} numbers in all; "

@@ -14,6 +14,7 @@ from anchorhead.constructions.opaque_lipschitz import callable_box, callable_net
 from anchorhead.constructions.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
@@ -44,13 +45,12 @@ def approximate_callable(
             f"{target} is opaque, and a grid takes at most {MOST_VARIABLES} variables: write it as an expression, or "
             "fit a torch network to it and use ah.convert"
         )
-    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    within = checked_within(within)
     if lipschitz is not None:
         known = Lipschitz.of(lipschitz, len(target.variables))
-        return prove_callable(target, float(within), dtype, known, outside, progress)
-    require_continuous(target, float(within))
-    return _measured(target, float(within), dtype, outside, progress)
+        return prove_callable(target, within, dtype, known, outside, progress)
+    require_continuous(target, within)
+    return _measured(target, within, dtype, outside, progress)
 
 
 def _measured(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
 from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_closed import closed
@@ -50,8 +51,7 @@ def own_head(
                 in float64, beyond which logits overflow; others need a finite interval
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    if not (isinstance(within, int | float) and within > 0):
-        raise AnchorheadError(f"within={within!r}: the error asked for has to be above 0")
+    within = checked_within(within)
     if not low < high:
         raise AnchorheadError(f"low={low!r}, high={high!r}: give low < high")
     if isinstance(activation, str) and activation in NEARLY:

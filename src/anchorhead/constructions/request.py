@@ -13,6 +13,7 @@ from anchorhead.constructions.causal import causal_expressions
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, shown
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.parser import parse
@@ -22,6 +23,8 @@ from anchorhead.targets.spec import expression_of
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 
 LACKS = "on= has no interval for"
+MOST_ENTRIES = 100_000
+"""Of a sequence: each is a variable with a name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +94,22 @@ def check_counts(tokens: Any, features: Any) -> None:
     if (tokens is None) != (features is None):
         raise AnchorheadError(f"tokens={tokens!r} and features={features!r}: give both, or neither")
     for name, count in (("tokens", tokens), ("features", features)):
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if count is not None and not (whole and count >= 1):
-            raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
+        if count is not None:
+            checked_count(name, count, 1, MOST_ENTRIES)
+    if tokens is not None and int(tokens) * int(features) > MOST_ENTRIES:
+        raise AnchorheadError(
+            f"tokens={tokens} and features={features} are {tokens * features:,} entries: at most {MOST_ENTRIES:,}"
+        )
 
 
 def intervals(on: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """The variables, in order, and the ends of their intervals."""
     if not isinstance(on, Mapping) or not on:
-        raise AnchorheadError(f"on={on!r}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
+        raise AnchorheadError(f"on={shown(on)}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
     names = tuple(str(name) for name in on)
     boxes = [Box.of(on[name]) for name in on]
     if any(box.low.size != 1 for box in boxes):
-        raise AnchorheadError(f"on={on!r}: two numbers for each variable, the lower and the upper end")
+        raise AnchorheadError(f"on={shown(on)}: two numbers for each variable, the lower and the upper end")
     low, high = (np.array([float(getattr(box, end).reshape(-1)[0]) for box in boxes]) for end in ("low", "high"))
     _check_wide(names, low, high)
     return names, low, high
@@ -138,7 +144,7 @@ def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> Request:
 
 def _listed(given: Any, what: str) -> list[Any]:
     if isinstance(given, str | Expression) or not isinstance(given, Sequence) or not given:
-        raise AnchorheadError(f"{given!r}: a list of {what} is needed")
+        raise AnchorheadError(f"{shown(given)}: a list of {what} is needed")
     return list(given)
 
 
@@ -150,7 +156,7 @@ def _parsed(text: Any, names: tuple[str, ...]) -> Expression:
             raise AnchorheadError(f"{text} has the variable {', '.join(sorted(unknown))}, which on= gives no interval")
         return text
     if not isinstance(text, str):
-        raise AnchorheadError(f"{text!r} is not an expression: give a text such as 'x*y + sin(z)'")
+        raise AnchorheadError(f"{shown(text)} is not an expression: give a text such as 'x*y + sin(z)'")
     if names == ("x",):
         return expression_of(text, LACKS)
     return parse(text, names, "" if any("[" in name for name in names) else LACKS)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
 from anchorhead.constructions import multi_head, single_head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_number, numbers, shown
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
@@ -103,9 +103,10 @@ def _few_bits(c: float, bits: int = 8) -> float:
 
 
 def _given_sharpness(beta: float, scale: Lattice, kind: str) -> float:
-    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not np.isfinite(beta) or beta <= 0:
-        raise AnchorheadError(f"sharpness={beta!r}: the paper's beta, a number above 0, or None to have it chosen")
-    c = float(np.dtype(kind).type(float(beta) * scale.spacing**2))
+    needed = "the paper's beta, a number above 0, or None to have it chosen"
+    beta = checked_number("sharpness", beta, needed, above=0.0)
+    with np.errstate(over="ignore"):
+        c = float(np.dtype(kind).type(beta * scale.spacing**2))
     if not SOFTEST <= c <= SHARPEST:
         raise AnchorheadError(
             f"sharpness={beta!r} is c = {c:.3g} for anchors {scale.spacing:.3g} apart: from "
@@ -118,13 +119,9 @@ def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarra
     kind = dtype_name(dtype, w)
     arrays = []
     for name, given, dims in (("w", w, 2), ("t", t, 1)):
-        array = given.detach().cpu() if isinstance(given, torch.Tensor) else given
-        if np.iscomplexobj(array):
-            raise AnchorheadError(f"{name} has complex entries: give real numbers")
-        try:
-            array = np.asarray(array, dtype=np.float64)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise AnchorheadError(f"{name} is {type(given).__name__}: give an array of numbers") from error
+        array = numbers(given)
+        if array is None:
+            raise AnchorheadError(f"{name} is {shown(given)}: give an array of real numbers")
         if array.ndim != dims:
             needed = "(tokens, inputs)" if dims == 2 else "(tokens,)"
             raise AnchorheadError(f"{name} has shape {array.shape}: needed is {needed}")
@@ -139,17 +136,15 @@ def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarra
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
-    for name, end in (("low", low), ("high", high)):
-        if isinstance(end, bool) or not isinstance(end, int | float | np.number) or not np.isfinite(end):
-            raise AnchorheadError(f"{name}={end!r}: a finite number")
+    low, high = (checked_number(name, end, "a finite number") for name, end in (("low", low), ("high", high)))
     if not low < high:
         raise AnchorheadError(f"low={low} and high={high}: low must be below high")
-    if not NARROWEST <= float(high) - float(low) <= WIDEST:
+    if not NARROWEST <= high - low <= WIDEST:
         raise AnchorheadError(
-            f"low={low} and high={high} are {float(high) - float(low):.3g} apart: from {NARROWEST:g} to {WIDEST:g} is "
+            f"low={low} and high={high} are {high - low:.3g} apart: from {NARROWEST:g} to {WIDEST:g} is "
             "allowed; scale w, t, low and high"
         )
-    return float(low), float(high)
+    return low, high
 
 
 def _count(tokens: int, anchors: Any, heads: Any) -> int:
@@ -159,7 +154,7 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MOST_ANCHORS:
             origin = "as many as there are tokens" if anchors is None else "given"
             raise AnchorheadError(
-                f"{count!r} anchors ({origin}): a whole number from 2 to {MOST_ANCHORS:,}; set anchors="
+                f"{shown(count)} anchors ({origin}): a whole number from 2 to {MOST_ANCHORS:,}; set anchors="
             )
         return int(count)
     if anchors is not None:
@@ -167,11 +162,10 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
             f"anchors={anchors} and heads={heads}: in the multi-head theorem the tokens' positions are the anchors; "
             "give one of the two"
         )
-    if isinstance(heads, bool) or not isinstance(heads, int | np.integer) or heads < 1:
-        raise AnchorheadError(f"heads={heads!r}: a whole number of at least 1")
+    heads = checked_count("heads", heads)
     if tokens < 3:
         raise AnchorheadError(f"{tokens} tokens: the multi-head theorem needs at least 3, for two are only ends")
-    cells = (tokens - 2) * int(heads)
+    cells = (tokens - 2) * heads
     if cells > MOST_ANCHORS:
         raise AnchorheadError(f"{tokens} tokens and {heads} heads make {cells:,} cells: at most {MOST_ANCHORS:,}")
     return cells

@@ -17,6 +17,7 @@ from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import uniform_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
@@ -139,8 +140,7 @@ def _inverse(distance: np.ndarray, change: np.ndarray, share: float) -> float:
 def _check_request(target: Any, within: Any) -> None:
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
-    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
+    checked_within(within)
     if len(target.variables) > MOST_VARIABLES:
         raise AnchorheadError(
             f"{target} has {len(target.variables)} variables: a grid takes at most {MOST_VARIABLES}, because its size "

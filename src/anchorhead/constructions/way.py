@@ -8,6 +8,7 @@ from typing import Any, Literal
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.head import Placement
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.targets.mlp import Mlp, merged
 
@@ -34,13 +35,10 @@ class Way:
 
 def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, causal: bool) -> Way:
     """The way that the words say, or an error that says which words do not go together, and why."""
-    for name, given, allowed in (("layout", layout, LAYOUTS), ("placement", placement, PLACEMENTS)):
-        if given not in allowed:
-            raise AnchorheadError(f"{name}={given!r}: one of {', '.join(map(repr, allowed))}")
+    checked_word("layout", layout, LAYOUTS)
+    checked_word("placement", placement, PLACEMENTS)
     layers = len(merged(target)[0])
-    form = form or ("two-layer" if layers == 1 else "deep")
-    if form not in FORMS:
-        raise AnchorheadError(f"form={form!r}: one of {', '.join(map(repr, FORMS))}")
+    form = checked_word("form", ("two-layer" if layers == 1 else "deep") if form is None else form, FORMS)
     if form != "deep" and layers != 1:
         raise AnchorheadError(
             f"form={form!r} is for one hidden layer, and the network has {layers}: use form='deep', an attention layer "

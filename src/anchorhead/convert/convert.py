@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from anchorhead.constructions.head import Placement, Progress, head
@@ -23,6 +22,7 @@ from anchorhead.convert.weight_files import mlp_from_safetensors
 from anchorhead.disk import file_to_read
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_within
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.targets.expression import Expression
@@ -83,7 +83,7 @@ def convert(
         return kernel_smoother(target, _box(on), kind, within, outside)
     if within is None:
         raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
-    checked_within(within)
+    within = checked_within(within)
     way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
     if on is None and type(model).__module__.startswith("scipy.interpolate"):
         on = spline_target(model)[1]
@@ -91,7 +91,7 @@ def convert(
         raise AnchorheadError(
             "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
         )
-    return mlp_network(target, _box(on), float(within), way, outside, progress)
+    return mlp_network(target, _box(on), within, way, outside, progress)
 
 
 def read(
@@ -133,16 +133,7 @@ def read(
 
 
 def checked_tokens(tokens: Any) -> int | None:
-    if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int | np.integer) or tokens < 1):
-        raise AnchorheadError(f"tokens={tokens!r}: a whole number of at least 1, or None for one vector")
-    return None if tokens is None else int(tokens)
-
-
-def checked_within(within: Any) -> float:
-    number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
-    if not number or not 0 < float(within) < np.inf:
-        raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
-    return float(within)
+    return None if tokens is None else checked_count("tokens", tokens)
 
 
 def _box(on: Any) -> Box:

@@ -55,7 +55,7 @@ class Tensor:
             raise AnchorheadError(f"the constant {self.name!r} has a type that is not supported: {self.dtype}")
         if len(self.dims) > MOST_AXES:
             raise AnchorheadError(f"the constant {self.name!r} has {len(self.dims):,} axes: at most {MOST_AXES}")
-        if any(side < 0 for side in self.dims):
+        if any(not 0 <= side <= MOST_NUMBERS for side in self.dims):  # [0, 2**60] holds nothing, and is no array
             raise AnchorheadError(f"the constant {self.name!r} says that it has shape {self.dims}")
         count = math.prod(self.dims)
         if count > MOST_NUMBERS:

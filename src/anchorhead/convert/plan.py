@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from anchorhead.constructions.head import Progress
@@ -12,10 +13,11 @@ from anchorhead.constructions.plan import plan as planned
 from anchorhead.constructions.plan_expressions import USUAL, plan_expressions
 from anchorhead.constructions.request import requested
 from anchorhead.constructions.way import Form, Layout
-from anchorhead.convert.convert import checked_within, read
+from anchorhead.convert.convert import read
 from anchorhead.convert.splines import spline_target
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp
@@ -100,8 +102,11 @@ def is_expression(model: Any) -> bool:
 def _withins(within: Any) -> list[float]:
     if within is None:
         raise AnchorheadError("within is missing: the error asked for, or several, as in within=[1e-2, 1e-4]")
-    several = isinstance(within, Iterable) and not isinstance(within, str)
-    withins = [checked_within(one) for one in (within if several else [within])]
-    if not 1 <= len(withins) <= MOST:
-        raise AnchorheadError(f"within holds {len(withins):,} errors: 1 to {MOST:,} can be planned for at once")
-    return withins
+    try:
+        several = [within] if isinstance(within, str) else list(islice(within, MOST + 1))
+    except TypeError:  # one number, or an array of no axes
+        several = [within]
+    if not 1 <= len(several) <= MOST:
+        count = "more" if several else "no"
+        raise AnchorheadError(f"within holds {count} errors: 1 to {MOST:,} can be planned for at once")
+    return [checked_within(one) for one in several]

@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.network.tensors import require_dense
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
@@ -195,9 +196,8 @@ def _normalised(layer: _Layer, module: nn.BatchNorm1d) -> Affine:
 def _array(layer: _Layer, name: str) -> np.ndarray:
     """A parameter in float64, exactly; refused unless dense, real and finite."""
     tensor = getattr(layer.module, name)
+    require_dense(tensor, f"the {name} of {layer.name}")
     problems = (
-        (tensor.is_meta, "is on the meta device, without numbers: load the weights first"),
-        (tensor.layout != torch.strided, f"is stored as {tensor.layout}: call .to_dense() on it"),
         (
             tensor.dtype not in (torch.float32, torch.float64),
             f"has dtype {tensor.dtype}: weights are float32 or float64; call .float() on the network",

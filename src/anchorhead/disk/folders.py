@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from anchorhead.disk.partial import partial
 from anchorhead.disk.paths import kind_of, path_of, read_whole
@@ -29,7 +30,7 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 @contextmanager
-def whole_folder(out: str | Path, replace: bool = False) -> Iterator[Path]:
+def whole_folder(out: Any, replace: bool = False) -> Iterator[Path]:
     """A folder to fill, which takes the place of `out` if nothing fails; with `replace`, of one written before."""
     out = path_of(out)
     check_folder_out(out, replace)
@@ -44,7 +45,7 @@ def whole_folder(out: str | Path, replace: bool = False) -> Iterator[Path]:
         raise AnchorheadError(f"{out} cannot be written: {error}") from error
 
 
-def check_folder_out(out: str | Path, replace: bool = False) -> None:
+def check_folder_out(out: Any, replace: bool = False) -> None:
     """Refuses what no folder can be written to, and what may not be replaced, before any work is done."""
     out = path_of(out)
     real = Path(os.path.realpath(out))

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 from anchorhead.disk.partial import new_file, partial
 from anchorhead.disk.paths import kind_of, path_of
@@ -21,7 +22,7 @@ STRAIGHT = ("a pipe", "a device")
 """What is written to as it is."""
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
+def write_atomically(path: Any, content: bytes) -> None:
     """All of the content or, if anything fails, what was there before; straight to a pipe or a device."""
     path = check_writable(path)
     try:
@@ -37,7 +38,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         raise AnchorheadError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def check_writable(path: str | Path) -> Path:
+def check_writable(path: Any) -> Path:
     """The path; refuses what no file can be written to, so that no work is done in vain."""
     path = path_of(path)
     if _own_descriptor(path) is not None:

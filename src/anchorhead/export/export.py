@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anchorhead.disk import check_writable, file_to_read, write_atomically
+from anchorhead.disk import check_writable, file_to_read, path_of, write_atomically
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import shown
 from anchorhead.network import Network
 from anchorhead.network.files import load
 
@@ -105,12 +106,14 @@ def _network(thing: Any, path: str | Path | None) -> Network:
 def check_format(path: str | Path | None, to: str | None) -> str:
     """The format's name, from what was asked for or from the ending of the path; the two may not contradict."""
     known = ", ".join(f'"{name}" (*{one.suffix})' for name, one in FORMATS.items())
+    if to is not None and not isinstance(to, str):
+        raise AnchorheadError(f"to={shown(to)}: a network can be exported to {known}")
     to = None if to is None else SHORT.get(to, to)
     if to is not None and to not in FORMATS:
-        raise AnchorheadError(f"to={to!r}: a network can be exported to {known}")
+        raise AnchorheadError(f"to={shown(to)}: a network can be exported to {known}")
     if path is None and to is None:
         raise AnchorheadError(f"neither a path nor to= says what to export to: give one of {known}")
-    file = "" if path is None else Path(path).name.lower()
+    file = "" if path is None else path_of(path).name.lower()
     said = next((name for name, one in FORMATS.items() if file.endswith(one.suffix)), None)
     chosen = to or said
     if chosen is None:

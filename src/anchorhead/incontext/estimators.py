@@ -42,6 +42,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_number
 from anchorhead.incontext.estimators_fit import FitLine, fitted
 from anchorhead.incontext.estimators_task import Task, coefficients_of
 from anchorhead.incontext.estimators_zeros import with_zeros
@@ -109,18 +110,15 @@ class InContext(BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._number("tol", above=0.0)
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
-            raise AnchorheadError(f"max_iter={self.max_iter!r}: a whole number of at least 1")
+        checked_count("max_iter", self.max_iter)
 
     def _number(self, name: str, above: float | None = None, least: float = 0.0, below: float = np.inf) -> float:
         """A parameter as a float, if it is one of those allowed."""
-        value = getattr(self, name)
-        real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not real or not (value > above if above is not None else value >= least) or not value < below:
-            low = f"above {above:g}" if above is not None else f"of at least {least:g}"
-            high = "" if below == np.inf else f" and below {below:g}"
-            raise AnchorheadError(f"{name}={value!r} of {type(self).__name__}: a number {low}{high}")
-        return float(value)
+        low = f"above {above:g}" if above is not None else f"of at least {least:g}"
+        high = "" if below == np.inf else f" and below {below:g}"
+        needed = f"of {type(self).__name__}, a number {low}{high}"
+        bounds = {"least": least} if above is None else {"above": above}
+        return checked_number(name, getattr(self, name), needed, below=below, **bounds)
 
     def _refuse_weights(self, others: tuple[Any, ...], words: dict[str, Any]) -> None:
         """Refuses what fit is given beyond X and y; scikit-learn takes a parameter sample_weight for a promise."""

@@ -17,6 +17,7 @@ from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
+from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.proof.descent import most_curvature
 from anchorhead.targets.descent import Descent
@@ -58,7 +59,7 @@ class Learner(Network):
         Prompts for which the rate is too large are refused: their descent diverges.
         """
         way = self.outside if outside is None else outside
-        sets = self._examples(self._cast(x))
+        sets = self._examples(self.cast(x))
         if way != "ignore":
             self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
@@ -72,13 +73,13 @@ class Learner(Network):
     def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
         """What gradient descent itself gives for the prompt, in float64: (..., weights), or with path all steps."""
         descent = self.descent
-        paths = [descent.path(one.design(descent.intercept), one.y) for one in self._examples(self._cast(x))]
+        paths = [descent.path(one.design(descent.intercept), one.y) for one in self._examples(self.cast(x))]
         found = np.array(paths).reshape(*np.shape(x)[:-2], descent.steps + 1, descent.weights)
         return found if path else found[..., -1, :]
 
     def certify(self, x: Any) -> Certificate:
         """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's."""
-        cast = self._cast(x)
+        cast = self.cast(x)
         sets = self._examples(cast)
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
@@ -99,9 +100,9 @@ class Learner(Network):
             raise AnchorheadError("no layer of this learner has the state look at the examples")
         return np.asarray(asked[-1][0, -1, :tokens])
 
-    def _cast(self, x: Any) -> np.ndarray:
+    def cast(self, x: Any) -> np.ndarray:
         """The prompt as the network takes it: in its dtype. Refuses another that is no prompt."""
-        given = x.detach().cpu().numpy() if isinstance(x, Tensor) else x
+        given = without_torch(x, "a prompt")
         if isinstance(given, np.ndarray) and given.dtype == self.dtype:
             return given
         self._examples(given)

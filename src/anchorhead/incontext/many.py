@@ -14,12 +14,15 @@ from torch import Tensor
 from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import numbers
 from anchorhead.incontext.link_heads import link_head
 from anchorhead.incontext.many_layers import many_network
 from anchorhead.incontext.many_prompts import many_prompt
 from anchorhead.incontext.squared import balanced_sharpness
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.network.network import as_numbers
+from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.proof import descent_many
 from anchorhead.proof.arithmetic import require_model
@@ -58,14 +61,12 @@ class ManyLearner(Network):
                   where one of others ended: minibatches
         """
         tensors = isinstance(X, Tensor)
-        arrays = (one.detach().cpu().numpy() if isinstance(one, Tensor) else one for one in (X, y))
-        try:
-            examples, labels = (np.asarray(one, dtype=np.float64) for one in arrays)
-        except (TypeError, ValueError) as error:
-            raise AnchorheadError(f"X or y is not an array of numbers: {error}") from error
+        examples, labels = (numbers(without_torch(one, name)) for name, one in (("X", X), ("y", y)))
+        if examples is None or labels is None:
+            raise AnchorheadError("X or y is not an array of numbers: give X (n, d) and y (n,)")
         if not (np.isfinite(examples).all() and np.isfinite(labels).all()):
             raise AnchorheadError("X or y has an entry that is not finite")
-        begin = start.detach().cpu().numpy() if isinstance(start, Tensor) else start
+        begin = without_torch(start, "start")
         made = many_prompt(self.learners, examples, labels, loss, rate, penalty, begin, standardise).astype(self.dtype)
         return torch.from_numpy(made).to(X.device) if tensors else made
 
@@ -103,7 +104,7 @@ class ManyLearner(Network):
 
     def certify(self, x: Any) -> Certificate:
         """A certificate for one prompt: a bound on |w_t - exact w_t| at all steps t, exact being what its rows say."""
-        array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        array = as_numbers(without_torch(x, "a prompt"))
         cast = array.astype(self.dtype)
         sets = self._rows(cast)
         if len(sets) != 1:
@@ -122,7 +123,7 @@ class ManyLearner(Network):
         return stated.certificate(Box.of((given, given)), self.dtype)
 
     def _rows(self, x: Any) -> list[Rows]:
-        array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        array = as_numbers(without_torch(x, "a prompt"))
         learners = self.learners
         if array.ndim < 2 or array.shape[-1] != learners.columns.count or array.shape[-2] % 2:
             raise AnchorheadError(

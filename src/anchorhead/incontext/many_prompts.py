@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_number, numbers, shown
 from anchorhead.incontext.prompts import standardised
 from anchorhead.targets.losses import Loss
 from anchorhead.targets.many_learners import ManyLearners, flags
@@ -72,10 +73,8 @@ def _check(target: ManyLearners, X: np.ndarray, y: np.ndarray, rate: Any, penalt
         raise AnchorheadError(
             f"X of shape {X.shape} with y of shape {y.shape}: needed are (examples, {target.features}) and (examples,)"
         )
-    for name, number, least in (("rate", rate, "above 0"), ("penalty", penalty, "of at least 0")):
-        real = isinstance(number, int | float | np.number) and not isinstance(number, bool)
-        if not real or not np.isfinite(number) or number < 0 or (name == "rate" and number == 0):
-            raise AnchorheadError(f"{name}={number!r}: a number {least}")
+    checked_number("rate", rate, "a number above 0", above=0.0)
+    checked_number("penalty", penalty, "a number of at least 0", least=0.0)
     if penalty and "squared" not in [loss.name for loss in target.losses]:
         raise AnchorheadError('a penalty needs the link of the squared loss: build with "squared" among the losses')
 
@@ -83,7 +82,7 @@ def _check(target: ManyLearners, X: np.ndarray, y: np.ndarray, rate: Any, penalt
 def _start(start: Any, weights: int) -> np.ndarray:
     if start is None:
         return np.zeros(weights)
-    given = np.asarray(start, dtype=np.float64)
-    if given.shape != (weights,) or not np.isfinite(given).all():
-        raise AnchorheadError(f"start of shape {given.shape}: {weights} finite weights are needed")
+    given = numbers(start)
+    if given is None or given.shape != (weights,) or not np.isfinite(given).all():
+        raise AnchorheadError(f"start={shown(start)}: {weights} finite weights are needed")
     return given

@@ -16,6 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import numbers, shown
+from anchorhead.network.tensors import without_torch
 from anchorhead.targets.losses import Loss, named_loss
 
 
@@ -71,7 +73,7 @@ class Examples:
 
 def examples_of(given: Any, features: int) -> list[Examples]:
     """The examples of one prompt (2n, d + 2), or of many (..., 2n, d + 2); refuses what is no prompt."""
-    array = _array(given.detach().cpu().numpy() if isinstance(given, Tensor) else given, "the prompt")
+    array = _array(given, "the prompt")
     if array.ndim < 2 or array.shape[-1] != features + 2 or array.shape[-2] % 2 or not array.shape[-2]:
         raise AnchorheadError(
             f"a prompt of shape {array.shape} for {features} features: needed is (..., 2 x examples, {features + 2}), "
@@ -101,16 +103,14 @@ def refused_label(loss: Loss, y: Float[np.ndarray, " n"]) -> float | None:
 
 
 def _array(given: Any, name: str) -> np.ndarray:
-    if isinstance(given, Tensor):
-        given = given.detach().cpu().numpy()
-    try:
-        array = np.asarray(given)
-        array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise AnchorheadError(f"{name} is not an array of numbers: {error}") from error
+    given = without_torch(given, name)
+    kept = isinstance(given, np.ndarray) and given.dtype in (np.float32, np.float64)
+    array = given if kept else numbers(given)
+    if array is None:
+        raise AnchorheadError(f"{name} is {shown(given)}: needed is an array of real numbers")
     if array.ndim == 0:
         raise AnchorheadError(
-            f"{name} is {given!r}: needed is an array, as incontext.prompt(X, y) takes and makes them"
+            f"{name} is {shown(given)}: needed is an array, as incontext.prompt(X, y) takes and makes them"
         )
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])

@@ -44,7 +44,7 @@ class Trace:
 
 def trace(learner: Learner, prompt: Any) -> Trace:
     """Runs a learner on one prompt, beside gradient descent itself, and certifies the result."""
-    array = np.asarray(prompt, dtype=learner.dtype)
+    array = learner.cast(prompt)
     examples = examples_of(array, learner.descent.features)
     if len(examples) != 1:
         raise AnchorheadError(f"{len(examples)} prompts: trace one at a time")

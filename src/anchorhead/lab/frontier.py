@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.decimals import round_up
-from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count
 from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.measure import estimate
 from anchorhead.heads.problem import Problem
@@ -53,12 +53,11 @@ def frontier(
     never have a worse bound. For a callable without a Lipschitz constant the errors of heads are measured. The best
     polynomial is found by Remez's exchange on a few thousand points; with several functions, each has its own.
     """
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or not FEWEST <= most <= LIMIT:
-        raise AnchorheadError(f"most={most!r}: the largest number of anchors, from {FEWEST} to {LIMIT}")
+    most = checked_count("most", most, FEWEST, LIMIT)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     work = _Work(target_of(function, on, lipschitz), kind, progress or (lambda text: None))
-    solved = work.solved(int(most), max_value, max_slope)
-    first, last = max(FEWEST, solved[0].atom.anchors), min(int(most), max(SHOWN, solved[-1].atom.anchors + 1))
+    solved = work.solved(most, max_value, max_slope)
+    first, last = max(FEWEST, solved[0].atom.anchors), min(most, max(SHOWN, solved[-1].atom.anchors + 1))
     target = work.target
     return Frontier(
         name=target.name,

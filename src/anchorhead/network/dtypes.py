@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import shown
 
 CERTIFIED = ("float32", "float64")
 
@@ -36,8 +37,8 @@ def dtype_name(dtype: Any, like: Any = None) -> str:
         raise AnchorheadError("dtype bfloat16 is not certified: use float32 or float64")
     try:
         name = np.dtype(name).name
-    except TypeError as error:
-        raise AnchorheadError(f"dtype={dtype!r} is no floating-point type: use float32 or float64") from error
+    except (TypeError, ValueError) as error:
+        raise AnchorheadError(f"dtype={shown(dtype)} is no floating-point type: use float32 or float64") from error
     if name not in CERTIFIED:
         raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
     return name

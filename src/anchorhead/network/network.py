@@ -16,6 +16,7 @@ from torch import Tensor
 from anchorhead.certificate import Certificate
 from anchorhead.conditions import Excluded
 from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.given import checked_word
 from anchorhead.network.attention import Attention
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
@@ -24,6 +25,7 @@ from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import KINDS, Kind, Stream
+from anchorhead.network.tensors import require_dense
 from anchorhead.network.threads import threads_for
 from anchorhead.read_only import ReadOnly, read_only
 
@@ -197,7 +199,7 @@ class Network(ReadOnly):
         return f"Network({kinds}; {self.parameters:,} parameters, {self.dtype}{known})"
 
     def _guarded(self, x: Any, outside: Outside) -> Tensor:
-        tensor = x if isinstance(x, Tensor) else torch.from_numpy(_as_numbers(x))
+        tensor = require_dense(x) if isinstance(x, Tensor) else torch.from_numpy(as_numbers(x))
         _check_shape(tensor, self.embed, self.token_axis)
         rounded = tensor.to(getattr(torch, self.dtype))
         _check_finite(rounded)
@@ -274,9 +276,7 @@ class Network(ReadOnly):
 
 
 def checked_outside(outside: Any) -> Outside:
-    if outside not in OUTSIDE:
-        raise AnchorheadError(f"outside={outside!r}: one of {', '.join(repr(choice) for choice in OUTSIDE)}")
-    return outside
+    return checked_word("outside", outside, OUTSIDE)
 
 
 def weights(layers: Iterable[Any]) -> Iterable[np.ndarray]:
@@ -324,10 +324,11 @@ def _chain(layers: tuple[Any, ...]) -> tuple[Stream, ...]:
     return tuple(streams)
 
 
-def _as_numbers(x: Any) -> np.ndarray:
+def as_numbers(x: Any) -> np.ndarray:
+    """An array of float16, float32 or float64 as it is; whole numbers and anything like an array, as float64."""
     try:
         array = np.asarray(x)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # ragged lists, lists of tensors without data: each raises something else
         raise AnchorheadError(f"an input that is not an array of numbers: {error}") from error
     if array.dtype.kind not in "fiub":
         raise AnchorheadError(f"an input of dtype {array.dtype}: give real numbers")

@@ -28,6 +28,7 @@ from jaxtyping import Float, Int
 
 from anchorhead.disk import path_of, read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count
 from anchorhead.proof.hunt_claim import PRECISION, Claim, Found
 from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
 from anchorhead.targets.precision import precision
@@ -69,8 +70,7 @@ def hunt(
     state     a file that is written after every chunk, and from which the hunt goes on if it exists
     progress  called with (inputs tried, inputs) after every chunk
     """
-    if inputs < 1 or seed < 0:
-        raise AnchorheadError(f"inputs={inputs!r}, seed={seed!r}: at least 1 input, and a seed of at least 0")
+    inputs, seed = checked_count("inputs", inputs), checked_count("seed", seed, least=0)
     search = _Search(claim, inputs, seed)
     if state is not None and path_of(state).exists():
         search.resume(path_of(state))

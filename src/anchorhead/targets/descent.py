@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_number, checked_word, numbers, shown
 from anchorhead.network import TargetRecord
 from anchorhead.targets.losses import Loss, in_full
 from anchorhead.targets.scalar import interval
@@ -56,32 +57,28 @@ class Descent:
     def __post_init__(self) -> None:
         for name in ("steps", "features", "examples"):
             count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
-            object.__setattr__(self, name, int(count))
+            object.__setattr__(self, name, checked_count(name, count))
         for name, low, high in (
             ("rate", 0.0, np.inf),
             ("decay", -1.0, np.inf),
             ("threshold", -1.0, np.inf),
             ("momentum", -1.0, 1.0),
         ):
-            number = getattr(self, name)
-            real = isinstance(number, int | float | np.number) and not isinstance(number, bool)
-            if not (real and low < number < high and (number >= 0)):
-                allowed = {"rate": "a number above 0", "momentum": "a number of at least 0 and below 1"}
-                raise AnchorheadError(f"{name}={number!r}: {allowed.get(name, 'a number of at least 0')}")
-            object.__setattr__(self, name, float(number))
+            allowed = {"rate": "a number above 0", "momentum": "a number of at least 0 and below 1"}
+            needed = allowed.get(name, "a number of at least 0")
+            number = checked_number(name, getattr(self, name), needed, least=0.0, above=low, below=high)
+            object.__setattr__(self, name, number)
         if self.scores is not None:
             object.__setattr__(self, "scores", interval(self.scores))
-        if self.labels is not None and not (isinstance(self.labels, int | float) and 0 < self.labels < np.inf):
-            raise AnchorheadError(f"labels={self.labels!r}: the largest |y|, a number above 0")
+        if self.labels is not None:
+            labels = checked_number("labels", self.labels, "the largest |y|, a number above 0", above=0.0)
+            object.__setattr__(self, "labels", labels)
         if self.scales is not None:
-            given = np.asarray(self.scales, dtype=np.float64)
-            if given.shape != (self.features,) or not (np.isfinite(given) & (given > 0)).all():
-                raise AnchorheadError(f"scales={self.scales!r}: {self.features} numbers above 0, one a feature")
+            given = numbers(self.scales)
+            if given is None or given.shape != (self.features,) or not (np.isfinite(given) & (given > 0)).all():
+                raise AnchorheadError(f"scales={shown(self.scales)}: {self.features} numbers above 0, one a feature")
             object.__setattr__(self, "scales", tuple(map(float, given)))
-        if self.layout not in LAYOUTS:
-            raise AnchorheadError(f"layout={self.layout!r}: one of {', '.join(LAYOUTS)}")
+        checked_word("layout", self.layout, LAYOUTS)
         if self.layout == "direct" and self.loss.name != "squared":
             raise AnchorheadError(
                 f'layout="direct" is for the squared loss; for the {self.loss}: transformer or sequence'

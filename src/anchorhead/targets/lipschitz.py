@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import numbers, shown
 
 _UP = 1 + 1e-14
 
@@ -25,17 +26,14 @@ class Lipschitz:
 
     @classmethod
     def of(cls, given: Any, inputs: int) -> Lipschitz:
-        try:
-            numbers = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            numbers = np.array(np.nan)
-        fits = not isinstance(given, bool) and (numbers.ndim == 0 or numbers.shape == (inputs,))
-        if not fits or not np.isfinite(numbers).all() or (numbers < 0).any():
+        found = numbers(given)
+        fits = found is not None and not isinstance(given, bool) and (found.ndim == 0 or found.shape == (inputs,))
+        if found is None or not fits or not np.isfinite(found).all() or (found < 0).any():
             raise AnchorheadError(
-                f"lipschitz={given!r}: give one number L with |f(x) - f(y)| <= L |x - y| (Euclidean), or one for each "
-                f"of the {inputs} inputs, L_j with |f(x) - f(y)| <= sum of L_j |x_j - y_j|; finite, 0 or more"
+                f"lipschitz={shown(given)}: give one number L with |f(x) - f(y)| <= L |x - y| (Euclidean), or one for "
+                f"each of the {inputs} inputs, L_j with |f(x) - f(y)| <= sum of L_j |x_j - y_j|; finite, 0 or more"
             )
-        return cls(tuple(numbers.reshape(-1).tolist()), inputs)
+        return cls(tuple(found.reshape(-1).tolist()), inputs)
 
     @property
     def euclidean(self) -> bool:

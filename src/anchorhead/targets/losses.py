@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_number, shown
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.parser import parse
 
@@ -192,16 +193,16 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 
 def named_loss(name: str, **parameters: float) -> Loss:
     """A loss by its name; Huber takes delta=, quantile q=, absolute, quantile and hinge smoothing=."""
-    if name not in LOSSES:
-        raise AnchorheadError(f"loss={name!r}: one of {', '.join(LOSSES)}, or a link of your own, see incontext.link")
-    for key, value in parameters.items():
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-            raise AnchorheadError(f"{key}={value!r} of the {name} loss: a number above 0")
+    if not isinstance(name, str) or name not in LOSSES:
+        raise AnchorheadError(
+            f"loss={shown(name)}: one of {', '.join(LOSSES)}, or a link of your own, see incontext.link"
+        )
+    of = f"of the {name} loss, a number above 0"
+    given = {key: checked_number(key, value, of, above=0.0) for key, value in parameters.items()}
     try:
-        return LOSSES[name](**{key: float(value) for key, value in parameters.items()})
+        return LOSSES[name](**given)
     except TypeError as error:
-        given = ", ".join(parameters)
-        raise AnchorheadError(f"the {name} loss does not take {given}: {error}") from error
+        raise AnchorheadError(f"the {name} loss does not take {', '.join(parameters)}: {error}") from error
 
 
 def link(expression: str | Expression, form: LinkForm = "phi(s - y)", name: str = "own") -> Loss:

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_number
 from anchorhead.network import TargetRecord
 from anchorhead.targets.losses import Loss
 
@@ -61,14 +62,9 @@ class ManyLearners:
             if loss.form == "g(s, y)":
                 raise AnchorheadError(f"the {loss} has a link of two variables: it cannot share a network with others")
         for name in ("steps", "features"):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise AnchorheadError(f"{name}={count!r}: a whole number of at least 1")
-            object.__setattr__(self, name, int(count))
-        real = isinstance(self.reach, int | float | np.number) and not isinstance(self.reach, bool)
-        if not real or not 0 < self.reach < np.inf:
-            raise AnchorheadError(f"reach={self.reach!r}: the largest |score - label| that is meant, a number above 0")
-        object.__setattr__(self, "reach", float(self.reach))
+            object.__setattr__(self, name, checked_count(name, getattr(self, name)))
+        needed = "the largest |score - label| that is meant, a number above 0"
+        object.__setattr__(self, "reach", checked_number("reach", self.reach, needed, above=0.0))
         object.__setattr__(self, "intercept", bool(self.intercept))
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,11 +13,14 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_number
 from anchorhead.targets.kink_search import find_kinks
 from anchorhead.targets.scalar import interval
 
 _PROBES = np.array([0.0371, 0.2113, 0.4799, 0.7351, 0.9127])
 _SAMPLES = 33
+MOST_OUTPUTS = 200
+"""All have the same keys, and values that are solved for together."""
 
 
 class CallableTarget:
@@ -32,11 +34,11 @@ class CallableTarget:
     def __init__(self, f: Callable[..., Any], low: float, high: float, lipschitz: float | None = None) -> None:
         if not callable(f):
             raise AnchorheadError(f"{f!r} cannot be called: give a function of one number or array")
-        if lipschitz is not None and not (math.isfinite(lipschitz) and lipschitz >= 0):
-            raise AnchorheadError(f"lipschitz={lipschitz!r}: give a finite number, 0 or more")
+        if lipschitz is not None:
+            lipschitz = checked_number("lipschitz", lipschitz, "give a finite number, 0 or more", least=0.0)
         self.f = f
         self.low, self.high = interval((low, high))
-        self.lipschitz = None if lipschitz is None else float(lipschitz)
+        self.lipschitz = lipschitz
         self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
         self.eps = float(np.finfo(np.float64).eps)
         self._call, self.outputs = self._choose()
@@ -45,7 +47,7 @@ class CallableTarget:
         x = self._points(257)
         y = self.values(x)
         if lipschitz is not None:
-            self._hold_against(float(lipschitz), x, y)
+            self._hold_against(lipschitz, x, y)
 
     def values(self, x: Any) -> Float[np.ndarray, "... m"]:
         """f(x) in float64, for points of any shape; raises where f is not finite, naming the point."""
@@ -126,6 +128,10 @@ class CallableTarget:
                 raise AnchorheadError(
                     f"{self.name} gives other values for the same points among others: "
                     "each f(x) may depend on its own x alone, and not on chance"
+                )
+            if y.shape[1] > MOST_OUTPUTS:
+                raise AnchorheadError(
+                    f"{self.name} has {y.shape[1]:,} outputs: a head has at most {MOST_OUTPUTS}; make several heads"
                 )
             if way == self._numbers:
                 warnings.warn(

@@ -16,6 +16,8 @@ from anchorhead.targets.opaque import require_float64, tensor_for
 
 KIND = "opaque several"
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13
+MOST_OUTPUTS = 1_000
+"""Weights of a network grow with their square."""
 
 
 class CallableSeveral:
@@ -103,6 +105,10 @@ class CallableSeveral:
         if not y.shape[1]:
             raise AnchorheadError(
                 f"{self.name} returned no outputs: an array with at least one for each input is needed"
+            )
+        if y.shape[1] > MOST_OUTPUTS:
+            raise AnchorheadError(
+                f"{self.name} has {y.shape[1]:,} outputs: at most {MOST_OUTPUTS:,} go into one network; make several"
             )
         return y.shape[1]
 

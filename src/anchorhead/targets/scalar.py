@@ -12,6 +12,7 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import number, pair, shown
 from anchorhead.read_only import ReadOnly
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.named import NAMED, shown_args
@@ -93,17 +94,17 @@ class ScalarTarget(ReadOnly):
 
 def interval(on: Any) -> tuple[float, float]:
     """The two ends of a domain, checked: finite, the lower one first."""
-    try:
-        low, high = (float(end) for end in on)
-    except (TypeError, ValueError) as error:
-        raise AnchorheadError(f"on={on!r} is not a domain: give the two ends, as in on=(-10, 10)") from error
+    ends = pair(on)
+    if ends is None or any(isinstance(end, str | bool) or not hasattr(end, "__float__") for end in ends):
+        raise AnchorheadError(f"on={shown(on)} is not a domain: give the two ends, as in on=(-10, 10)")
+    low, high = number(ends[0]), number(ends[1])
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise AnchorheadError(f"on={on!r} is not bounded: give two finite ends, as in on=(-10, 10)")
+        raise AnchorheadError(f"on={shown(on)} is not bounded: give two finite ends, as in on=(-10, 10)")
     if low >= high:
         empty = "is a single point" if low == high else "has its lower end above its upper end"
-        raise AnchorheadError(f"on={on!r} {empty}: give the lower end first, as in on=(-10, 10)")
+        raise AnchorheadError(f"on={shown(on)} {empty}: give the lower end first, as in on=(-10, 10)")
     if not math.isfinite(high - low):
-        raise AnchorheadError(f"on={on!r} is wider than float64 can hold: give a smaller domain")
+        raise AnchorheadError(f"on={shown(on)} is wider than float64 can hold: give a smaller domain")
     return low, high
 
 

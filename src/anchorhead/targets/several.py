@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import numbers, shown
 from anchorhead.network import TargetRecord
 from anchorhead.targets.expression import Expression
 
@@ -85,11 +86,9 @@ class SeveralVariables:
 
 def _ends(given: Any, count: int) -> tuple[float, ...]:
     """An end for each variable, from one number or one each."""
-    try:
-        ends = np.asarray(given, dtype=np.float64).reshape(-1)
-        ends = np.broadcast_to(ends, (count,))
-    except (TypeError, ValueError) as error:
-        raise AnchorheadError(f"{given!r} for the ends of {count} variables: give a number, or one each") from error
+    ends = numbers(given)
+    if ends is None or ends.size not in (1, count):
+        raise AnchorheadError(f"{shown(given)} for the ends of {count} variables: give a number, or one each")
     if not np.isfinite(ends).all():
-        raise AnchorheadError(f"{given!r} is not bounded: give finite ends")
-    return tuple(float(end) for end in ends)
+        raise AnchorheadError(f"{shown(given)} is not bounded: give finite ends")
+    return tuple(float(end) for end in np.broadcast_to(ends.reshape(-1), (count,)))

@@ -32,9 +32,9 @@ from anchorhead.convert.attention_only.samples import (
     outputs_before,
 )
 from anchorhead.convert.attention_only.source import check_settings
-from anchorhead.convert.convert import checked_within
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
 from anchorhead.heads.gate import GateHead
 from anchorhead.network.dtypes import CERTIFIED
 from anchorhead.proof.arithmetic import Arithmetic, require_model
