@@ -18,7 +18,6 @@ from anchorhead.incontext import gradient_descent, many_learners
 ODD = {
     "beyond floats": 10**400,
     "below floats": -(10**400),
-    "without a repr": 10**5000,
     "fraction beyond floats": Fraction(10**400, 3),
     "wide": np.longdouble("1e400"),
     "nan": float("nan"),
@@ -93,6 +92,12 @@ def test_whatever_has_a_value_is_a_number(half):
     box = ah.Box.of(([-half, 0], half))
     assert box == ah.Box.of(([-0.5, 0], 0.5))
     assert ah.head("sin", (-half, half), within=half).on == (-0.5, 0.5)
+
+
+def test_an_int_of_too_many_digits_has_no_repr_and_is_refused_all_the_same():
+    for refused in (given.checked_within, lambda odd: ah.Box.of((0, odd)), lambda odd: given.checked_count("n", odd)):
+        with pytest.raises(AnchorheadError):
+            refused(10**5000)
 
 
 def test_a_shape_that_is_not_two_ends_is_no_box():

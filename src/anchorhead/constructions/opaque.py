@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -33,7 +34,7 @@ def approximate_callable(
     dtype: Dtype,
     outside: Outside = "warn",
     progress: Progress | None = None,
-    lipschitz: float | tuple[float, ...] | None = None,
+    lipschitz: Any = None,
 ) -> Network:
     """The smallest grid found whose largest error, as a search finds it, is within what is asked for.
 

@@ -74,7 +74,7 @@ class Request:
         return replace(self, expressions=causal_expressions(self.expressions, self.variables, self.tokens, low, high))
 
 
-def requested(function: Texts, on: Any, tokens: int | None, features: int | None) -> Request:
+def requested(function: Texts, on: Any, tokens: Any, features: Any) -> Request:
     """What a user wrote, checked: every variable has an interval, and every interval a variable."""
     check_counts(tokens, features)
     if tokens is not None and features is not None:

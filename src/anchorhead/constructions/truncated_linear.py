@@ -135,7 +135,7 @@ def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarra
     return w, t, kind
 
 
-def _range(low: float, high: float) -> tuple[float, float]:
+def _range(low: Any, high: Any) -> tuple[float, float]:
     low, high = (checked_number(name, end, "a finite number") for name, end in (("low", low), ("high", high)))
     if not low < high:
         raise AnchorheadError(f"low={low} and high={high}: low must be below high")

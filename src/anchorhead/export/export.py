@@ -103,7 +103,7 @@ def _network(thing: Any, path: str | Path | None) -> Network:
     return network
 
 
-def check_format(path: str | Path | None, to: str | None) -> str:
+def check_format(path: Any, to: Any) -> str:
     """The format's name, from what was asked for or from the ending of the path; the two may not contradict."""
     known = ", ".join(f'"{name}" (*{one.suffix})' for name, one in FORMATS.items())
     if to is not None and not isinstance(to, str):

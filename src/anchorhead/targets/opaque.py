@@ -31,7 +31,7 @@ class CallableTarget:
     the user vouches for.
     """
 
-    def __init__(self, f: Callable[..., Any], low: float, high: float, lipschitz: float | None = None) -> None:
+    def __init__(self, f: Callable[..., Any], low: float, high: float, lipschitz: Any = None) -> None:
         if not callable(f):
             raise AnchorheadError(f"{f!r} cannot be called: give a function of one number or array")
         if lipschitz is not None:

@@ -16,7 +16,7 @@ Spec = str | Expression | Sequence[str | Expression] | Callable[..., Any]
 
 
 def target_of(
-    spec: Spec | ScalarTarget | CallableTarget, on: Sequence[Any], lipschitz: float | None = None
+    spec: Spec | ScalarTarget | CallableTarget, on: Any, lipschitz: Any = None
 ) -> ScalarTarget | CallableTarget:
     """A target on `on`, from a name ("gelu"), a text in x, an expression, a list of these, or a callable."""
     low, high = interval(on)
