@@ -37,8 +37,9 @@ def _least(descent: Descent, dtype: str) -> Float[np.ndarray, " weights"]:
     """e for each entry, below 0 where no threshold acts; all of them where the clip has no proof."""
     anchors = clip_anchors(descent, dtype).astype(np.float64)
     model, tau = arithmetic_of(dtype), descent.rate * descent.threshold
+    slopes, offsets, values = (tuple(column) for column in anchors.T.tolist())
     try:
-        error = Clip(*(tuple(column) for column in anchors.T.tolist()), dtype).error(descent)
+        error = Clip(slopes, offsets, values, dtype).error(descent)
     except CertificateError:
         return np.full(descent.weights, -1.0)
     total = error.exact + error.rounding
