@@ -116,8 +116,8 @@ def _at_first(member: Any, plain: Any) -> Any:
     if member is plain:
         return plain  # without annotations
     known = getattr(inspect.unwrap(member), "__globals__", {})
-    names = {name for hint in member.__annotations__.values() for name in re.findall(r"\w+", str(hint))}
-    arrays = any("jaxtyping." in str(known.get(name)) for name in names)
+    hints = " ".join(map(str, (*plain.__annotations__.values(), *member.__annotations__.values())))
+    arrays = "jaxtyping." in hints or any("jaxtyping." in str(known.get(name)) for name in re.findall(r"\w+", hints))
     first = jaxtyped(member, typechecker=None) if arrays else member
     left = [CALLS]
     _left.append(left)
