@@ -71,7 +71,7 @@ def test_the_words_of_the_library_are_those_of_the_command(weights, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--activation", "relu", "--within", "1e-30"], "out of reach"),
+        (["--activation", "relu", "--within", "1e-30"], "less than float64 can tell apart"),
         (["--activation", "nonsense", "--within", "1e-3"], "nonsense"),
         (["--activation", "relu", "--within", "1e-3", "--tokens", "3"], "do not divide"),
         (["--activation", "relu", "--within", "1e-3", "--tokens", "2", "--causal"], "depends on input token 1"),

@@ -338,8 +338,9 @@ REFUSED = {
     "tokens of the outputs": (mlp((4, 5, 3)), {"tokens": 2}, "3 outputs do not divide into tokens=2"),
     "tokens": (ONE, {"tokens": 0}, "at least 1"),
     "box": (ONE, {"on": ([0, 0, 0], [1, 1, 1])}, "box has ends of shape"),
-    "too small": (ONE, {"within": 1e-16}, r"out of reach.*best bound found is \d.*rounding.*larger within"),
-    "too small for float32": (ONE, {"within": 1e-9, "dtype": "float32"}, "out of reach.*best bound.*dtype='float64'"),
+    "too small": (ONE, {"within": 1e-15}, r"out of reach.*best bound found is \d.*rounding.*larger within"),
+    "too small for float32": (ONE, {"within": 5e-7, "dtype": "float32"}, "out of reach.*best bound.*dtype='float64'"),
+    "too small for its dtype": (ONE, {"within": 1e-16}, "less than float64 can tell apart.*larger error"),
     "too many uniform anchors": (ONE, {"within": 1e-7, "placement": "uniform"}, "uniform anchors.*placement='solved'"),
 }
 
@@ -353,7 +354,7 @@ def test_what_makes_no_sense_is_refused_with_what_does(name):
 
 def test_what_is_out_of_reach_can_be_had_at_the_bound_that_the_message_says():
     with pytest.raises(ah.AnchorheadError, match="best bound found is") as caught:
-        ah.convert(ONE, on=(0, 1), within=1e-16)
+        ah.convert(ONE, on=(0, 1), within=1e-15)
     reachable = float(str(caught.value).split("best bound found is ")[1].split()[0])
     assert ah.convert(ONE, on=(0, 1), within=1.01 * reachable).certificate.bound <= 1.01 * reachable
 

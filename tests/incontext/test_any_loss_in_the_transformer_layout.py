@@ -225,7 +225,7 @@ def _rebuilt(net: Learner, repeat: Repeat, embed: Embed) -> Network:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "huber", "delta": -1.0}, "delta=-1.0 of the huber loss"),
+        ({"loss": "huber", "delta": -1.0}, "delta=-1.0: the huber loss takes a number above 0"),
         ({"loss": "huber", "q": 0.5}, "does not take q"),
         ({"loss": incontext.link("x"), "q": 0.5}, "parameters go with the name"),
         ({"loss": "logistic", "layout": "direct"}, 'layout="direct" is for the squared loss'),

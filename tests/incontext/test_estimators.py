@@ -234,7 +234,7 @@ def test_too_few_steps_say_so() -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (lambda: incontext.Ridge(alpha=-1.0), "alpha=-1.0 of Ridge"),
+        (lambda: incontext.Ridge(alpha=-1.0), "alpha=-1.0: Ridge takes a number of at least 0"),
         (lambda: incontext.ElasticNet(l1_ratio=1.5), "l1_ratio=1.5"),
         (lambda: incontext.QuantileRegressor(quantile=1.0), "quantile=1.0"),
         (lambda: incontext.HuberRegressor(epsilon=0.5), "epsilon=0.5"),

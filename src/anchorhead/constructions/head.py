@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -30,6 +30,7 @@ from anchorhead.network.network import as_numbers
 from anchorhead.network.tensors import require_dense
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import HeadBound, prove_head, target_words
+from anchorhead.proof.overflow import require_room
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
@@ -262,6 +263,8 @@ class _Request:
     def certified(self, atom: Atom, bound: HeadBound | None = None) -> Head:
         """The head with its certificate: proven where the target is known (bound: by this proof), else measured."""
         target, model = self.target, require_model(self.dtype)
+        network = head_network(atom, target)
+        require_room(network, Box.of(self._interval))
         opaque = isinstance(target, CallableTarget) and target.lipschitz is None
         if opaque:
             certificate = self._measured(atom)
@@ -272,7 +275,7 @@ class _Request:
                     f"no bound could be proven for {target.name}: try a smaller domain or a larger error"
                 )
             certificate = bound.statement(target).certificate(Box.of(self._interval), self.dtype)
-        return Head(atom, target, replace(head_network(atom, target), certificate=certificate))
+        return Head(atom, target, network.with_(certificate=certificate))
 
     def _measured(self, atom: Atom) -> Certificate:
         """For a callable of which nothing but values is known."""

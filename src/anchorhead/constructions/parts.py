@@ -192,7 +192,7 @@ def _certified(
     total: float,
     sums: float,
 ) -> Network:
-    parts = [grid_part(target, grid, wish.way.causal) for grid in grids]
+    parts = [grid_part(target, grid.part, grid.atom, wish.way.causal) for grid in grids]
     stated = [Stated(one.part, one.atom.sides, one.certificate.terms, one.certificate.method) for one in grids]
     certificates = [grid.certificate for grid in grids]
     data, arrays = dict(target.record().data), {}
@@ -211,18 +211,18 @@ def _certified(
     return network.with_(target=record, certificate=certificate, outside=wish.outside)
 
 
-def grid_part(target: Expressions, grid: _Grid, causal: bool) -> Part:
+def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:
     """The grid as a network; in a sequence it has as many features as the outputs of a token that it has a share in."""
-    places = [target.variables.index(name) for name in grid.part.variables]
-    columns = sorted({output % target.columns for output in grid.part.outputs})
+    places = [target.variables.index(name) for name in part.variables]
+    columns = sorted({output % target.columns for output in part.outputs})
     sums = np.eye(target.columns)[:, columns]
-    name = f"grid of {', '.join(grid.part.variables)}"
+    name = f"grid of {', '.join(part.variables)}"
     if target.tokens is None:
-        return Part(name, grid_network(grid.atom, variables=grid.part.variables), tuple(places), sums)
-    outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in grid.part.outputs)
+        return Part(name, grid_network(atom, variables=part.variables), tuple(places), sums)
+    outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in part.outputs)
     features = target.input_shape[-1]
     seat = Seat(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
-    return Part(name, seated_grid(grid.atom, seat, grid.part.variables), tuple(range(features)), sums)
+    return Part(name, seated_grid(atom, seat, part.variables), tuple(range(features)), sums)
 
 
 def network_part(target: Expressions, neurons: Network) -> Part:

@@ -41,7 +41,6 @@ from anchorhead.proof.shape import Shape
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.parts import GridPart
 from anchorhead.targets.several import SeveralVariables
 
 ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
@@ -109,14 +108,6 @@ class Estimates(Shapes):
         parts = found.estimate.exact, found.estimate.rounding
         self._known[(*key, error)] = shape_of(found.atom, *parts, activation, interval, degree)
         return self._known[(*key, error)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    """A grid that is not proven, and its function."""
-
-    part: GridPart
-    atom: GridAtom
 
 
 @dataclass(frozen=True)
@@ -265,8 +256,8 @@ def _side_by_side(request: Request, wish: Wish, shapes: Shapes) -> Row:
     if alone and not wish.way.causal:
         network = grid_network(atoms[0], request.tokens)
     else:
-        solved = [_Solved(part, atom) for part, atom in zip(target.parts.grids, atoms, strict=True)]
-        parts = [grid_part(target, one, wish.way.causal) for one in solved]  # type: ignore[arg-type]
+        pairs = zip(target.parts.grids, atoms, strict=True)
+        parts = [grid_part(target, part, atom, wish.way.causal) for part, atom in pairs]
         parts += [] if neurons is None else [network_part(target, neurons)]
         network, _ = side_by_side(parts, target.input_shape[-1])
     anchors = max(atom.anchors for atom in atoms)

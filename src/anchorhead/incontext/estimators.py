@@ -116,7 +116,7 @@ class InContext(BaseEstimator):
         """A parameter as a float, if it is one of those allowed."""
         low = f"above {above:g}" if above is not None else f"of at least {least:g}"
         high = "" if below == np.inf else f" and below {below:g}"
-        needed = f"of {type(self).__name__}, a number {low}{high}"
+        needed = f"{type(self).__name__} takes a number {low}{high}"
         bounds = {"least": least} if above is None else {"above": above}
         return checked_number(name, getattr(self, name), needed, below=below, **bounds)
 

@@ -107,7 +107,9 @@ def _array(given: Any, name: str) -> np.ndarray:
     kept = isinstance(given, np.ndarray) and given.dtype in (np.float32, np.float64)
     array = given if kept else numbers(given)
     if array is None:
-        raise AnchorheadError(f"{name} is {shown(given)}: needed is an array of real numbers")
+        raise AnchorheadError(
+            f"{name} is {shown(given)}: needed is an array of real numbers, as incontext.prompt(X, y) takes"
+        )
     if array.ndim == 0:
         raise AnchorheadError(
             f"{name} is {shown(given)}: needed is an array, as incontext.prompt(X, y) takes and makes them"

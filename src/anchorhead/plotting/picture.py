@@ -42,7 +42,7 @@ def plot(thing: Any, path: str | Path, function: Callable[..., Any] | None = Non
     write_atomically(path, _rendered(thing, Path(path).suffix.lower(), function))
 
 
-def check_picture_path(path: str | Path) -> None:
+def check_picture_path(path: Any) -> None:
     """Refuses a path that no picture can be written to, so that no work is done in vain."""
     if not isinstance(path, str | Path):
         raise AnchorheadError(f"a picture goes to a path, not to a {type(path).__name__}: ah.plot(thing, 'thing.png')")

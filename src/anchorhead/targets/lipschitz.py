@@ -47,8 +47,8 @@ class Lipschitz:
     def apart(self, step: Float[np.ndarray, "... d"]) -> Float[np.ndarray, "..."]:
         """How much f may change over a step, or within a box of these half widths from its middle; not rounded down."""
         if self.euclidean:
-            return self.constants[0] * np.sqrt((np.square(step)).sum(axis=-1)) * _UP
-        return (np.abs(step) * self.along).sum(axis=-1) * _UP
+            return np.asarray(self.constants[0] * np.sqrt((np.square(step)).sum(axis=-1)) * _UP)
+        return np.asarray((np.abs(step) * self.along).sum(axis=-1) * _UP)
 
     def mean(self, first: Float[np.ndarray, " d"], second: Float[np.ndarray, " d"]) -> float:
         """A bound on E|f(a) - f(x)| from E|a_j - x_j| <= first_j and E(a_j - x_j)^2 <= second_j: E|a - x|_2 is at most

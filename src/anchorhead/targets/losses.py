@@ -197,8 +197,8 @@ def named_loss(name: str, **parameters: float) -> Loss:
         raise AnchorheadError(
             f"loss={shown(name)}: one of {', '.join(LOSSES)}, or a link of your own, see incontext.link"
         )
-    of = f"of the {name} loss, a number above 0"
-    given = {key: checked_number(key, value, of, above=0.0) for key, value in parameters.items()}
+    needed = f"the {name} loss takes a number above 0"
+    given = {key: checked_number(key, value, needed, above=0.0) for key, value in parameters.items()}
     try:
         return LOSSES[name](**given)
     except TypeError as error:
