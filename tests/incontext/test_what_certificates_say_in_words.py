@@ -145,7 +145,7 @@ def test_the_check_refuses_conditions_that_do_not_follow_and_takes_stricter_ones
     ):
         with pytest.raises(CertificateError, match="what follows holds provided that"):
             ah.check(net.with_(certificate=replace(certificate, conditions=wrong)))
-    with pytest.raises(CertificateError, match="what follows is for"):
+    with pytest.raises(CertificateError, match="what is proven is"):
         ah.check(net.with_(certificate=replace(certificate, target="gradient descent on anything")))
     stricter = (examples, rate, replace(curvature, limit=0.5 * curvature.limit))
     ah.check(net.with_(certificate=replace(certificate, conditions=stricter)))

@@ -70,7 +70,7 @@ class Statement:
             ("arithmetic", certificate.arithmetic, arithmetic),
         ):
             if said != follows:
-                raise CertificateError(f"the certificate's {name} is {said!r}; what follows is for {follows!r}")
+                raise CertificateError(f"the certificate says of its {name}: {said!r}; what is proven is {follows!r}")
         self._require_terms(certificate)
         self._require_reference(certificate)
         self._require_conditions(certificate)
