@@ -228,7 +228,7 @@ def more_tokens(network: Network, rng: Random) -> Network:
     name = str(rng.choice(["registers", "registers", "states"]))
     now = getattr(embed, name)
     width = embed.weight.shape[-2]
-    sources = [np.zeros(width), np.broadcast_to(embed.bias, (max(1, embed.tokens or 1), width))[0]]
+    sources = [np.zeros(width), np.reshape(embed.bias, (-1, width))[0]]
     sources += [] if embed.registers is None else [embed.registers[int(rng.integers(len(embed.registers)))]]
     row = np.array(pick(rng, sources), embed.weight.dtype)
     if rng.random() < 0.5:
@@ -384,7 +384,7 @@ def target(network: Network, rng: Random) -> Network | None:
         if name is None:
             return None
         data[name] = _edited(data[name], rng)
-    return network.with_(target=TargetRecord(record.kind, data, found))
+    return rebuilt(network, network.layers, target=TargetRecord(record.kind, data, found))
 
 
 def _edited(value: Any, rng: Random) -> Any:
@@ -409,10 +409,11 @@ def certificate(network: Network, rng: Random) -> Network:
     """A smaller bound, or a larger box."""
     now = network.certificate
     if rng.random() < 0.5:
-        return network.with_(certificate=replace(now, bound=now.bound * float(rng.choice([0.0, 0.01, 0.5]))))
+        less = replace(now, bound=now.bound * float(rng.choice([0.0, 0.01, 0.5])))
+        return rebuilt(network, network.layers, certificate=less)
     by = float(rng.choice([1.01, 2.0, 100.0, 1e6]))
     box = type(now.on).of((np.array(now.on.low) * by, np.array(now.on.high) * by))
-    return network.with_(certificate=replace(now, on=box))
+    return rebuilt(network, network.layers, certificate=replace(now, on=box))
 
 
 def dtype(network: Network, rng: Random) -> Network:
