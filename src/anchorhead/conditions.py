@@ -149,9 +149,8 @@ class SafeCurvature(Condition):
     def implies(self, other: Condition) -> bool:
         return (
             isinstance(other, SafeCurvature)
-            and self.rate >= other.rate
+            and (self.rate, self.decay) == (other.rate, other.decay)
             and self.slope >= other.slope
-            and self.decay >= other.decay
             and self.limit <= other.limit
         )
 

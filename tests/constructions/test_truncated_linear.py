@@ -137,6 +137,12 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
             network(x[None], outside=outside)
     with pytest.warns(ah.OutsideWarning, match="in none of 3 open intervals"):
         network(x[None])
+    with pytest.warns(ah.OutsideWarning, match="lie outside the box"):
+        network(x[None] + 100.0)
+    # what counts is where the input is after it was clipped
+    w_only = ah.truncated_linear([[1.0]] * 6, [0.0] * 6, -1, 1, outputs=features, on=(-3, switch), **size)
+    with pytest.raises(ah.AnchorheadError, match="6 of 6 tokens are not covered"):
+        w_only(np.full((1, 6, 1), 50.0), outside="clip")
 
 
 def test_an_output_map_may_be_a_function():

@@ -185,6 +185,11 @@ def test_an_index_names_safetensors_in_the_folder_itself(source, shard):
     assert "model.safetensors.index.json names the file" in refused(source)
 
 
+def test_an_index_below_the_model_is_refused(source):
+    change(source / "0_Dense" / "model.safetensors.index.json", weight_map={"a": "../../../evil.bin"})
+    assert "spreads the weights of a module over several files" in refused(source)
+
+
 @pytest.mark.parametrize("name", ["vocab.txt", "model.safetensors", "config.json", "notes.txt"])
 def test_links_out_of_the_folder_are_refused(source, tmp_path, name):
     elsewhere = tmp_path / "elsewhere"

@@ -26,6 +26,13 @@ def write(out, content="new", replace=False):
         (folder / "g").chmod(0o600)
 
 
+def test_an_empty_folder_that_is_there_keeps_who_may_look_into_it(tmp_path):
+    (tmp_path / "out").mkdir(0o700)
+    write(tmp_path / "out")
+    assert names(tmp_path / "out") == [LIST, "g", "sub"]
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+
+
 def test_a_folder_lands_with_the_list_of_its_files(tmp_path):
     mask = os.umask(0o027)
     try:

@@ -163,7 +163,8 @@ class _Request:
             aim *= 0.97 * min(error / found.certificate.bound, 1.0)
             if self.proofs.over:
                 break
-        assert best is not None
+        if best is None:
+            raise AnchorheadError(f"no bound could be proven for {self.target.name} with the work that proofs may take")
         known = best.certificate
         raise NotReached(
             f"within={error:g} was not reached for {self.target.name} in {self.dtype}: the best certificate says "

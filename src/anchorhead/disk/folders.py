@@ -102,10 +102,11 @@ def _finish(folder: Path) -> None:
 
 def _put(made: Path, out: Path) -> None:
     """The made folder at its place; what was there is then at the other's, or gone."""
+    if out.exists():  # who may look into it stays as it was
+        made.chmod(stat.S_IMODE(out.stat().st_mode))
     if not out.exists() or not any(out.iterdir()):
         os.rename(made, out)  # over an empty folder, too: fails if it is not empty any more
         return
-    made.chmod(stat.S_IMODE(out.stat().st_mode))
     if not _exchanged(made, out):
         _put_by_two_renames(made, out)
 

@@ -77,7 +77,9 @@ def _claimed(folder: Path, make: Callable[[Path], None]) -> tuple[Path, int | No
         make(path)
         lock, _ = _lock(path, wait=True)
         if lock is None:
-            return path, None
+            if path.exists():
+                return path, None
+            continue
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), os.lstat(path)):
                 return path, lock

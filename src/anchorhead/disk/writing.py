@@ -64,11 +64,13 @@ def check_writable(path: Any) -> Path:
 
 def _replace(target: Path, content: bytes) -> None:
     with partial(target.parent, new_file) as temporary:
+        if target.exists():  # who may read it stays as it was, and is so before there is anything to read
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode) & 0o777 | stat.S_IWUSR)
         with open(temporary, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():  # who may read it stays as it was
+        if target.exists():
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode) & 0o777)
         os.replace(temporary, target)
 

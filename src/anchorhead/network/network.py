@@ -208,17 +208,18 @@ class Network(ReadOnly):
         box, exact = self.certificate.on, tensor.to(torch.float64)
         low, high = (torch.from_numpy(np.array(end)).to(tensor.device) for end in (box.low, box.high))
         beyond = (exact < low) | (exact > high)
-        self._mind_what_is_left_out(exact, outside)
+        within = exact.clamp(low, high) if outside == "clip" else exact
+        self._mind_what_is_left_out(within, outside)
         if not bool(beyond.any()):
             return rounded
         if outside == "clip":
-            return exact.clamp(low, high).to(rounded.dtype)
+            return within.to(rounded.dtype)
         text = (
             f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {box} that the "
             f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
             'Build with a larger on=, or call with outside="clip" or outside="ignore"'
         )
-        self._warn_or_raise(text, outside)
+        self._warn_or_raise(text, outside, "warned")
         return rounded
 
     def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
@@ -233,14 +234,15 @@ class Network(ReadOnly):
                 f"{int((~covered).sum())} of {covered.size} tokens are not covered by the certificate, which is for "
                 f'inputs for which {left_out}. Call with outside="ignore", or build without outputs=',
                 "raise" if outside == "clip" else outside,
+                "warned of what is left out",
             )
 
-    def _warn_or_raise(self, text: str, outside: Outside) -> None:
-        """Beyond what the certificate covers: an error, or a warning, once."""
+    def _warn_or_raise(self, text: str, outside: Outside, key: str) -> None:
+        """Beyond what the certificate covers: an error, or a warning, once for each key."""
         if outside == "raise":
             raise AnchorheadError(text)
-        if not self._cache["warned"]:
-            self._cache["warned"] = True
+        if not self._cache.get(key):
+            self._cache[key] = True
             warnings.warn(text, OutsideWarning, stacklevel=4)
 
     def _runner(self, device: torch.device) -> NetworkModule:

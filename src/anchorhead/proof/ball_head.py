@@ -7,7 +7,7 @@ the interval is halved until, on every cell, enclosures of the weights in real b
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp, expm1
+from math import exp, expm1, log
 
 import numpy as np
 from flint import arb
@@ -29,6 +29,8 @@ PRECISION = 128
 MOST_CELLS = 200_000
 NARROWEST = 2.0**-100  # of the interval: a cell that is halved no more
 UP = 1 + 1e-9
+FARTHEST = 300.0
+"""Errors of logits up to here are taken as they are."""
 
 
 def check_head(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:
@@ -131,15 +133,19 @@ class _Rounding:
         """The formula of proof.rounding, at one cell, in plain floats rounded up at the end."""
         p = len(weights)
         weights = [max(w, 1e-300) for w in weights]
-        capped = [min(error, 300.0) for error in errors]
-        if max(errors) > 300 and max(w for w, e in zip(weights, errors, strict=True) if e > 300) > 1e-200:
+        capped = [min(error, FARTHEST) for error in errors]
+        # beyond that a weight is left out, if whatever its error it stays below 1e-99
+        beyond = [log(w) + e for w, e in zip(weights, errors, strict=True) if e > FARTHEST]
+        if any(one > log(1e-99) for one in beyond):
             return float("inf")
         denominator = exp(-min(sum(w * e for w, e in zip(weights, capped, strict=True)), 600.0))
         moved = sum(w * expm1(e) * a for w, e, a in zip(weights, capped, away, strict=True)) / denominator
         read = sum(w * exp(e) * abs(v) for w, e, v in zip(weights, capped, values, strict=True)) / denominator
         few, many = float(self.model.gamma(p - 1)), float(self.model.gamma(p + 1))
         summed = (many * read + few * (size + moved)) / (1 - float(self.model.gamma(p)))
-        return (moved + summed + 4 * p * self.model.tiny * (float(np.abs(values).max()) + 1)) * UP
+        largest = float(np.abs(values).max()) + max(away) + 1
+        left_out = 2 * len(beyond) * 1e-99 * largest / denominator
+        return (moved + summed + left_out + 4 * p * self.model.tiny * largest) * UP
 
 
 def _largest_weight(slope: arb, offset: arb, slopes: list[arb], offsets: list[arb], t: arb) -> float:

@@ -60,18 +60,20 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
         raise CertificateError(f"the network has no {missing}: there is nothing to check")
     if certificate.kind != "proven":
         raise CertificateError(f"the certificate says {certificate.kind!r}: only proven bounds can be checked")
-    if target.kind == opaque_several.KIND:
-        check_callable(network, target, certificate, function).require(certificate)
-        return certificate
-    if function is not None:
+    opaque = target.kind == opaque_several.KIND
+    if function is not None and not opaque:
         raise CertificateError(
             f"function= is for callables of several inputs: {certificate.target} is stored, leave it out"
         )
-    if target.kind not in CHECKERS:
+    if target.kind not in CHECKERS and not opaque:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
     try:
         with np.errstate(all="ignore"):  # nothing follows from what overflows
-            CHECKERS[target.kind](network, target, certificate).require(certificate)
+            if opaque:
+                follows = check_callable(network, target, certificate, function)
+            else:
+                follows = CHECKERS[target.kind](network, target, certificate)
+            follows.require(certificate)
     except CertificateError:
         raise
     except (AnchorheadError, ArithmeticError, LookupError, TypeError, ValueError) as error:

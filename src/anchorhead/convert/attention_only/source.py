@@ -70,6 +70,11 @@ def check_source(folder: Path) -> None:
             check_settings(path, settings)
             if path.name.lower() == "modules.json":
                 _check_modules(path, settings)
+            if ".index." in path.name.lower() and path.parent != folder:
+                raise AnchorheadError(
+                    f"{path} spreads the weights of a module over several files, which only the model itself may: save "
+                    "the module with its weights in one model.safetensors"
+                )
 
 
 def copied_files(folder: Path) -> Iterator[Path]:
