@@ -1,7 +1,10 @@
-"""Folders land whole, too: filled under another name, then put in place; there is no moment without a folder.
+"""Folders land whole, too: filled under another name, then put in place.
+
+Linux exchanges two folders in one step, so there is no moment without one. Elsewhere, and on disks that cannot, it
+takes two renames, and the first is undone if the second fails.
 
 Every folder carries a list of the files that were written. One that is to be replaced must have such a list, and hold
-nothing that is not in it: what somebody else put there is never lost.
+no file that is not in it: what somebody else put there is never lost.
 """
 
 from __future__ import annotations
