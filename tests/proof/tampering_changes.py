@@ -234,10 +234,10 @@ def more_tokens(network: Network, rng: Random) -> Network:
     if rng.random() < 0.5:
         row[int(rng.integers(width))] = large(rng)
     rows = row[None] if now is None else np.insert(now, int(rng.integers(len(now) + 1)), row, axis=0)
-    return rebuilt(network, _widened(network, replace(embed, **{name: rows}), len(rows)))
+    return rebuilt(network, _widened(network, replace(embed, **{name: rows})))
 
 
-def _widened(network: Network, embed: Embed, _: int) -> tuple[Any, ...]:
+def _widened(network: Network, embed: Embed) -> tuple[Any, ...]:
     """The layers after an Embed of one token more: maps across the sequence do not read it."""
     layers, before, now = [embed], network.embed.start(), embed.start()
     for layer in network.layers[1:]:
