@@ -76,7 +76,7 @@ def prove_head(
 
     An opaque target needs its Lipschitz constant; its values are taken as exact up to 2 ulp of float64.
     """
-    rounding = head_rounding(parts, origin, bias, target.low, target.high, arithmetic)
+    rounding = head_rounding(parts, origin, bias, target.low, target.high, arithmetic, effort=effort)
     proof = prove_exact(parts, origin, bias, target, floor=rounding / 50, effort=effort)
     return HeadBound(proof.bound, rounding, proof.found, proof.at)
 

@@ -20,6 +20,7 @@ from itertools import pairwise, product
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.effort import Effort
 from anchorhead.proof.analytic import lipschitz_bound
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.balls import Part
@@ -61,13 +62,14 @@ def head_rounding(
     high: float,
     arithmetic: Arithmetic,
     logit_errors: Sequence[Float[np.ndarray, " p"]] | None = None,
+    effort: Effort | None = None,
 ) -> float:
     """A bound on |computed r(s) - r(s)| for every s of the dtype in [low, high], in every output.
 
     `logit_errors` bound, for each part and anchor, by how much logits may be wrong beyond the rounding of a t + g.
     """
     ends = np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf)
-    speeds = [lipschitz_bound([part], low, high, origin) for part in parts]
+    speeds = [lipschitz_bound([part], low, high, origin, effort=effort) for part in parts]
     if logit_errors is None:
         none = [Wrong(np.zeros(len(part.slopes)), 0.0) for part in parts]
         return _sup(parts, none, speeds, origin != 0, bias, ends, arithmetic)

@@ -22,6 +22,7 @@ from anchorhead.targets.precision import precision
 _HALVINGS = 220
 _MOST_BITS = 2048
 _SMALLEST = 1e-290  # below this floats run out
+_SAMPLED = 0.2  # of the effort, at most, for the points that are looked at first
 
 
 @dataclass(frozen=True)
@@ -81,23 +82,23 @@ class Supremum:
         self.floor = max(self.floor, 2.0**-80 * scale, _SMALLEST)
         spans = [replace(span, f=self._counted(span)) for span in spans]
         with precision(bits + 72):
-            points = list(hints)
+            points, most = list(hints), _SAMPLED * self.effort.left / len(spans)
             for span in spans:
-                self._sample(span, points)
+                self._sample(span, points, most / precise(span.operations))
         if scale > self.goal > 0:
             bits += math.frexp(scale / self.goal)[1]
         for span in spans:
             self._halve(span, bits + 72, share / len(spans))
 
-    def _sample(self, span: Span, hints: Sequence[arb]) -> None:
-        """Evaluate f all over, towards the ends, and at the hints."""
+    def _sample(self, span: Span, hints: Sequence[arb], most: float) -> None:
+        """Evaluate f all over, towards the ends, and at the hints; at fewer points where these are more than `most`."""
         left, right = span.inner
         points = [left, right, *(left + (right - left) * (k / 32) for k in range(1, 32)), *hints]
         for k in range(6, 60, 2):
             points += [left + (right - left) * 2.0**-k, right - (right - left) * 2.0**-k]
-        for x in (point.mid() for point in points):
-            if span.counts(x):
-                self._see(span, x, lower(abs(span.f(acb(x)).real)))
+        there = [x for x in (point.mid() for point in points) if span.counts(x)]
+        for x in there[:: max(1, math.ceil(len(there) / max(most, 1.0)))]:
+            self._see(span, x, lower(abs(span.f(acb(x)).real)))
 
     def _see(self, span: Span, x: arb, size: float) -> None:
         if size > self.found and span.counts(x):

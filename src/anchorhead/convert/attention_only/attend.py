@@ -74,6 +74,7 @@ class _Attention(nn.Module):
         compute = functools.partial(_compute, self.formula, weights, self.structure, way, dtype)
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             return compute(*inputs)
+        _mind_autocast(inputs[0].device.type)
         run = functools.partial(self._run, weights, way, dtype)
         if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
             return _Recomputed.apply(run, compute, *inputs)
@@ -83,7 +84,7 @@ class _Attention(nn.Module):
         """Without gradients: one kernel, one loop, or chunk by chunk."""
         first, path = inputs[0], self.path
         if path == "triton" or (path == "auto" and first.device.type == "cuda"):
-            kernel = _kernel(self.formula, way, first)
+            kernel = _kernel("gate" if len(inputs) == 2 else way, first)
             if kernel is not None:
                 return kernel(weights, self.structure, *inputs)
             if path == "triton":
@@ -347,15 +348,25 @@ def _compile(function: Callable) -> Callable:
     return torch.compile(function, dynamic=True)
 
 
-def _kernel(formula: Callable, way: str, like: Tensor) -> Callable[..., Tensor] | None:
-    """The kernel of a formula, where it runs: on CUDA, with triton, up to float32."""
+def _mind_autocast(kind: str) -> None:
+    """Heads compute as they are stored whatever is around them; the maps of the model that they stand in do not."""
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        warnings.warn(
+            f"under torch.autocast the linear maps around heads run in {torch.get_autocast_dtype(kind)}: what is "
+            "proven of a layer does not hold there, only what is proven of its heads; leave autocast off",
+            stacklevel=2,
+        )
+
+
+def _kernel(name: str, like: Tensor) -> Callable[..., Tensor] | None:
+    """The kernel of this name, where it runs: on CUDA, with triton, up to float32."""
     if like.device.type != "cuda" or like.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         return None
     try:
         from .attend_triton import KERNELS
     except ImportError:
         return None
-    return KERNELS["gate" if formula is _gate else way]
+    return KERNELS[name]
 
 
 def _dtype(numbers: Mapping[str, Any]) -> torch.dtype:
