@@ -18,6 +18,7 @@ from anchorhead.heads.projection import Fit, Samples, peaks
 from anchorhead.heads.rounding_estimate import total_bound
 
 _TRIES = 50  # evaluations of the bound for every number that is free
+_BASES = 64  # anchors, at most, that are tried as the one whose logit is 0
 _SOME = 60  # samples that the search looks at, besides the peaks of the error
 
 
@@ -72,7 +73,8 @@ def gauged(
 
     steps = fit.keys.steps
     gaps = np.concatenate([[steps[0]], np.minimum(steps[1:], steps[:-1]), [steps[-1]]])
-    tried = [(base, slope) for base in range(len(gaps)) for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)]
+    bases = range(0, len(gaps), 1 + len(gaps) // _BASES)
+    tried = [(base, slope) for base in bases for slope in (0.0, -steps[min(base, len(steps) - 1)] / 2)]
     base, slope = min(tried, key=lambda pair: build(some, *pair, 0.0, still).total)
     plain = build(everywhere, base, slope, 0.0, still)
     if plain.total < 1.01 * fit.error:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype, softmax
@@ -43,6 +44,8 @@ _COUNTS = np.unique(np.concatenate([np.arange(1, 25), np.geomspace(25, 160, 24)]
 _TRIES = 150
 _EACH = 4
 """How many grids are tried at each level of caution, and of each size."""
+_SEARCH, _TRIED = 6_000_000, 0.05
+"""The work (anchorhead.effort) that trying grids may take, and that of one grid for each value that it is held to."""
 _ROUGH = 300.0
 """Errors of fewer units of rounding than these, of the function's size, are lost in the rounding of its samples."""
 _REACHED = {"float64": 1e-9, "float32": 1e-4}
@@ -92,10 +95,13 @@ def solve_grid(
         if within < _ROUGH * unit * size:
             raise _below_rounding(within, dtype, samples.scale, size)
         raise _too_large(needed, within, most)
-    best = np.inf
+    best, effort = np.inf, Effort(_SEARCH)
     for keys in _in_order(axes, samples.scale, within, dtype, most):
+        if effort.over:
+            break
         atom = solved(samples, keys, dtype)
         exact, rounding = samples.error(atom)
+        effort.spend(_TRIED * samples.looked_at)
         best = min(best, exact + rounding)
         if progress:
             progress(atom.anchors, exact + rounding)
@@ -107,7 +113,8 @@ def solve_grid(
         raise _below_rounding(within, dtype, samples.scale, size)
     closest = f": the best grid of at most {most:,} anchors errs by about {best:.3g}, rounding included"
     raise AnchorheadError(
-        f"within={within:g} is not reached in {dtype}{closest if np.isfinite(best) else ''}. "
+        f"within={within:g} is not reached in {dtype}"
+        f"{' with the work that a search may take' if effort.over else ''}{closest if np.isfinite(best) else ''}. "
         f"What would help: {'float64, ' if dtype == 'float32' else ''}a larger error, a smaller box"
     )
 

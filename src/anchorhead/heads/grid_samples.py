@@ -109,6 +109,11 @@ class Samples:
     def scale(self) -> float:
         return float(np.abs(self.values).max())
 
+    @property
+    def looked_at(self) -> int:
+        """How many values a grid is fitted to and held against."""
+        return self.values.size + self._fine[1].size
+
     def columns(self, axis: int, most: int = 300) -> Float[np.ndarray, "n columns"]:
         """Samples along one axis, at so many places of the others, spread out."""
         outputs = self.values.shape[-1]

@@ -13,6 +13,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Arrays, Dtype
 from anchorhead.heads.gauge import Caps
 from anchorhead.heads.pieces import Term
+from anchorhead.heads.placed import ladder_of
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.single import LEAST, Ladder, Solution
 from anchorhead.heads.straight import best_straight, straight
@@ -99,7 +100,7 @@ class Inners:
             problem = Problem.of(term.g, (), term.low, term.high)
             caps = Caps(self.max_value / problem.scale, self.max_slope * problem.half)
             alike = next((ladder for ladder in self.pool if ladder.is_like(problem)), None)
-            self._ladders[k] = Ladder(problem, self.dtype, caps, origin=self.origin, alike=alike, effort=self.effort)
+            self._ladders[k] = ladder_of(problem, self.dtype, caps, origin=self.origin, alike=alike, effort=self.effort)
             self.pool += [self._ladders[k]] if alike is None else []
         return self._ladders[k]
 

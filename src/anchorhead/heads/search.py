@@ -14,6 +14,7 @@ from anchorhead.heads.gauge import Caps
 from anchorhead.heads.glued import Glue
 from anchorhead.heads.inner import Inners
 from anchorhead.heads.pieces import split, whole_pieces
+from anchorhead.heads.placed import Placed, ladder_of
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.single import Ladder, Solution, origins_of
 from anchorhead.heads.summed import Sums
@@ -56,8 +57,16 @@ class Search:
 
     @cached_property
     def ladder(self) -> Ladder:
-        caps = Caps(self._value / (self.problem.scale or 1.0), self._slope * self.problem.half)
-        return Ladder(self.problem, self.dtype, caps, aim=self.aim or 0.0, effort=self.effort)
+        return ladder_of(self.problem, self.dtype, self._caps, aim=self.aim or 0.0, effort=self.effort)
+
+    @cached_property
+    def placed(self) -> Placed:
+        """What is left to try where nothing else came to the aim."""
+        return Placed(self.problem, self.dtype, self._caps, aim=self.aim or 0.0, effort=self.effort)
+
+    @property
+    def _caps(self) -> Caps:
+        return Caps(self._value / (self.problem.scale or 1.0), self._slope * self.problem.half)
 
     def climb(self, way: Way, top: int) -> Iterator[Solution]:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
@@ -69,7 +78,7 @@ class Search:
         for ends all climbs.
         """
         aim, best, last, since = self.aim, np.inf, np.inf, 0
-        for anchors in range(way.fewest, min(top, way.most) + 1):
+        for anchors in way.rungs(top) if isinstance(way, Placed) else range(way.fewest, min(top, way.most) + 1):
             if self.effort.over or (self.sketched and way.work(anchors) > self.effort.left):
                 self.effort.spend(np.inf)
                 return

@@ -1,0 +1,31 @@
+"""Targets that turn round many times have heads, too: anchors placed by how they bend, values solved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import anchorhead as ah
+
+WAVES = {
+    "sin(50*x)": (1e-3, 60, lambda x: np.sin(50 * x)),
+    "sin(exp(4*x))": (1e-2, 64, lambda x: np.sin(np.exp(4 * x))),
+    "sin(36*x)*abs(x)": (1e-2, 64, lambda x: np.sin(36 * x) * np.abs(x)),
+}
+
+
+@pytest.mark.parametrize("expression", WAVES)
+def test_a_target_of_many_turns_has_a_head(expression):
+    within, most, f = WAVES[expression]
+    head = ah.head(expression, on=(-1, 1), within=within)
+    assert head.certificate.kind == "proven"
+    assert head.certificate.bound <= within
+    assert head.anchors <= most
+    x = np.linspace(-1, 1, 20_001)
+    assert np.abs(head(x) - f(x)).max() <= head.certificate.bound
+    ah.check(head)
+
+
+def test_more_anchors_are_worth_it():
+    few, many = (ah.head("cos(24*x)", on=(-1, 1), anchors=anchors) for anchors in (24, 36))
+    assert many.certificate.bound < few.certificate.bound / 10
