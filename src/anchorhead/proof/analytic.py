@@ -109,14 +109,16 @@ def lipschitz_bound(
     """L >= |r'(s)| for every s in [low, high] and every output; at most (1 + rtol) times the largest |r'|, within the
     effort.
 
-    Without any, r' = Cov_w(slopes, values) is at most a quarter of the slopes' range times the values'.
+    Once that is over: r' = Cov_w(slopes, values) is at most a quarter of the slopes' range times the values'.
     """
     check_interval(low, high)
     sup = Supremum(rtol, effort=effort)
-    widest = sum(np.ptp(part.slopes.astype(float)) * np.ptp(part.values.astype(float), axis=0) / 4 for part in parts)
     for head in ball_heads(parts, origin):
         bits = head.logit_bits(low, high)
         sup.cover([_whole(head.derivative, low, high, head.operations)], head.steepness, bits, head.landmarks(), 1.0)
+    if not sup.effort.over:
+        return sup.bound
+    widest = sum(np.ptp(part.slopes.astype(float)) * np.ptp(part.values.astype(float), axis=0) / 4 for part in parts)
     return min(sup.bound, float(np.max(widest)) * (1 + 1e-12))
 
 
