@@ -8,8 +8,8 @@ import numpy as np
 
 from anchorhead.network import Attention, Network
 
-from .tampering_changes import rebuilt
 from .tampering_networks import network
+from .tampering_paths import rebuilt
 
 
 def another_output(name: str) -> Network:
