@@ -28,7 +28,7 @@ export function solve(f, low, high, anchors, dtype, c = 2) {
     problem.work = WORK / STARTS;
     for (const found of descended(problem, keys)) {
       const head = stored(problem, found);
-      const size = largestError(head, f, low, high).error;
+      const size = held(head) ? largestError(head, f, low, high).error : Infinity;
       if (size < error) [best, error] = [head, size];
     }
   }
@@ -205,6 +205,11 @@ function inner(a, b) {
   let sum = 0;
   for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
   return sum;
+}
+
+/** Whether all weights are numbers that the dtype holds. */
+function held({ parts }) {
+  return parts.every((part) => [part.slopes, part.offsets, part.values].every((list) => list.every(Number.isFinite)));
 }
 
 /** The head in the function's own units, as the dtype stores it; values are solved for again on the stored keys. */
