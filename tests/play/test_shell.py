@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.play.waiting import until
+from tests.play.waiting import settle, until
 
 VIEWS = "[...document.querySelectorAll('[role=tab]')].map((tab) => tab.dataset.view)"
 
@@ -43,13 +43,14 @@ def views(opened):
     return opened.evaluate(VIEWS)
 
 
-@pytest.mark.parametrize("width", [360, 768, 1440, 3840])
-def test_no_view_is_wider_than_the_window(page_of, width):
-    opened = page_of(width=width)
+def test_no_view_is_wider_than_the_window(page_of):
+    opened = page_of()
     for view in views(opened):
         opened.locator(f"#tab-{view}").click()
-        opened.wait_for_timeout(50)
-        assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        for width in (360, 768, 1440, 3840):
+            opened.set_viewport_size({"width": width, "height": 800})
+            settle(opened)
+            assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth"), (view, width)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
