@@ -232,7 +232,7 @@ SOLVE = """([text, low, high, anchors, dtype]) => {
         ("sin(5*x)*exp(-x**2)", -2, 2, 1e-5),
         ("abs", -1, 1, 0.02),
         ("where(x < 0, 0.2*x, x**2)", -1, 2, 0.02),
-        ("exp", -1, 1, 1e-10),
+        ("exp", -1, 1, 1e-6),
     ],
 )
 def test_the_solver_is_far_better_than_even_anchors(mathematics, text, low, high, within):

@@ -15,6 +15,7 @@ const STARTS = 3; // so many of them are followed
 const WORK = 2.5e8; // multiplications: about a third of a second
 const EXP = 100; // multiplications that an exponential and what comes with it are worth
 const EXACT = 1e-15; // of the function's size: nothing is left to do
+const LARGE = 1e-7; // what values cost, beside errors: huge ones that cancel are worth little to look at
 const HOPELESS = 1e8; // damping beyond which no step helps
 
 /** A head for f on [low, high] with so many anchors, at least as good as even anchors of sharpness c. */
@@ -61,7 +62,7 @@ function problemOf(f, low, high, anchors, dtype) {
   const y = Float64Array.from(x, (at) => f(Math.min(high, Math.max(low, middle + half * at))));
   const bias = (Math.max(...y) + Math.min(...y)) / 2;
   const scale = (Math.max(...y) - Math.min(...y)) / 2 || 1;
-  return { x, y: y.map((value) => (value - bias) / scale), f, low, high, middle, half, bias, scale, dtype, ridge: DTYPES[dtype].unit, work: WORK };
+  return { x, y: y.map((value) => (value - bias) / scale), f, low, high, middle, half, bias, scale, dtype, ridge: Math.max(LARGE, DTYPES[dtype].unit), work: WORK };
 }
 
 /** Keys as tangents of a convex curve; bend: how much closer they lie where the function bends. */
