@@ -1,4 +1,4 @@
-// One attention layer: who asks, whom each token sees, the weights, and what each head adds.
+/* One attention layer: who asks, whom each token sees, the weights, and what each head adds. */
 
 import { tokenCounts } from "./layers.js";
 import { askers, seen } from "./needs.js";

@@ -1,7 +1,7 @@
-// The layers of a network, as data, checked as they are made: Embed, Linear, Attention, Softmax, Repeat.
-//
-// An array is {shape, data: Float64Array}, rows last. What flows between layers is a stream {inputs, registers, states,
-// features}: how many tokens of each kind (inputs is null where any number will do) and what each feature is called.
+/* The layers of a network, as data, checked as they are made: Embed, Linear, Attention, Softmax, Repeat.
+
+   An array is {shape, data: Float64Array}, rows last. What flows between layers is a stream {inputs, registers, states,
+   features}: how many tokens of each kind (inputs is null where any number will do) and what each feature is called. */
 
 export const KINDS = ["input", "register", "state"];
 export const MASKS = ["causal", "self+registers", "registers+states"];

@@ -1,7 +1,7 @@
-// Which features of which tokens later layers read: what nobody reads is not computed, and does not ask.
-//
-// Going backwards through the layers, `needed` holds for every kind of token a row of flags, one a feature. It is the
-// same walk as in Python (network/liveness.py), so that attention weights have the same rows and columns there and here.
+/* Which features of which tokens later layers read: what nobody reads is not computed, and does not ask.
+
+   Going backwards through the layers, `needed` holds for every kind of token a row of flags, one a feature. It is the
+   same walk as in Python (network/liveness.py), so that attention weights have the same rows and columns there and here. */
 
 import { KINDS, follow, kindsOf } from "./layers.js";
 

@@ -1,11 +1,12 @@
-// A network runs: linear maps and softmax attention in float64, one input at a time, with what its heads did on the way.
-//
-// A float32 network runs in float64 too, with the very weights that it stores: what leaves it is what exact arithmetic
-// would give, not what float32 rounds it to. Whoever shows the result says so.
+/* A network runs: linear maps and softmax attention in float64, one input at a time, with what its heads did on the way.
+
+   A float32 network runs in float64 too, with the very weights that it stores: what leaves it is what exact arithmetic
+   would give, not what float32 rounds it to. Whoever shows the result says so. */
 
 import { KINDS, NetworkError, follow, kindsOf, start, tokenCounts } from "./layers.js";
 import { attend, attentionWork } from "./attention.js";
 import { askers, everything, needsThrough, steadyNeeds } from "./needs.js";
+import { softmaxOf } from "./softmax.js";
 
 export const MAX_WORK = 4e8;
 
@@ -160,20 +161,13 @@ function acrossTokens(layer, tokens) {
 }
 
 function softmaxed(layer, x) {
-  const data = Float64Array.from(x.data);
+  const data = new Float64Array(x.data.length);
   for (let i = 0, begin = 0; i < x.count; i++)
     for (const size of layer.groups) {
-      softmaxInPlace(data.subarray(begin, begin + size));
+      data.set(softmaxOf(x.data.subarray(begin, begin + size)), begin);
       begin += size;
     }
   return { ...x, data };
-}
-
-function softmaxInPlace(row) {
-  const largest = row.reduce((most, one) => Math.max(most, one), -Infinity);
-  let sum = 0;
-  for (let k = 0; k < row.length; k++) sum += row[k] = Math.exp(row[k] - largest);
-  for (let k = 0; k < row.length; k++) row[k] /= sum;
 }
 
 function joined(tokens) {

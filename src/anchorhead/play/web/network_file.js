@@ -1,4 +1,4 @@
-// A saved network: its layers, and what the file says of its target and its error.
+/* A saved network: its layers, and what the file says of its target and its error. */
 
 import { NetworkError, attention, embed, linear, repeat, softmax } from "./layers.js";
 import { network } from "./network.js";

@@ -1,10 +1,10 @@
-// Reads the container of a saved network: a safetensors file.
-//
-//   8 bytes  the header's length, little-endian
-//   header   JSON: "__metadata__", and for every tensor {dtype, shape, data_offsets}
-//   data     the numbers, one tensor after the other
-//
-// Sizes are checked before memory is taken. Nothing in a file is ever executed.
+/* Reads the container of a saved network: a safetensors file.
+
+      8 bytes  the header's length, little-endian
+      header   JSON: "__metadata__", and for every tensor {dtype, shape, data_offsets}
+      data     the numbers, one tensor after the other
+
+   Sizes are checked before memory is taken. Nothing in a file is ever executed. */
 
 export const MAX_BYTES = 64 * 2 ** 20;
 const MAX_HEADER = 16 * 2 ** 20;
