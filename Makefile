@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # without bytecode every process compiles all that it imports anew, which takes longer than most tests
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test slow portable lint format bench fuzz notebooks docs table constraints clean
+.PHONY: run play test slow portable lint format bench fuzz notebooks docs table constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -15,6 +15,9 @@ run: $(READY)  ## a function as attention, with its proof and its picture; then 
 	@$(BIN)/anchorhead paper single-head --anchors 8:512 --plot out/single-head.png
 	@$(BIN)/anchorhead paper multi-head --heads 1:32 --plot out/multi-head.png
 	@$(BIN)/anchorhead paper heatmap --plot out/heatmap.png
+
+play: $(READY)  ## the playground: anchors to drag, in the browser
+	@$(BIN)/anchorhead play
 
 test: $(READY)  ## the whole suite
 	$(BIN)/python -m pytest -n 2

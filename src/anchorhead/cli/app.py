@@ -20,6 +20,7 @@ from anchorhead.cli.hunt import hunt
 from anchorhead.cli.learn import learn
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
+from anchorhead.cli.play import play
 from anchorhead.cli.terminal import give_up_output, prepare, without_colours
 from anchorhead.cli.zoo import zoo
 from anchorhead.errors import AnchorheadError
@@ -73,6 +74,7 @@ app.command()(head)
 app.command()(hunt)
 app.command()(learn)
 app.command()(plan)
+app.command()(play)
 app.command()(zoo)
 
 

@@ -1,0 +1,65 @@
+"""What the page knows of Python: the named functions, and the heads that ship with their proven bounds.
+
+The file of heads is read as it lies: `anchorhead.heads`, which reads it too, needs torch, and the page should come at
+once. Weights are written as the shortest decimals that mean them: of a float32 head, the shortest among float32, so
+whoever reads them rounds to float32 first.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from anchorhead.decimals import round_up
+from anchorhead.targets.named import NAMED
+
+
+def tables() -> dict[str, Any]:
+    """What is put into the page: {"named": […], "heads": […]}.
+
+    named  name, description, signature, and whether it can be used without parameters
+    heads  a function, an interval, a dtype, and heads with ever smaller bounds, each as
+           [bound, origin, bias, [[slopes, offsets, values] of each part]]
+    """
+    return {"named": _named(), "heads": _heads()}
+
+
+def _named() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "description": one.description,
+            "signature": one.signature,
+            "parameters": [[parameter, default] for parameter, default in one.parameters],
+        }
+        for one in NAMED.values()
+    ]
+
+
+def _heads() -> list[dict[str, Any]]:
+    lines = (files("anchorhead") / "heads" / "table.jsonl").read_bytes().splitlines()[1:]
+    return [_frontier(json.loads(line)) for line in lines]
+
+
+def _frontier(data: dict[str, Any]) -> dict[str, Any]:
+    dtype = data["dtype"]
+    heads = [
+        [
+            round_up((one["exact"] + one["rounding"]) * (1 + 1e-15)),
+            *_numbers(one["origin"], dtype),
+            *_numbers(one["bias"], dtype),
+            [[_numbers(text, dtype) for text in part] for part in one["parts"]],
+        ]
+        for one in data["heads"]
+    ]
+    return {"function": data["function"], "on": _numbers(data["on"], "float64"), "dtype": dtype, "heads": heads}
+
+
+def _numbers(text: str, dtype: str) -> list[float | int]:
+    """Shortest decimals; whole numbers without a fraction."""
+    exact = [float.fromhex(number) for number in text.split()]
+    short = exact if dtype == "float64" else [float(str(np.float32(number))) for number in exact]
+    return [int(one) if one.is_integer() and abs(one) < 1e15 else one for one in short]
