@@ -19,10 +19,13 @@
 
 import { announce, element } from "./dom.js";
 import { fromHash, toHash } from "./link.js";
+import { run } from "./network.js";
+import { openNetwork } from "./network_file.js";
 import { copyText, saveText, svgText } from "./save.js";
 import { view as head } from "./views/head.js";
+import { view as network } from "./views/network.js";
 
-const VIEWS = [head];
+const VIEWS = [head, network];
 
 const PATIENCE = 250; // milliseconds of quiet before the address follows
 const root = document.getElementById("view");
@@ -127,7 +130,11 @@ function makeTheme() {
 }
 
 /* For tests: current() is what is mounted, svgText the text of a file. Views and tests add nothing else to window. */
-window.anchorhead = { current: () => current.mounted, svgText, toHash, fromHash };
+window.anchorhead = {
+  current: () => current.mounted,
+  openNetwork, run,
+  svgText, toHash, fromHash,
+};
 
 makeTabs();
 makeTools();

@@ -51,10 +51,17 @@ export function attentionWork({ layer, stream }, asking, tokens) {
   return maps + asked * (layer.query.data.length + layer.heads * (sees * (size + values) + layer.outputs * values));
 }
 
+/** How many numbers the notes of one run of the layer hold. */
+export function attentionRecorded({ layer, stream }, asking, tokens) {
+  const count = tokenCounts(stream, tokens);
+  const total = (kinds) => kinds.reduce((sum, kind) => sum + count[kind], 0);
+  return layer.heads * total(asking) * (total(seen(layer, asking, stream)) + layer.outputs);
+}
+
 function newNote(layer, place, step, asking, visible, tokens) {
   const listed = (kinds) =>
     kinds.flatMap((kind) => Array.from({ length: tokens[kind].count }, (_, index) => ({ kind, index })));
-  const note = { place, step, labels: layer.labels, features: layer.features, heads: layer.heads };
+  const note = { place, step, labels: layer.labels, features: layer.features, heads: layer.heads, grid: layer.grid };
   note.asking = listed(asking);
   note.seen = listed(visible);
   note.weights = new Float64Array(layer.heads * note.asking.length * note.seen.length);

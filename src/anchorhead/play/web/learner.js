@@ -9,6 +9,7 @@
 
 import { arrayOf, attention, embed, linear, repeat } from "./layers.js";
 import { network, run } from "./network.js";
+import { prompt } from "./prompt.js";
 
 export const SHARPNESS = 2 ** -11; // what incontext.gradient_descent takes for examples and labels in [-1, 1]
 const OUT_OF_REACH = 2 ** 20; // how far the state's own key is below the others
@@ -35,12 +36,6 @@ export function learner({ rate, steps, sharpness }) {
     linear({ weight: arrayOf([unit(4), unit(5)]), features: ["slope", "intercept"] }),
   ];
   return network({ layers, output: "state" });
-}
-
-/** The tokens of examples [x, y]: each twice, once with either sign. */
-export function prompt(examples) {
-  const plus = examples.map(([x, y]) => [x, 1, y]);
-  return [...plus, ...plus.map((row) => row.map((entry) => -entry))];
 }
 
 /**

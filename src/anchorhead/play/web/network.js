@@ -4,11 +4,12 @@
    would give, not what float32 rounds it to. Whoever shows the result says so. */
 
 import { KINDS, NetworkError, follow, kindsOf, start, tokenCounts } from "./layers.js";
-import { attend, attentionWork } from "./attention.js";
+import { attend, attentionRecorded, attentionWork } from "./attention.js";
 import { askers, everything, needsThrough, steadyNeeds } from "./needs.js";
-import { softmaxOf } from "./softmax.js";
+import { softmaxOf } from "./softmax_weights.js";
 
 export const MAX_WORK = 4e8;
+export const MAX_RECORDED = 4e6;
 
 /** A chain of layers: {layers, streams, output, tokenAxis, parameters}; refuses layers that do not follow. */
 export function network({ layers, output = "input", tokenAxis = true }) {
@@ -28,9 +29,9 @@ export function network({ layers, output = "input", tokenAxis = true }) {
  * What the network makes of x, a list of tokens, each a list of numbers: {output, attention, path}.
  *
  * output     a list of tokens, each a list of numbers
- * attention  with {record: true}: for each attention layer that runs {place, step, labels, features, heads, asking, seen,
- *            weights, added}; asking and seen list tokens {kind, index}; weights (heads, asking, seen); added (heads,
- *            asking, features), what each head adds to the stream
+ * attention  with {record: true}: for each attention layer that runs {place, step, labels, features, heads, grid, asking,
+ *            seen, weights, added}; asking and seen list tokens {kind, index}; weights (heads, asking, seen); added (heads,
+ *            asking, features), what each head adds to the stream. Null where they would be over MAX_RECORDED numbers
  * path       with {path: true}: what would leave the network after 0, 1, ... steps of its first Repeat
  */
 export function run(net, x, { record = false, path = false } = {}) {
@@ -45,7 +46,7 @@ export function run(net, x, { record = false, path = false } = {}) {
       `This input takes about ${total.toExponential(1)} multiplications; the page does up to ` +
         `${MAX_WORK.toExponential(0)}. Give fewer tokens, or use Python.`,
     );
-  const notes = record ? [] : null;
+  const notes = record && recorded(steps, x.length) <= MAX_RECORDED ? [] : null;
   let tokens = embedded(first, x, Object.keys(needed[0]));
   let leaving = null;
   for (const step of steps) {
@@ -197,6 +198,13 @@ function work(steps, tokens) {
     else total += count * stream.features.length;
   }
   return total;
+}
+
+function recorded(steps, tokens) {
+  return steps.reduce((sum, step) => {
+    if (step.layer.kind === "Repeat") return sum + step.layer.times * recorded(innerSteps(step), tokens);
+    return sum + (step.layer.kind === "Attention" ? attentionRecorded(step, askers(step.layer, step.after), tokens) : 0);
+  }, 0);
 }
 
 function parameters(layers) {

@@ -6,7 +6,7 @@
 
 import { arrayOf, attention, embed } from "./layers.js";
 import { network } from "./network.js";
-import { softmaxOf } from "./softmax.js";
+import { softmaxOf } from "./softmax_weights.js";
 
 /** What a truncated linear function is: s, cut off at low and at high. */
 export function cutOff(s, low, high) {

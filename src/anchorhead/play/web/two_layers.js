@@ -3,7 +3,7 @@
 
 import { arrayOf, attention, embed, linear } from "./layers.js";
 import { network } from "./network.js";
-import { softmaxOf } from "./softmax.js";
+import { softmaxOf } from "./softmax_weights.js";
 
 const FAR = 2000; // the key of the token that is sought: all other weights underflow to 0
 
