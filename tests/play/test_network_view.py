@@ -17,6 +17,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.network import Network
 from export.table import network
+from play.waiting import until
 
 EXAMPLES = [one["name"] for one in json.loads((files("anchorhead.play") / "examples" / "examples.json").read_text())]
 
@@ -57,7 +58,7 @@ def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tm
     page.get_by_label("z", exact=True).fill("0.25")
     page.get_by_label("x", exact=True).fill("-0.5")
     page.get_by_label("y", exact=True).fill("0.75")
-    page.wait_for_function("anchorhead.current().state().rows[0].join() === '-0.5,0.75,0.25'")
+    until(page, "anchorhead.current().state().rows[0].join() === '-0.5,0.75,0.25'")
     page.wait_for_timeout(50)
     np.testing.assert_allclose(output_of(page), [net([-0.5, 0.75, 0.25])], rtol=0, atol=1e-12)
     text = page.inner_text("main")
@@ -77,7 +78,7 @@ def test_a_dropped_file_is_opened(page_of: Callable[..., Any]) -> None:
         data.items.add(new File([bytes], "dropped.safetensors"));
         document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
     }""")
-    page.wait_for_function("anchorhead.current().opened().file === 'dropped.safetensors'")
+    until(page, "anchorhead.current().opened().file === 'dropped.safetensors'")
     assert page.get_by_label("Input: the examples").is_visible()
 
 
@@ -100,7 +101,7 @@ def test_names_in_a_file_are_text_and_never_code(page_of: Callable[..., Any], tm
     Network([first, *net.layers[1:]]).save(tmp_path / "names.safetensors")
     page = page_of("network")
     page.set_input_files("#network-file", tmp_path / "names.safetensors")
-    page.wait_for_function("anchorhead.current().opened().file === 'names.safetensors'")
+    until(page, "anchorhead.current().opened().file === 'names.safetensors'")
     assert bad in page.text_content(".layers")
     assert page.locator(".layers img").count() == 0
     assert "broken" not in page.title()
@@ -109,13 +110,13 @@ def test_names_in_a_file_are_text_and_never_code(page_of: Callable[..., Any], tm
 def test_a_learner_takes_examples_and_shows_its_steps(page_of: Callable[..., Any]) -> None:
     page = page_of("network", {"example": "learner"})
     page.get_by_label("Input: the examples").fill("0.5 0.25\n-0.5 -0.25\n0.1 0.2")
-    page.wait_for_function("anchorhead.current().state().rows.length === 3")
+    until(page, "anchorhead.current().state().rows.length === 3")
     page.wait_for_timeout(50)
     net = ah.load(str(files("anchorhead.play") / "examples" / "learner.safetensors"))
     prompt = net.prompt([[0.5], [-0.5], [0.1]], [0.25, -0.25, 0.2])  # type: ignore[attr-defined]
     np.testing.assert_allclose(output_of(page)[0], net(prompt), rtol=0, atol=1e-12)
     page.get_by_label(re.compile("Step of the repeat")).fill("7")
-    page.wait_for_function("anchorhead.current().state().chosen.step === 6")
+    until(page, "anchorhead.current().state().chosen.step === 6")
     page.get_by_label("Input: the examples").fill("0.5 x")
     assert "Line 1 must hold 2 numbers" in page.locator(".problem").first.inner_text()
 
@@ -133,7 +134,7 @@ def test_the_state_of_the_view_makes_the_same_view_again(page_of: Callable[..., 
     page = page_of("network", {"example": "product-and-maximum"})
     page.get_by_label("Layer", exact=True).select_option("2")
     page.get_by_label("x of token 1", exact=True).fill("0.875")
-    page.wait_for_function("anchorhead.current().state().rows[1][0] === 0.875")
+    until(page, "anchorhead.current().state().rows[1][0] === 0.875")
     state = page.evaluate("anchorhead.current().state()")
     again = page_of("network", state)
     assert again.evaluate("anchorhead.current().state()") == state
@@ -152,9 +153,9 @@ def test_the_view_works_by_keyboard_and_on_a_small_screen(page_of: Callable[...,
     page.get_by_label("x of token 0, slider").focus()
     before = page.evaluate("anchorhead.current().state().rows[0][0]")
     page.keyboard.press("ArrowRight")
-    page.wait_for_function(f"anchorhead.current().state().rows[0][0] > {before}")
+    until(page, f"anchorhead.current().state().rows[0][0] > {before}")
     page.get_by_label("Head", exact=True).focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_function("anchorhead.current().state().chosen.head === 1")
+    until(page, "anchorhead.current().state().chosen.head === 1")
     assert page.evaluate("document.activeElement.dataset.control") == "head"
     assert "<svg" in page.evaluate("anchorhead.svgText(anchorhead.current().svg())")

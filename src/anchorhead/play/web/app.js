@@ -18,10 +18,15 @@
    window.anchorhead holds the mathematics for tests and for the curious: see the end of this file. */
 
 import { announce, element } from "./dom.js";
+import { parse } from "./expression.js";
+import { erf, erfc } from "./special.js";
 import { fromHash, toHash } from "./link.js";
 import { run } from "./network.js";
 import { openNetwork } from "./network_file.js";
+import { bfloat16, evaluate, largestError, rounded, uniformHead } from "./softmax.js";
 import { copyText, saveText, svgText } from "./save.js";
+import { solve, solveValues } from "./solver.js";
+import { allProven, provenHead } from "./tables.js";
 import { view as head } from "./views/head.js";
 import { view as network } from "./views/network.js";
 
@@ -129,9 +134,14 @@ function makeTheme() {
   return choose;
 }
 
-/* For tests: current() is what is mounted, svgText the text of a file. Views and tests add nothing else to window. */
+/* current() is what the view in sight returned from mount; the others are what the modules above say of them. A view with
+   mathematics of its own adds it here. */
 window.anchorhead = {
   current: () => current.mounted,
+  parse, erf, erfc,
+  bfloat16, evaluate, largestError, rounded, uniformHead,
+  solve, solveValues,
+  allProven, provenHead,
   openNetwork, run,
   svgText, toHash, fromHash,
 };
