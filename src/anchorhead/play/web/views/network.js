@@ -1,16 +1,16 @@
 /* Open a network: a saved one of ours, what it is made of, and what its heads do with an input. */
 
-import { AttentionMap, tokenName } from "../attention_map.js";
-import { shownAbove } from "../certificate_words.js";
+import { AttentionMap, tokenName } from "../network/map.js";
+import { shownAbove } from "../network/certificate.js";
 import { choice, panel, select, slider } from "../controls.js";
 import { element, oncePerFrame } from "../dom.js";
-import { run } from "../network.js";
-import { openNetwork } from "../network_file.js";
-import { inputEditor } from "../network_input.js";
-import { certificateList, counted, layerList, streamText } from "../network_words.js";
+import { run } from "../network/network.js";
+import { openNetwork } from "../network/file.js";
+import { inputEditor } from "../network/input.js";
+import { certificateList, counted, layerList, streamText } from "../network/words.js";
 import { python as exactly } from "../numbers.js";
-import { FileError, MAX_BYTES } from "../safetensors.js";
-import { addedTable, largestWeights, outputTable } from "../network_tables.js";
+import { FileError, MAX_BYTES } from "../network/safetensors.js";
+import { addedTable, largestWeights, outputTable } from "../network/tables.js";
 
 function mount(root, given, changed) {
   const examples = JSON.parse(document.getElementById("tables").textContent).networks;

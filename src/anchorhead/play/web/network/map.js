@@ -1,7 +1,7 @@
 /* Where attention goes: a heat map with tokens along both sides, or heads and tokens. */
 
-import { HeatMap } from "./heatmap.js";
-import { shown } from "./numbers.js";
+import { HeatMap } from "../heatmap.js";
+import { shown } from "../numbers.js";
 
 const ROW = 26; // pixels
 const MOST_HEIGHT = 420;

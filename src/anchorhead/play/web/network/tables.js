@@ -1,9 +1,9 @@
 /* What a network did, in tables and sentences. */
 
-import { tokenName } from "./attention_map.js";
-import { shownAbove } from "./certificate_words.js";
-import { element } from "./dom.js";
-import { shown } from "./numbers.js";
+import { tokenName } from "./map.js";
+import { shownAbove } from "./certificate.js";
+import { element } from "../dom.js";
+import { shown } from "../numbers.js";
 
 const MOST_ROWS = 40;
 const MOST_COLUMNS = 12;

@@ -1,6 +1,6 @@
 /* A certificate in words: the same rows as in Python, each [label, text]. */
 
-import { shown } from "./numbers.js";
+import { shown } from "../numbers.js";
 
 export function certificateRows(certificate) {
   const { kind, bound, dtype, terms, reference, conditions, worst } = certificate;

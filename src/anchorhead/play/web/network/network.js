@@ -6,7 +6,7 @@
 import { KINDS, NetworkError, follow, kindsOf, start, tokenCounts } from "./layers.js";
 import { attend, attentionRecorded, attentionWork } from "./attention.js";
 import { askers, everything, needsThrough, steadyNeeds } from "./needs.js";
-import { softmaxOf } from "./softmax_weights.js";
+import { softmaxOf } from "./softmax.js";
 
 export const MAX_WORK = 4e8;
 export const MAX_RECORDED = 4e6;

@@ -1,9 +1,9 @@
 /* Two attention layers for a function of two tokens: the first gathers both tokens into each, the second is one head
    over a grid of p x p anchors whose values are the function's. Logits add up axis by axis, so weights are products. */
 
-import { arrayOf, attention, embed, linear } from "./layers.js";
-import { network } from "./network.js";
-import { softmaxOf } from "./softmax_weights.js";
+import { arrayOf, attention, embed, linear } from "../network/layers.js";
+import { network } from "../network/network.js";
+import { softmaxOf } from "../network/softmax.js";
 
 const FAR = 2000; // the key of the token that is sought: all other weights underflow to 0
 

@@ -7,9 +7,9 @@
 
    Two sharpnesses, h and 2h, weighted 4/3 and -1/3, leave h^5. These are the weights of incontext/squared.py. */
 
-import { arrayOf, attention, embed, linear, repeat } from "./layers.js";
-import { network, run } from "./network.js";
-import { prompt } from "./prompt.js";
+import { arrayOf, attention, embed, linear, repeat } from "../network/layers.js";
+import { network, run } from "../network/network.js";
+import { prompt } from "../network/prompt.js";
 
 export const SHARPNESS = 2 ** -11; // what incontext.gradient_descent takes for examples and labels in [-1, 1]
 const OUT_OF_REACH = 2 ** 20; // how far the state's own key is below the others

@@ -2,7 +2,7 @@
 
    A learner takes examples; its tokens, each example once with either sign, are made from them. */
 
-import { element, newId } from "./dom.js";
+import { element, newId } from "../dom.js";
 import { prompt } from "./prompt.js";
 
 const MOST_FIELDS = 24;

@@ -4,9 +4,9 @@
    In units of the spacing the query is q = (s - middle)/spacing and the logits 2c q k - c k^2 = -c (q - k)^2 + c q^2: the
    last term is common to all anchors k, so softmax picks those nearest to q. */
 
-import { arrayOf, attention, embed } from "./layers.js";
-import { network } from "./network.js";
-import { softmaxOf } from "./softmax_weights.js";
+import { arrayOf, attention, embed } from "../network/layers.js";
+import { network } from "../network/network.js";
+import { softmaxOf } from "../network/softmax.js";
 
 /** What a truncated linear function is: s, cut off at low and at high. */
 export function cutOff(s, low, high) {

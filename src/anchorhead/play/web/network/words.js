@@ -1,7 +1,7 @@
 /* A network in words: its layers one after the other, with what features and heads are called, and its certificate. */
 
-import { certificateRows } from "./certificate_words.js";
-import { element } from "./dom.js";
+import { certificateRows } from "./certificate.js";
+import { element } from "../dom.js";
 import { follow } from "./layers.js";
 
 const MOST_NAMES = 60;
