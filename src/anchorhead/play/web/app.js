@@ -28,9 +28,10 @@ import { copyText, saveText, svgText } from "./save.js";
 import { solve, solveValues } from "./solver.js";
 import { allProven, provenHead } from "./tables.js";
 import { view as head } from "./views/head.js";
+import { view as incontext } from "./views/incontext.js";
 import { view as network } from "./views/network.js";
 
-const VIEWS = [head, network];
+const VIEWS = [head, network, incontext];
 
 const PATIENCE = 250; // milliseconds of quiet before the address follows
 const root = document.getElementById("view");
