@@ -25,13 +25,16 @@ import { run } from "./network/network.js";
 import { openNetwork } from "./network/file.js";
 import { bfloat16, evaluate, largestError, rounded, uniformHead } from "./softmax.js";
 import { copyText, saveText, svgText } from "./save.js";
+import { severalHeads, singleHead } from "./theorems/ramp.js";
+import { FUNCTIONS, gridHead } from "./theorems/two_layers.js";
 import { solve, solveValues } from "./solver.js";
 import { allProven, provenHead } from "./tables.js";
 import { view as head } from "./views/head.js";
 import { view as incontext } from "./views/incontext.js";
 import { view as network } from "./views/network.js";
+import { view as theorems } from "./views/theorems.js";
 
-const VIEWS = [head, network, incontext];
+const VIEWS = [head, theorems, network, incontext];
 
 const PATIENCE = 250; // milliseconds of quiet before the address follows
 const root = document.getElementById("view");
@@ -144,6 +147,7 @@ window.anchorhead = {
   solve, solveValues,
   allProven, provenHead,
   openNetwork, run,
+  singleHead, severalHeads, gridHead, FUNCTIONS,
   svgText, toHash, fromHash,
 };
 

@@ -14,8 +14,9 @@ export function tokenName({ kind, index }, short = false) {
 }
 
 export class AttentionMap {
-  constructor() {
-    this.map = new HeatMap({ label: "Attention weights", x: { label: "" }, y: { label: "" }, meaning: "attention weight", margins: { left: 84 } });
+  /** left: pixels for the names of rows. */
+  constructor({ left = 84 } = {}) {
+    this.map = new HeatMap({ label: "Attention weights", x: { label: "" }, y: { label: "" }, meaning: "attention weight", margins: { left } });
     this.element = this.map.element;
     this.svg = this.map.chart.svg;
   }

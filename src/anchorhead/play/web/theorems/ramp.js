@@ -8,6 +8,8 @@ import { arrayOf, attention, embed } from "../network/layers.js";
 import { network } from "../network/network.js";
 import { softmaxOf } from "../network/softmax.js";
 
+const SILENT = 44; // exp(-44) is below half the last bit of float64, even 1,000 times
+
 /** What a truncated linear function is: s, cut off at low and at high. */
 export function cutOff(s, low, high) {
   return Math.min(Math.max(s, low), high);
@@ -48,10 +50,10 @@ export function largestError(made, points) {
   return found;
 }
 
-/** Where errors are looked for: `each` points a spacing, from a quarter of the range below it to a quarter above. */
+/** Where errors are looked for: `each` points a spacing, from a quarter of the range below it, or a little more, to a quarter above. */
 export function pointsToTry(made, each = 24) {
   const { low, high, spacing } = made;
-  const half = Math.round(((high - low) / spacing) * 0.75) * each;
+  const half = Math.ceil(((high - low) / spacing) * 0.75) * each;
   return Float64Array.from({ length: 2 * half + 1 }, (_, j) => made.middle + ((j - half) * spacing) / each);
 }
 
@@ -64,10 +66,26 @@ function ramp(given) {
   const query = (s) => (s - middle) / spacing;
   const logits = (s, h = 0) => k.map((place) => 2 * c * place * (query(s) - heads[h].origin) - c * place * place);
   const weights = (s, h = 0) => softmaxOf(logits(s, h));
-  const read = (s, h) => spacing * weights(s, h).reduce((sum, weight, j) => sum + weight * heads[h].values[j], 0);
+  const read = (s, h) => spacing * mean(query(s) - heads[h].origin, c, k, heads[h].values);
   const value = (s) => heads.reduce((sum, _, h) => sum + read(s, h), middle);
   const anchors = heads.map(({ origin }) => k.map((place) => middle + spacing * (origin + place)));
   return { ...given, query, logits, weights, read, value, anchors, beta: c / spacing ** 2 };
+}
+
+/** What softmax reads at a query: over the anchors whose logits are within SILENT of the largest. */
+function mean(q, c, k, values) {
+  const nearest = Math.min(k.length - 1, Math.max(0, Math.round(q - k[0])));
+  const reach = Math.sqrt(SILENT / c + (q - k[nearest]) ** 2);
+  const first = Math.max(0, Math.ceil(q - reach - k[0]));
+  const last = Math.min(k.length - 1, Math.floor(q + reach - k[0]));
+  const largest = 2 * c * k[nearest] * q - c * k[nearest] * k[nearest];
+  let [sum, total] = [0, 0];
+  for (let j = first; j <= last; j++) {
+    const weight = Math.exp(2 * c * k[j] * q - c * k[j] * k[j] - largest);
+    total += weight;
+    sum += weight * values[j];
+  }
+  return sum / total;
 }
 
 /** The network of one token with w = 1 and t = 0: its input is s. */
