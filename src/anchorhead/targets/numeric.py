@@ -59,7 +59,7 @@ def _mend(expression: Expression, points: Mapping[str, Array], result: Array) ->
     return result
 
 
-def _sigmoid(_: Data, x: Number) -> Array:
+def _sigmoid(_: Data, x: Number) -> Number:
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1 + small)
 

@@ -1,4 +1,4 @@
-/* Small dense systems. */
+/* Small dense systems. Matrices are arrays of columns. */
 
 /** Solves A x = b for a symmetric positive definite A (n by n, row by row, lower half used) by Cholesky; A is overwritten.
     null if A is not positive definite as rounded. */
@@ -25,51 +25,66 @@ export function solvePositive(A, b) {
   return x;
 }
 
-/** The x that makes |A x - b| smallest: A has m rows of n entries. Householder reflections; a column that the others nearly
-    make up gets 0. */
-export function leastSquares(A, b, m, n) {
-  const R = Float64Array.from(A);
-  const y = Float64Array.from(b);
-  const size = Float64Array.from({ length: n }, (_, j) => columnNorm(R, m, n, j, 0));
-  const used = [];
-  let row = 0;
-  for (let j = 0; j < n && row < m; j += 1) {
-    const norm = columnNorm(R, m, n, j, row);
-    if (!(norm > 1e-13 * size[j])) continue;
-    reflect(R, y, m, n, j, row, norm);
-    used.push(j);
-    row += 1;
+/** A = Q R by Householder reflections, for least squares: columns that the others nearly make up are passed over. */
+export class Factored {
+  constructor(columns) {
+    this.columns = columns.map((column) => Float64Array.from(column));
+    this.reflections = [];
+    this.used = [];
+    this.columns.forEach((column, j) => {
+      const row = this.used.length;
+      const size = norm(columns[j], 0);
+      const left = norm(column, row);
+      if (row >= column.length || !(left > 1e-14 * size)) return;
+      const reflection = Float64Array.from(column.subarray(row));
+      reflection[0] += reflection[0] > 0 ? left : -left;
+      const one = { row, reflection, length: dot(reflection, reflection, 0) };
+      this.reflections.push(one);
+      this.used.push(j);
+      for (let k = j; k < this.columns.length; k += 1) reflect(one, this.columns[k]);
+    });
   }
-  const x = new Float64Array(n);
-  for (let i = used.length - 1; i >= 0; i -= 1) {
-    let sum = y[i];
-    for (let k = i + 1; k < used.length; k += 1) sum -= R[i * n + used[k]] * x[used[k]];
-    x[used[i]] = sum / R[i * n + used[i]];
+
+  /** Qᵗ y in place of y; its first entries, as many as `rank`, are what A can make of y. */
+  turn(y) {
+    for (const one of this.reflections) reflect(one, y);
+    return y;
   }
-  return x;
+
+  /** How many columns count. */
+  get rank() { return this.used.length; }
+
+  /** The x that makes |A x - y| smallest, from Qᵗ y. */
+  solveTurned(turned) {
+    const x = new Float64Array(this.columns.length);
+    for (let i = this.rank - 1; i >= 0; i -= 1) {
+      let sum = turned[i];
+      for (let k = i + 1; k < this.rank; k += 1) sum -= this.columns[this.used[k]][i] * x[this.used[k]];
+      x[this.used[i]] = sum / this.columns[this.used[i]][i];
+    }
+    return x;
+  }
 }
 
-function columnNorm(R, m, n, j, from) {
+/** The x that makes |A x - y| smallest. */
+export function leastSquares(columns, y) {
+  const factored = new Factored(columns);
+  return factored.solveTurned(factored.turn(Float64Array.from(y)));
+}
+
+function norm(column, from) {
   let sum = 0;
-  for (let i = from; i < m; i += 1) sum += R[i * n + j] ** 2;
+  for (let i = from; i < column.length; i += 1) sum += column[i] * column[i];
   return Math.sqrt(sum);
 }
 
-/** Makes the entries of column j below `row` vanish. */
-function reflect(R, y, m, n, j, row, norm) {
-  const head = R[row * n + j] > 0 ? -norm : norm;
-  const v = new Float64Array(m);
-  for (let i = row; i < m; i += 1) v[i] = R[i * n + j];
-  v[row] -= head;
-  let length = 0;
-  for (let i = row; i < m; i += 1) length += v[i] ** 2;
-  if (length === 0) return;
-  for (let k = j; k < n; k += 1) {
-    let dot = 0;
-    for (let i = row; i < m; i += 1) dot += v[i] * R[i * n + k];
-    for (let i = row; i < m; i += 1) R[i * n + k] -= (2 * dot * v[i]) / length;
-  }
-  let dot = 0;
-  for (let i = row; i < m; i += 1) dot += v[i] * y[i];
-  for (let i = row; i < m; i += 1) y[i] -= (2 * dot * v[i]) / length;
+function dot(a, b, from) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i + from];
+  return sum;
+}
+
+function reflect({ row, reflection, length }, column) {
+  const much = (2 * dot(reflection, column, row)) / length;
+  for (let i = 0; i < reflection.length; i += 1) column[i + row] -= much * reflection[i];
 }

@@ -5,7 +5,7 @@ export function shown(value, digits = 3) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "undefined" : value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 1).replace("e+", "e") : String(Number(value.toPrecision(digits)));
+  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e") : String(Number(value.toPrecision(digits)));
   return text.replace(/-/g, "−");
 }
 

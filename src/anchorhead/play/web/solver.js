@@ -3,27 +3,30 @@
    On x in [-1, 1] the head is sum_k v_k softmax_k(a_k x + b_k), 3 numbers an anchor.
    1. Keys to start from: tangents of a convex curve whose curvature says how close anchors lie (softmax of tangents is
       local); evenly, or closer where the function bends. Values by least squares for these keys.
-   2. Gauss-Newton steps on keys and values together, damped as Levenberg and Marquardt do.
+   2. Gauss-Newton steps on the keys, damped as Levenberg and Marquardt do, the values following by least squares.
    3. Errors are levelled: points weigh more where the error is large (Lawson), a step or two between.
    Work is counted in steps, so the same question has the same answer on every machine. */
 
-import { leastSquares, solvePositive } from "./dense.js";
+import { Factored, leastSquares, solvePositive } from "./dense.js";
 import { DTYPES, largestError, rounded, uniformHead } from "./softmax.js";
 
-const SHARPNESS = [0.6, 1.2, 2.5]; // c of the keys to start from
-const WORK = 4e8; // multiplications: about half a second
-const LEVELLING = 30;
+const SHARPNESS = [0.05, 0.2, 0.7, 2]; // c of the keys to start from
+const STARTS = 3; // so many of them are followed
+const WORK = 2.5e8; // multiplications: about a third of a second
+const EXP = 100; // multiplications that an exponential and what comes with it are worth
+const EXACT = 1e-15; // of the function's size: nothing is left to do
+const HOPELESS = 1e8; // damping beyond which no step helps
 
 /** A head for f on [low, high] with so many anchors, at least as good as even anchors of sharpness c. */
 export function solve(f, low, high, anchors, dtype, c = 2) {
   const problem = problemOf(f, low, high, anchors, dtype);
-  const steps = Math.max(6, Math.min(60, Math.floor(WORK / 6 / (problem.x.length * (3 * anchors) ** 2))));
-  const starts = [0, 1].flatMap((bend) => SHARPNESS.map((sharpness) => started(problem, anchors, sharpness, bend)));
-  const ranked = starts.map((keys) => withValues(problem, keys)).sort((a, b) => worst(problem, a) - worst(problem, b));
+  const even = new Float64Array(problem.x.length).fill(1);
+  const starts = [0, 1].flatMap((bend) => SHARPNESS.map((sharpness) => fitted(problem, started(problem, anchors, sharpness, bend), even)));
   let best = uniformHead(f, low, high, anchors, c, dtype);
   let error = largestError(best, f, low, high).error;
-  for (const keys of ranked.slice(0, 3)) {
-    for (const found of descended(problem, keys, steps)) {
+  for (const keys of starts.sort((one, other) => one.worst - other.worst).slice(0, STARTS)) {
+    problem.work = WORK / STARTS;
+    for (const found of descended(problem, keys)) {
       const head = stored(problem, found);
       const size = largestError(head, f, low, high).error;
       if (size < error) [best, error] = [head, size];
@@ -35,24 +38,12 @@ export function solve(f, low, high, anchors, dtype, c = 2) {
 /** Values by least squares for the keys of a head: what is best for the anchors as they stand. */
 export function solveValues(head, f, low, high) {
   const anchors = head.parts.reduce((sum, part) => sum + part.slopes.length, 0);
-  const problem = problemOf(f, low, high, anchors, head.dtype);
-  const m = problem.x.length;
-  const points = Float64Array.from(problem.x, (x) => problem.middle + problem.half * x);
-  const columns = [];
-  for (const part of head.parts) {
-    const keys = { a: part.slopes, b: part.offsets.map((offset, k) => offset - part.slopes[k] * head.origin) };
-    const W = softmaxes(points, keys);
-    for (let k = 0; k < part.slopes.length; k += 1) columns.push((i) => W[i * part.slopes.length + k]);
-  }
-  const A = new Float64Array((m + anchors) * anchors);
-  const b = new Float64Array(m + anchors);
-  for (let i = 0; i < m; i += 1) {
-    for (let k = 0; k < anchors; k += 1) A[i * anchors + k] = columns[k](i);
-    b[i] = f(points[i]) - head.bias;
-  }
-  const ridge = Math.sqrt(m) * DTYPES[head.dtype].unit;
-  for (let k = 0; k < anchors; k += 1) A[(m + k) * anchors + k] = ridge;
-  const values = leastSquares(A, b, m + anchors, anchors);
+  const { x, middle, half, ridge } = problemOf(f, low, high, anchors, head.dtype);
+  const points = x.map((at) => middle + half * at);
+  const columns = head.parts.flatMap(({ slopes, offsets }) =>
+    softmaxes(points, { a: slopes, b: offsets.map((offset, k) => offset - slopes[k] * head.origin) }),
+  );
+  const values = leastSquares(withRidge(columns, ridge), padded(points.map((s) => f(s) - head.bias), anchors));
   let from = 0;
   const parts = head.parts.map((part) => ({ ...part, values: Array.from(values.subarray(from, (from += part.slopes.length))) }));
   return rounded({ ...head, parts }, head.dtype);
@@ -70,7 +61,7 @@ function problemOf(f, low, high, anchors, dtype) {
   const y = Float64Array.from(x, (at) => f(Math.min(high, Math.max(low, middle + half * at))));
   const bias = (Math.max(...y) + Math.min(...y)) / 2;
   const scale = (Math.max(...y) - Math.min(...y)) / 2 || 1;
-  return { x, y: y.map((value) => (value - bias) / scale), f, low, high, middle, half, bias, scale, dtype, ridge: DTYPES[dtype].unit };
+  return { x, y: y.map((value) => (value - bias) / scale), f, low, high, middle, half, bias, scale, dtype, ridge: DTYPES[dtype].unit, work: WORK };
 }
 
 /** Keys as tangents of a convex curve; bend: how much closer they lie where the function bends. */
@@ -106,111 +97,114 @@ function started({ x, y }, anchors, c, bend) {
   return { a: a.map((one) => one - level), b };
 }
 
+/** A column of weights along x for every key. */
 function softmaxes(x, { a, b }) {
-  const p = a.length;
-  const W = new Float64Array(x.length * p);
+  const columns = Array.from(a, () => new Float64Array(x.length));
+  const scores = new Float64Array(a.length);
   for (let i = 0; i < x.length; i += 1) {
     let largest = -Infinity;
-    for (let k = 0; k < p; k += 1) {
-      W[i * p + k] = a[k] * x[i] + b[k];
-      if (W[i * p + k] > largest) largest = W[i * p + k];
+    for (let k = 0; k < a.length; k += 1) {
+      scores[k] = a[k] * x[i] + b[k];
+      if (scores[k] > largest) largest = scores[k];
     }
     let sum = 0;
-    for (let k = 0; k < p; k += 1) sum += W[i * p + k] = Math.exp(W[i * p + k] - largest);
-    for (let k = 0; k < p; k += 1) W[i * p + k] /= sum;
+    for (let k = 0; k < a.length; k += 1) sum += scores[k] = Math.exp(scores[k] - largest);
+    for (let k = 0; k < a.length; k += 1) columns[k][i] = scores[k] / sum;
   }
-  return W;
+  return columns;
 }
 
-function withValues({ x, y, ridge }, keys) {
-  const [m, p] = [x.length, keys.a.length];
-  const A = new Float64Array((m + p) * p);
-  A.set(softmaxes(x, keys));
-  for (let k = 0; k < p; k += 1) A[(m + k) * p + k] = Math.sqrt(m) * ridge;
-  const b = new Float64Array(m + p);
-  b.set(y);
-  return { ...keys, v: leastSquares(A, b, m + p, p) };
-}
-
-function residuals({ x, y }, { a, b, v }, W = softmaxes(x, { a, b })) {
-  const p = a.length;
-  return Float64Array.from(x, (_, i) => {
-    let mean = 0;
-    for (let k = 0; k < p; k += 1) mean += W[i * p + k] * v[k];
-    return mean - y[i];
+/** Rows below that hold values down: large ones that cancel are lost to rounding. */
+function withRidge(columns, ridge) {
+  const m = columns[0].length;
+  return columns.map((column, k) => {
+    const longer = padded(column, columns.length);
+    longer[m + k] = ridge * Math.sqrt(m);
+    return longer;
   });
 }
 
-function worst(problem, keys) {
-  return residuals(problem, keys).reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+function padded(column, more) {
+  const longer = new Float64Array(column.length + more);
+  longer.set(column);
+  return longer;
+}
+
+/** Keys with their best values under weights of the points (square roots of them), and what is left: cost, largest error. */
+function fitted(problem, { a, b }, roots) {
+  const { x, y, ridge } = problem;
+  const plain = softmaxes(x, { a, b });
+  const scaled = plain.map((column) => column.map((entry, i) => entry * roots[i]));
+  const factored = new Factored(withRidge(scaled, ridge));
+  const turned = factored.turn(padded(y.map((entry, i) => entry * roots[i]), a.length));
+  const v = factored.solveTurned(turned);
+  const mean = new Float64Array(x.length);
+  plain.forEach((column, k) => column.forEach((entry, i) => (mean[i] += entry * v[k])));
+  let cost = 0;
+  for (let i = factored.rank; i < turned.length; i += 1) cost += turned[i] ** 2;
+  const errors = mean.map((entry, i) => Math.abs(entry - y[i]));
+  problem.work -= (2 * a.length + EXP) * x.length * a.length;
+  return { a, b, v, plain, factored, turned, mean, cost, errors, worst: errors.reduce((most, one) => Math.max(most, one), 0) };
 }
 
 /** What damped Gauss-Newton steps find: with equal weights, and the best while errors are levelled. */
-function descended(problem, keys, steps) {
+function descended(problem, keys) {
   const m = problem.x.length;
-  const weights = new Float64Array(m).fill(1);
-  let state = { keys, damping: 1e-3 };
-  for (let k = 0; k < steps && state.damping < 1e8; k += 1) state = step(problem, state, weights);
-  const squares = state.keys;
+  const roots = new Float64Array(m).fill(1);
+  let now = fitted(problem, keys, roots);
+  let damping = 1e-3;
+  const kept = problem.work / 3; // for levelling
+  while (problem.work > kept && damping < HOPELESS && now.worst > EXACT) ({ now, damping } = step(problem, now, roots, damping));
+  const squares = now;
   let best = squares;
-  let least = worst(problem, squares);
-  for (let k = 0; k < Math.min(LEVELLING, steps); k += 1) {
-    const r = residuals(problem, state.keys);
-    const most = r.reduce((size, one) => Math.max(size, Math.abs(one)), 1e-300);
+  while (problem.work > 0 && now.worst > EXACT) {
     let sum = 0;
-    for (let i = 0; i < m; i += 1) sum += weights[i] *= 0.02 + Math.abs(r[i]) / most;
-    for (let i = 0; i < m; i += 1) weights[i] *= m / sum;
-    state = step(problem, { keys: state.keys, damping: Math.min(state.damping, 1e-2) }, weights);
-    const size = worst(problem, state.keys);
-    if (size < least) [best, least] = [state.keys, size];
+    for (let i = 0; i < m; i += 1) sum += roots[i] = roots[i] ** 2 * (0.02 + now.errors[i] / (now.worst || 1));
+    for (let i = 0; i < m; i += 1) roots[i] = Math.sqrt((roots[i] * m) / sum);
+    ({ now, damping } = step(problem, fitted(problem, now, roots), roots, Math.min(damping, 1e-2)));
+    if (now.worst < best.worst) best = now;
   }
   return best === squares ? [squares] : [squares, best];
 }
 
-/** One step; the damping grows until the weighted squares fall, and shrinks when they do. */
-function step(problem, { keys, damping }, weights) {
-  const { x, ridge } = problem;
-  const [m, p] = [x.length, keys.a.length];
-  const n = 3 * p;
-  const W = softmaxes(x, keys);
-  const r = residuals(problem, keys, W);
+/** One step on the keys, with values that follow (variable projection): to first order the residual (1 - P) y changes by
+    (1 - P) dW v, where P projects onto what the columns of W can make. The damping grows until the cost falls. */
+function step(problem, now, roots, damping) {
+  const { x } = problem;
+  const p = now.a.length;
+  const n = 2 * p;
+  const changes = [];
+  for (let k = 0; k < p; k += 1) {
+    const byOffset = new Float64Array(x.length + p);
+    for (let i = 0; i < x.length; i += 1) byOffset[i] = roots[i] * now.plain[k][i] * (now.v[k] - now.mean[i]);
+    const bySlope = byOffset.map((entry, i) => (i < x.length ? entry * x[i] : 0));
+    changes.push(now.factored.turn(bySlope), now.factored.turn(byOffset));
+  }
+  const rest = changes.map((column) => column.subarray(now.factored.rank));
+  const left = now.turned.subarray(now.factored.rank);
   const H = new Float64Array(n * n);
   const g = new Float64Array(n);
-  const row = new Float64Array(n);
-  for (let i = 0; i < m; i += 1) {
-    const mean = r[i] + problem.y[i];
-    for (let k = 0; k < p; k += 1) {
-      const w = W[i * p + k];
-      row[p + k] = w * (keys.v[k] - mean); // by b_k
-      row[k] = row[p + k] * x[i]; // by a_k
-      row[2 * p + k] = w; // by v_k
-    }
-    for (let j = 0; j < n; j += 1) {
-      const scaled = weights[i] * row[j];
-      if (scaled === 0) continue;
-      g[j] -= scaled * r[i];
-      for (let k = 0; k <= j; k += 1) H[j * n + k] += scaled * row[k];
-    }
+  for (let j = 0; j < n; j += 1) {
+    g[j] = inner(rest[j], left);
+    for (let k = 0; k <= j; k += 1) H[j * n + k] = inner(rest[j], rest[k]);
   }
-  for (let k = 0; k < p; k += 1) {
-    H[(2 * p + k) * n + 2 * p + k] += m * ridge ** 2;
-    g[2 * p + k] -= m * ridge ** 2 * keys.v[k];
-  }
-  const before = cost(problem, keys, weights, r);
-  for (let grow = damping; grow < 1e10; grow *= 6) {
+  problem.work -= (10 * p + EXP) * x.length * p;
+  for (let grow = damping; grow < HOPELESS && problem.work > 0; grow *= 8) {
     const A = Float64Array.from(H);
-    for (let j = 0; j < n; j += 1) A[j * n + j] += grow * (H[j * n + j] + 1e-14);
+    for (let j = 0; j < n; j += 1) A[j * n + j] += grow * H[j * n + j] + 1e-300;
     const change = solvePositive(A, g);
     if (change === null) continue;
-    const next = { a: keys.a.map((one, k) => one + change[k]), b: keys.b.map((one, k) => one + change[p + k]), v: keys.v.map((one, k) => one + change[2 * p + k]) };
-    if (cost(problem, next, weights) < before) return { keys: next, damping: Math.max(1e-12, grow / 8) };
+    const keys = { a: now.a.map((one, k) => one + change[2 * k]), b: now.b.map((one, k) => one + change[2 * k + 1]) };
+    const next = fitted(problem, keys, roots);
+    if (next.cost < now.cost) return { now: next, damping: Math.max(1e-9, grow / 10) };
   }
-  return { keys, damping: 1e10 };
+  return { now, damping: HOPELESS };
 }
 
-function cost(problem, keys, weights, r = residuals(problem, keys)) {
-  const size = problem.x.length * problem.ridge ** 2;
-  return r.reduce((sum, one, i) => sum + weights[i] * one * one, 0) + size * keys.v.reduce((sum, one) => sum + one * one, 0);
+function inner(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
+  return sum;
 }
 
 /** The head in the function's own units, as the dtype stores it; values are solved for again on the stored keys. */

@@ -30,7 +30,7 @@ export function anchorTable({ change, select }) {
   };
 
   return {
-    element: element("div", { class: "scrolling", tabindex: 0, role: "region", "aria-label": "Table of anchors" }, made),
+    element: element("div", { class: "scrolling" }, made),
     show(head, selected) {
       const count = anchorCount(head);
       while (body.children.length > count) body.lastChild.remove();

@@ -49,6 +49,7 @@ export function headPictures(deed) {
       { class: "function", name: target.words },
       { class: "head", name: "head" },
       { class: "c0", shape: "points", name: "anchors: drag up or down for the value, sideways to move where they act" },
+      ...(beyond(head, bottom, top) ? [{ class: "c0 beyond", shape: "points", name: "dashed: the value lies beyond the picture" }] : []),
     ]);
     main.describe(`${target.words} and a head of ${anchorCount(head)} anchors on [${shown(low)}, ${shown(high)}]. ${verdict.textContent}`);
     main.tooltip((at) => [["s", shown(at)], [short(target.words), shown(target.f(at), 6)], ["head", shown(evaluate(head, [at])[0], 6)]]);
@@ -127,7 +128,7 @@ export function headPictures(deed) {
       panel("Error", "What is left between the two. A proven band holds for every s, with all rounding; a measured one is the worst that was found.", off.element),
       panel("Scores", "The score of an anchor is a straight line in s. The highest line wins, softly: where two lines cross, attention is shared. Even anchors are tangents of a parabola.", scores.element),
       panel("Attention along s", "Softmax turns scores into weights that add up to 1. Sharper scores make steeper steps.", weights.element),
-      panel("Attention as a heat map", "The same weights seen from above: a dark cell is an anchor that is listened to.", map.element),
+      panel("Attention as a heat map", "The same weights seen from above: the stronger the colour, the more an anchor is listened to.", map.element),
     ],
     verdict,
     main,
@@ -150,6 +151,10 @@ function valueRange(f, r, head) {
   // values beyond are marked at the edge: one of 10,000 would flatten the curve to a line
   const values = head.parts.flatMap((part) => part.values).filter((value) => value > least - room / 2 && value < most + room / 2);
   return [Math.min(least, ...values), Math.max(most, ...values)];
+}
+
+function beyond(head, bottom, top) {
+  return head.parts.some((part) => part.values.some((value) => value < bottom || value > top));
 }
 
 function padded([low, high]) {

@@ -17,7 +17,7 @@ const QUIET = 900; // before the error is said aloud
 
 function mount(root, state, changed) {
   let model = fromState(state);
-  let shownNow = null; // { target, head, bound, measured } of the last model that made sense
+  let shownNow = null; // { key, model, target, head, bound, measured } of the last model that made sense
   let solving = 0;
   let saying = 0;
 
@@ -76,7 +76,7 @@ function mount(root, state, changed) {
     }
     side.show(model, wrong);
     if (wrong !== null) return;
-    if (shownNow && needsSolving(model, target)) {
+    if (shownNow && needsSolving(model, target) && shownNow.key !== keyOf(model)) {
       pictures.verdict.replaceChildren(element("span", { class: "badge" }, "solving"), " one moment …");
       solving = setTimeout(() => show(target), PAUSE);
     } else {
@@ -85,9 +85,11 @@ function mount(root, state, changed) {
   });
 
   function show(target) {
-    const { head, bound } = headOf(model, target);
-    const measured = largestError(head, target.f, model.low, model.high);
-    shownNow = { target, head, bound, measured };
+    if (shownNow?.key !== keyOf(model)) {
+      const { head, bound } = headOf(model, target);
+      shownNow = { key: keyOf(model), model, target, head, bound, measured: largestError(head, target.f, model.low, model.high) };
+    }
+    const { head, bound } = shownNow;
     const words = verdictOf(model, shownNow);
     pictures.verdict.replaceChildren(element("span", { class: `badge ${bound !== null ? "proven" : "measured"}` }, bound !== null ? "proven" : "measured"), words);
     pictures.draw({ ...shownNow, low: model.low, high: model.high, selected: selected() });
@@ -105,15 +107,14 @@ function mount(root, state, changed) {
     try {
       return checkedTarget(model);
     } catch {
-      const { source, low, high } = fromState(null);
-      return targetOf({ ...model, source, name: "gelu", low, high });
+      return targetOf({ ...model, source: "named", name: "gelu" });
     }
   }
 
   return {
     state: () => toState(model),
     svg: () => pictures.main.svg,
-    python: () => codeOf(model, shownNow.target, shownNow),
+    python: () => codeOf(shownNow.model, shownNow.target, shownNow),
     unmount() {
       clearTimeout(solving);
       clearTimeout(saying);
@@ -135,6 +136,11 @@ function verdictOf(model, { bound, measured, head }) {
   return bound !== null
     ? ` The error is at most ${shown(bound)} for every s in [${shown(model.low)}, ${shown(model.high)}], rounding in ${model.dtype} included; ${anchorCount(head)} anchors. Largest found here: ${shown(measured.error)}.`
     : ` The largest error found is ${shown(measured.error)}, at s = ${shown(measured.at)}; ${where}.`;
+}
+
+/** What the head depends on: all but the anchor in hand. */
+function keyOf(model) {
+  return JSON.stringify({ ...toState(model), selected: 0 });
 }
 
 function plain({ origin, bias, parts }) {
