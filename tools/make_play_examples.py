@@ -24,6 +24,7 @@ PRODUCT = """net = ah.approximate(
 LEARNER = """net = incontext.gradient_descent(
     steps=20, rate=0.5, features=1, intercept=True, on=(-1, 1), labels=(-1, 1)
 )"""
+LOGISTIC = 'net = incontext.gradient_descent("logistic", steps=60, rate=1.0, features=1, intercept=True, on=(-1, 1))'
 EXAMPLES: dict[str, tuple[str, str, Callable[[], Network]]] = {
     "gelu": (
         "GELU as one head",
@@ -51,6 +52,11 @@ EXAMPLES: dict[str, tuple[str, str, Callable[[], Network]]] = {
         "A learner: gradient descent in context",
         LEARNER,
         lambda: incontext.gradient_descent(steps=20, rate=0.5, features=1, intercept=True, on=(-1, 1), labels=(-1, 1)),
+    ),
+    "logistic-learner": (
+        "A learner: logistic regression in context",
+        LOGISTIC,
+        lambda: incontext.gradient_descent("logistic", steps=60, rate=1.0, features=1, intercept=True, on=(-1, 1)),
     ),
 }
 """By name: a title, the call in words, the call."""

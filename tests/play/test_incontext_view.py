@@ -18,13 +18,15 @@ from play.waiting import until
 EXAMPLES = [[-0.9, 0.5], [-0.6, 0.38], [-0.3, 0.2], [0.0, 0.06], [0.3, -0.1], [0.85, 0.9]]
 
 
-def in_python(rate: float, sharpness: float | None = None) -> np.ndarray:
-    net = incontext.gradient_descent(
-        "squared", steps=60, rate=rate, features=1, intercept=True, on=(-1, 1), labels=(-1, 1)
-    )
+CLASSES = [[-0.9, 0], [-0.4, 0], [-0.2, 1], [0.2, 1], [0.6, 0], [0.9, 1]]
+
+
+def in_python(rate: float, sharpness: float | None = None, loss: str = "squared") -> np.ndarray:
+    net = incontext.gradient_descent(loss, steps=60, rate=rate, features=1, intercept=True, on=(-1, 1), labels=(-1, 1))
     if sharpness is not None:
         net = Learner.of(squared_network(net.descent, sharpness, "float64"))
-    X, y = np.array(EXAMPLES)[:, :1], np.array(EXAMPLES)[:, 1]
+    examples = np.array(EXAMPLES if loss == "squared" else CLASSES)
+    X, y = examples[:, :1], examples[:, 1]
     return net(net.prompt(X, y), path=True)
 
 
@@ -33,6 +35,33 @@ def test_the_path_is_that_of_the_python_learner(rate: float, page_of: Callable[.
     page = page_of("incontext", {"examples": EXAMPLES, "rate": rate})
     found = np.array(page.evaluate("anchorhead.current().path()"))
     np.testing.assert_allclose(found, in_python(rate), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.5, 2.0])
+def test_the_logistic_path_is_that_of_the_python_learner(rate: float, page_of: Callable[..., Any]) -> None:
+    page = page_of("incontext", {"loss": "logistic", "examples": CLASSES, "rate": rate})
+    found, ours = np.array(page.evaluate("anchorhead.current().path()")), in_python(rate, loss="logistic")
+    # three layers a step, each with its own large values that cancel: the order of sums shows sooner
+    np.testing.assert_allclose(found, ours, rtol=0, atol=4e-12)
+    assert np.abs(ours).max() > 0.5
+
+
+def test_the_logistic_loss_takes_labels_and_has_code(
+    page_of: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = page_of("incontext", {"examples": EXAMPLES})
+    page.get_by_text("logistic", exact=True).click()
+    until(page, "anchorhead.current().state().loss === 'logistic'")
+    assert {y for _, y in page.evaluate("anchorhead.current().state().examples")} == {0, 1}
+    until(page, "document.querySelector('.verdict').textContent.includes('sigmoid')")
+    page.locator(".example").nth(1).focus()
+    page.keyboard.press("ArrowDown")
+    until(page, "anchorhead.current().state().examples[1][1] === 0")
+    page.wait_for_timeout(50)
+    (tmp_path / "code.py").write_text(page.evaluate("anchorhead.current().python()"))
+    made = runpy.run_path(str(tmp_path / "code.py"))
+    np.testing.assert_allclose(page.evaluate("anchorhead.current().path()"), made["path"], rtol=0, atol=4e-12)
+    assert "logistic" in capsys.readouterr().out
 
 
 def test_a_sharp_learner_takes_the_same_path_too(page_of: Callable[..., Any]) -> None:
@@ -111,7 +140,7 @@ def test_it_plays_and_pauses(page_of: Callable[..., Any]) -> None:
 
 
 def test_the_state_makes_the_same_view_again_and_damage_does_no_harm(page_of: Callable[..., Any]) -> None:
-    state = {"examples": EXAMPLES, "rate": 0.7, "step": 11, "sharpness": 0.25}
+    state = {"loss": "squared", "examples": EXAMPLES, "rate": 0.7, "step": 11, "sharpness": 0.25}
     page = page_of("incontext", state, width=360, color_scheme="dark")
     assert page.evaluate("anchorhead.current().state()") == state
     assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -2,13 +2,16 @@
 
 import { Chart } from "../chart.js";
 import { svg } from "../dom.js";
-import { shown } from "../numbers.js";
+import { shown, spread } from "../numbers.js";
+import { LOSSES } from "./learner.js";
 
 const EDGE = 1.06; // what the axes show: a little more than the square
 const STEPS = 100; // places are hundredths
 const PAST = 12; // earlier lines that are drawn
 
-const kept = (value) => Math.round(Math.min(1, Math.max(-1, value)) * STEPS) / STEPS;
+const RANGES = { squared: [-EDGE, EDGE], logistic: [-0.12, 1.12] };
+
+const hundredths = (value) => Math.round(Math.min(1, Math.max(-1, value)) * STEPS) / STEPS;
 
 export class Plane {
   /** add(x, y), move(i, x, y), remove(i): what the view does when a person asks for it. */
@@ -19,26 +22,33 @@ export class Plane {
     this.element = this.chart.element;
     this.handles = [];
     this.dragged = false;
+    this.loss = "squared";
     this.chart.svg.addEventListener("click", (event) => this.click(event));
     this.chart.onrender = () => this.place();
-    this.chart.range([-EDGE, EDGE], [-EDGE, EDGE]);
+  }
+
+  /** A place as an example may have it: labels of the logistic loss are 0 and 1. */
+  kept(x, y) {
+    return [hundredths(x), this.loss === "logistic" ? Number(y > 0.5) : hundredths(y)];
   }
 
   click(event) {
     const { x, y } = this.chart.at(event);
-    const outside = Math.abs(x) > EDGE || Math.abs(y) > EDGE;
-    if (!this.dragged && !outside && !event.target.classList.contains("example")) this.asked.add(kept(x), kept(y));
+    const [low, high] = RANGES[this.loss];
+    const outside = Math.abs(x) > EDGE || y < low || y > high;
+    if (!this.dragged && !outside && !event.target.classList.contains("example")) this.asked.add(...this.kept(x, y));
     this.dragged = false;
   }
 
   /** examples [[x, y]]; pulls, one each, from -1 to 1; lines: the path so far; best: the line of least squares or null. */
-  draw({ examples, pulls, lines, best }) {
-    this.examples = examples;
-    this.pulls = pulls;
+  draw({ examples, pulls, lines, best, loss }) {
+    Object.assign(this, { examples, pulls, loss });
+    this.chart.range([-EDGE, EDGE], RANGES[loss]);
+    this.chart.axes.y.label = loss === "logistic" ? "label, and probability of 1" : "y";
     while (this.handles.length > examples.length) this.handles.pop().remove();
     while (this.handles.length < examples.length) this.handles.push(this.handle(this.handles.length));
-    const ends = [-EDGE, EDGE];
-    const along = ([slope, intercept]) => ends.map((x) => slope * x + intercept);
+    const ends = spread(-EDGE, EDGE, loss === "logistic" ? 81 : 2);
+    const along = ([slope, intercept]) => ends.map((x) => LOSSES[loss].predict(slope * x + intercept));
     const past = lines.slice(0, -1).filter((_, k) => k % Math.ceil(lines.length / PAST) === 0);
     for (const key of this.chart.keys("past")) this.chart.remove(key);
     past.forEach((line, k) => this.chart.line(`past ${k}`, ends, along(line), { class: "thin past" }));
@@ -60,7 +70,7 @@ export class Plane {
       if (!made.hasPointerCapture(event.pointerId)) return;
       this.dragged = true;
       const { x, y } = this.chart.at(event);
-      this.asked.move(i, kept(x), kept(y));
+      this.asked.move(i, ...this.kept(x, y));
     });
     made.addEventListener("keydown", (event) => this.key(event, i));
     this.chart.layer.append(made);
@@ -71,7 +81,8 @@ export class Plane {
     const by = event.shiftKey ? 0.1 : 0.02;
     const moves = { ArrowLeft: [-by, 0], ArrowRight: [by, 0], ArrowUp: [0, by], ArrowDown: [0, -by] };
     const move = moves[event.key];
-    if (move) this.asked.move(i, kept(this.examples[i][0] + move[0]), kept(this.examples[i][1] + move[1]));
+    const far = this.loss === "logistic" ? 100 : 1; // there any step up or down is to the other label
+    if (move) this.asked.move(i, ...this.kept(this.examples[i][0] + move[0], this.examples[i][1] + far * move[1]));
     else if (event.key === "Delete" || event.key === "Backspace") this.asked.remove(i);
     else return;
     event.preventDefault();

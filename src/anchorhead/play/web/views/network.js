@@ -5,6 +5,7 @@ import { shownAbove } from "../network/certificate.js";
 import { choice, panel, select, slider } from "../controls.js";
 import { element, oncePerFrame } from "../dom.js";
 import { run } from "../network/network.js";
+import { bytesOf, exampleNetworks } from "../network/examples.js";
 import { openNetwork } from "../network/file.js";
 import { inputEditor } from "../network/input.js";
 import { certificateList, counted, layerList, streamText } from "../network/words.js";
@@ -13,7 +14,7 @@ import { FileError, MAX_BYTES } from "../network/safetensors.js";
 import { addedTable, largestWeights, outputTable } from "../network/tables.js";
 
 function mount(root, given, changed) {
-  const examples = JSON.parse(document.getElementById("tables").textContent).networks;
+  const examples = exampleNetworks();
   const map = new AttentionMap();
   const slots = Object.fromEntries(
     ["message", "facts", "input", "output", "chosen", "looks", "added", "layers", "certificate"].map((name) => [name, element("div")]),
@@ -66,8 +67,7 @@ function mount(root, given, changed) {
 
   function openExample(name, rows, selection) {
     const one = examples.find((each) => each.name === name) ?? examples[0];
-    const bytes = Uint8Array.from(atob(one.file), (sign) => sign.charCodeAt(0));
-    openBytes(bytes.buffer, { example: one.name, code: one.code }, rows, selection);
+    openBytes(bytesOf(one), { example: one.name, code: one.code }, rows, selection);
   }
 
   function openBytes(buffer, source, rows = null, selection = null) {
