@@ -173,3 +173,26 @@ def test_too_much_work_is_refused_before_it_is_done(page_of: Callable[..., Any],
         try { anchorhead.run(opened.network, Array(2000).fill([1])); } catch (error) { return error.message; }
     }"""
     assert "multiplications" in page_of().evaluate(script, text)
+
+
+def test_files_with_random_damage_are_opened_or_refused_and_nothing_else(page_of: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(0)
+    strange = [None, 0, -1, 1e9, "x", [], {}, [1, 2], True, {"tensor": "x"}, [[1]], 1.5, "__proto__"]
+
+    def damage(part: Any) -> None:
+        keys = list(part) if isinstance(part, dict) else list(range(len(part)))
+        if not keys:
+            return
+        key = keys[rng.integers(len(keys))]
+        if isinstance(part[key], dict | list) and rng.random() < 0.8:
+            damage(part[key])
+        else:
+            part[key] = strange[rng.integers(len(strange))]
+
+    page = page_of()
+    refused = 0
+    for _ in range(150):
+        found = page.evaluate(REFUSED, tampered(damage))
+        assert found is None or found[0] == "FileError", found
+        refused += found is not None
+    assert 50 < refused < 150

@@ -42,7 +42,7 @@ export function squaredLearner({ rate, steps, sharpness }) {
   const unit = (place, by = 1) => NAMES.map((_, k) => (k === place ? by : 0));
   const sharp = [sharpness, 2 * sharpness];
   const shares = [4 / 3, -1 / 3];
-  const output = (h, share) => NAMES.map((_, row) => [0, 1].map((w) => (row === 4 + w ? ((-rate * share) / h) : 0)));
+  const output = (h, share) => NAMES.map((_, row) => [0, 1].map((w) => (row === 4 + w ? (-rate * share) / h : 0)));
   const step = attention({
     query: arrayOf(sharp.map((h) => [unit(4, h), unit(5, h), unit(3, h), unit(3)])),
     key: arrayOf([[unit(0), unit(1), unit(2, -1), unit(3, -OUT_OF_REACH)]]),
@@ -53,7 +53,12 @@ export function squaredLearner({ rate, steps, sharpness }) {
     labels: sharp.map((h) => `the gradient, at sharpness ${h}`),
   });
   const layers = [
-    embed({ weight: arrayOf(NAMES.map((_, row) => [0, 1, 2].map((k) => (k === row ? 1 : 0)))), bias: arrayOf(NAMES.map(() => 0)), states: arrayOf([unit(3)]), features: NAMES }),
+    embed({
+      weight: arrayOf(NAMES.map((_, row) => [0, 1, 2].map((k) => (k === row ? 1 : 0)))),
+      bias: arrayOf(NAMES.map(() => 0)),
+      states: arrayOf([unit(3)]),
+      features: NAMES,
+    }),
     repeat({ layers: [step], times: steps }),
     linear({ weight: arrayOf([unit(4), unit(5)]), features: ["slope", "intercept"] }),
   ];
@@ -70,14 +75,16 @@ export function learn(net, examples) {
   const { path, attention: notes } = run(net, prompt(examples), { path: true, record: true });
   const n = examples.length;
   const last = `2.${net.layers[1].layers.length}`;
-  const weights = notes.filter((note) => note.place === last).map((note) =>
-    Array.from({ length: note.heads }, (_, head) =>
-      examples.map((_, i) => {
-        const row = ((head + 1) * note.asking.length - 1) * note.seen.length; // the state asks last
-        return { copy: note.weights[row + i], negative: note.weights[row + n + i] };
-      }),
-    ),
-  );
+  const weights = notes
+    .filter((note) => note.place === last)
+    .map((note) =>
+      Array.from({ length: note.heads }, (_, head) =>
+        examples.map((_, i) => {
+          const row = ((head + 1) * note.asking.length - 1) * note.seen.length; // the state asks last
+          return { copy: note.weights[row + i], negative: note.weights[row + n + i] };
+        }),
+      ),
+    );
   return { path: path.map((tokens) => tokens[0]), weights };
 }
 

@@ -17,7 +17,12 @@ export class Plane {
   /** add(x, y), move(i, x, y), remove(i): what the view does when a person asks for it. */
   constructor({ add, move, remove }) {
     this.asked = { add, move, remove };
-    this.chart = new Chart({ label: "Examples and the learner's line", x: { label: "x" }, y: { label: "y" }, height: 420 });
+    this.chart = new Chart({
+      label: "Examples and the learner's line",
+      x: { label: "x" },
+      y: { label: "y" },
+      height: 420,
+    });
     this.chart.svg.classList.add("plane");
     this.element = this.chart.element;
     this.handles = [];
@@ -96,7 +101,10 @@ export class Plane {
       made.setAttribute("cy", this.chart.toY(y));
       made.setAttribute("r", 6 + 10 * Math.abs(pull));
       made.setAttribute("class", `example ${pull < 0 ? "c1" : "c0"}`);
-      made.setAttribute("aria-label", `Example ${i + 1} at x ${shown(x)}, y ${shown(y)}. Arrow keys move it, Delete removes it.`);
+      made.setAttribute(
+        "aria-label",
+        `Example ${i + 1} at x ${shown(x)}, y ${shown(y)}. Arrow keys move it, Delete removes it.`,
+      );
     });
   }
 }

@@ -120,7 +120,10 @@ function stacked(weight, visible, tokens) {
 /** The softmax over the keys in the ranges; a weight for every key, 0 for those outside. */
 function weigh(layer, queries, i, head, keys, ranges) {
   const weights = new Float64Array(keys.count);
-  const query = queries.data.subarray(i * queries.rows + head * queries.size, i * queries.rows + (head + 1) * queries.size);
+  const query = queries.data.subarray(
+    i * queries.rows + head * queries.size,
+    i * queries.rows + (head + 1) * queries.size,
+  );
   const logit = layer.grid === null ? plainLogit(query, keys, head) : gridLogit(layer, query, keys, head, ranges[0][0]);
   let largest = -Infinity;
   for (const [begin, end] of ranges)
@@ -129,7 +132,8 @@ function weigh(layer, queries, i, head, keys, ranges) {
       if (weights[k] > largest) largest = weights[k];
     }
   let sum = 0;
-  for (const [begin, end] of ranges) for (let k = begin; k < end; k++) sum += weights[k] = Math.exp(weights[k] - largest);
+  for (const [begin, end] of ranges)
+    for (let k = begin; k < end; k++) sum += weights[k] = Math.exp(weights[k] - largest);
   for (const [begin, end] of ranges) for (let k = begin; k < end; k++) weights[k] /= sum;
   return weights;
 }
@@ -157,7 +161,8 @@ function gridLogit(layer, query, keys, head, first) {
       return sum;
     }),
   );
-  return (k) => along.reduce((sum, logits, axis) => sum + logits[Math.floor((k - first) / strides[axis]) % sides[axis]], 0);
+  return (k) =>
+    along.reduce((sum, logits, axis) => sum + logits[Math.floor((k - first) / strides[axis]) % sides[axis]], 0);
 }
 
 function readValues(layer, head, weights, values, ranges) {

@@ -36,13 +36,17 @@ function conditionText(one) {
     excluded: () => `w·x + t is in none of ${one.intervals.length} open intervals, where the output changes`,
     "image of a norm": () => `x is what the ${one.norm} in front puts out`,
     "at most so many examples": () => `prompts of at most ${one.most} examples`,
-    "safe rate": () => `the rate is safe: ${one.rate} times the largest second derivative is at most ${shown(one.limit, 6)}`,
-    "safe curvature": () => `the rate is safe for the prompt: with the curvature it comes to at most ${shown(one.limit, 6)}`,
+    "safe rate": () =>
+      `the rate is safe: ${one.rate} times the largest second derivative is at most ${shown(one.limit, 6)}`,
+    "safe curvature": () =>
+      `the rate is safe for the prompt: with the curvature it comes to at most ${shown(one.limit, 6)}`,
     "keeps within": () => `exact descent keeps ${one.quantity} between ${one.low} and ${one.high}`,
     "assumed Lipschitz constant": () => `the function changes by at most ${numbers(one.constants)} times the distance`,
   };
   try {
-    return Object.hasOwn(texts, one?.kind) ? texts[one.kind]() : `a condition that this page does not know: ${String(one?.kind)}`;
+    return Object.hasOwn(texts, one?.kind)
+      ? texts[one.kind]()
+      : `a condition that this page does not know: ${String(one?.kind)}`;
   } catch {
     return "a condition that is damaged";
   }

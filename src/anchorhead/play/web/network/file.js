@@ -42,7 +42,8 @@ function description(metadata) {
   } catch {
     throw new FileError("This file is damaged: its description is not JSON.");
   }
-  if (typeof header !== "object" || header === null) throw new FileError("This file is damaged: it has no description.");
+  if (typeof header !== "object" || header === null)
+    throw new FileError("This file is damaged: it has no description.");
   return header;
 }
 
@@ -60,7 +61,8 @@ const MAKERS = { Embed: embed, Linear: linear, Attention: attention, Softmax: so
 
 function unpacked(packed, array, depth) {
   if (depth > MAX_NESTING) throw new NetworkError("its layers are nested too deep");
-  if (!Object.hasOwn(MAKERS, packed.layer)) throw new NetworkError(`it has a layer of the unknown kind ${quoted(packed.layer)}`);
+  if (!Object.hasOwn(MAKERS, packed.layer))
+    throw new NetworkError(`it has a layer of the unknown kind ${quoted(packed.layer)}`);
   const given = {};
   for (const [name, value] of Object.entries(packed)) {
     if (name === "layer" || value === null) continue;
@@ -78,7 +80,8 @@ function checkedCertificate(certificate, first) {
   if (!texts || !known || !(Number.isFinite(certificate.bound) && certificate.bound >= 0))
     throw new NetworkError("its certificate is damaged");
   for (const words of [certificate.terms, certificate.reference])
-    if (!Object.values(words).every(Number.isFinite)) throw new NetworkError("a term of its certificate is not a number");
+    if (!Object.values(words).every(Number.isFinite))
+      throw new NetworkError("a term of its certificate is not a number");
   if (!Array.isArray(certificate.conditions)) throw new NetworkError("the conditions of its certificate are damaged");
   const tokens = first.tokens ?? 1;
   const [low, high] = ["low", "high"].map((end) => boxEnd(certificate.on[end], tokens, first.inputs));
@@ -107,7 +110,11 @@ function inputNames(target, first) {
   const variables = target?.data?.variables;
   const fits = Array.isArray(variables) && variables.length === first.inputs && first.tokens === 1;
   if (fits && variables.every((name) => typeof name === "string")) return variables;
-  if (target?.kind === "descent" && Number.isInteger(target.data?.features) && first.inputs === target.data.features + 2)
+  if (
+    target?.kind === "descent" &&
+    Number.isInteger(target.data?.features) &&
+    first.inputs === target.data.features + 2
+  )
     return [...numbered.slice(0, -2), "sign", "label"];
   return numbered;
 }

@@ -26,8 +26,13 @@ function shapeOf({ network, target, certificate, names }) {
     const few = names.length - 2;
     const ends = (rows) => [[...rows[0].slice(0, few), rows[0].at(-1)]];
     return {
-      names: [...names.slice(0, few), "y"], count: first.tokens === null ? null : first.tokens / 2, word: "example",
-      low: ends(low), high: ends(high), toTokens: (rows) => prompt(rows, target.data.loss?.form), loss: target.data.loss?.name,
+      names: [...names.slice(0, few), "y"],
+      count: first.tokens === null ? null : first.tokens / 2,
+      word: "example",
+      low: ends(low),
+      high: ends(high),
+      toTokens: (rows) => prompt(rows, target.data.loss?.form),
+      loss: target.data.loss?.name,
     };
   }
   return { names, count: first.tokens, word: "token", low, high, toTokens: (rows) => rows };
@@ -36,7 +41,9 @@ function shapeOf({ network, target, certificate, names }) {
 function fits(given, wanted) {
   const size = wanted.names.length;
   const right = (row) => Array.isArray(row) && row.length === size && row.every(Number.isFinite);
-  return Array.isArray(given) && given.length > 0 && given.every(right) && given.length === (wanted.count ?? given.length);
+  return (
+    Array.isArray(given) && given.length > 0 && given.every(right) && given.length === (wanted.count ?? given.length)
+  );
 }
 
 /** Numbers inside the box, all different; labels as a loss takes them. */
@@ -70,7 +77,11 @@ function fields(wanted, rows, changed) {
       });
     }),
   );
-  const box = element("div", { class: "entries" }, made.map((one) => one.element));
+  const box = element(
+    "div",
+    { class: "entries" },
+    made.map((one) => one.element),
+  );
   const problem = () => (made.every((one) => one.good()) ? null : "A field holds no number.");
   return { element: box, rows: () => rows, tokens: () => wanted.toTokens(rows), problem };
 }
@@ -79,7 +90,13 @@ function fields(wanted, rows, changed) {
 function entry(name, low, high, value, changed) {
   const id = newId("entry");
   const number = element("input", { type: "number", step: "any", id, value });
-  const range = element("input", { type: "range", min: low, max: high, step: (high - low) / 1000 || "any", "aria-label": `${name}, slider` });
+  const range = element("input", {
+    type: "range",
+    min: low,
+    max: high,
+    step: (high - low) / 1000 || "any",
+    "aria-label": `${name}, slider`,
+  });
   range.value = value;
   const good = () => number.value.trim() !== "" && Number.isFinite(Number(number.value));
   number.addEventListener("input", () => {
@@ -92,7 +109,10 @@ function entry(name, low, high, value, changed) {
     number.removeAttribute("aria-invalid");
     changed(Number(number.value));
   });
-  return { element: element("div", { class: "entry-field" }, element("label", { for: id }, name), number, range), good };
+  return {
+    element: element("div", { class: "entry-field" }, element("label", { for: id }, name), number, range),
+    good,
+  };
 }
 
 function listing(wanted, rows, changed) {
@@ -106,9 +126,14 @@ function listing(wanted, rows, changed) {
     text.setAttribute("aria-invalid", String(wrong !== null));
     changed();
   });
-  const note = `One ${wanted.word} a line: ${wanted.names.join(", ")}.` + (wanted.count === null ? " Any number of lines." : ` ${wanted.count} lines.`);
+  const note =
+    `One ${wanted.word} a line: ${wanted.names.join(", ")}.` +
+    (wanted.count === null ? " Any number of lines." : ` ${wanted.count} lines.`);
   const box = element(
-    "div", { class: "field" }, element("label", { for: id }, `Input: the ${wanted.word}s`), text,
+    "div",
+    { class: "field" },
+    element("label", { for: id }, `Input: the ${wanted.word}s`),
+    text,
     element("small", { class: "note", id: `${id}-note` }, note),
   );
   return { element: box, rows: () => now, tokens: () => wanted.toTokens(now), problem: () => wrong };
@@ -116,11 +141,24 @@ function listing(wanted, rows, changed) {
 
 function parsed(text, wanted, before) {
   if (text.length > MOST_TEXT) return { rows: before, wrong: "This is too long for the page." };
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
-  const rows = lines.map((line) => line.split(/[\s,;]+/).filter(Boolean).map(Number));
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+  const rows = lines.map((line) =>
+    line
+      .split(/[\s,;]+/)
+      .filter(Boolean)
+      .map(Number),
+  );
   const bad = rows.findIndex((row) => row.length !== wanted.names.length || !row.every(Number.isFinite));
-  if (bad >= 0) return { rows: before, wrong: `Line ${bad + 1} must hold ${wanted.names.length} numbers: ${wanted.names.join(", ")}.` };
+  if (bad >= 0)
+    return {
+      rows: before,
+      wrong: `Line ${bad + 1} must hold ${wanted.names.length} numbers: ${wanted.names.join(", ")}.`,
+    };
   if (!rows.length) return { rows: before, wrong: `Give at least one ${wanted.word}.` };
-  if (wanted.count !== null && rows.length !== wanted.count) return { rows: before, wrong: `There must be ${wanted.count} lines, not ${rows.length}.` };
+  if (wanted.count !== null && rows.length !== wanted.count)
+    return { rows: before, wrong: `There must be ${wanted.count} lines, not ${rows.length}.` };
   return { rows, wrong: null };
 }

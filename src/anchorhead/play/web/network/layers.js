@@ -23,7 +23,10 @@ export function embed({ weight, bias, registers = null, states = null, source = 
   const layer = { kind: "Embed", weight, bias, registers, states, source, tokens };
   require(weight, "Embed's weight", [2, 3]);
   require(bias, "Embed's bias", [1, 2]);
-  for (const [name, one] of [["registers", registers], ["states", states]])
+  for (const [name, one] of [
+    ["registers", registers],
+    ["states", states],
+  ])
     if (one !== null) require(one, `Embed's ${name}`, [2]);
   const width = weight.shape.at(-2);
   for (const one of [bias, registers, states])
@@ -35,7 +38,10 @@ export function embed({ weight, bias, registers = null, states = null, source = 
     if (tokens === null || !fits) throw new NetworkError("Embed's source reads tokens that the input does not have");
   }
   layer.positions = source === null ? tokens : source.shape[0];
-  for (const [one, dimensions] of [[weight, 3], [bias, 2]])
+  for (const [one, dimensions] of [
+    [weight, 3],
+    [bias, 2],
+  ])
     if (one.shape.length === dimensions && one.shape[0] !== layer.positions)
       throw new NetworkError("Embed's arrays differ in their positions");
   layer.inputs = weight.shape.at(-1);
@@ -86,7 +92,22 @@ export function attention(given) {
   if (grid !== null && (size % grid.length !== 0 || mask !== null))
     throw new NetworkError("Attention's grid does not fit its keys or its mask");
   const listed = { features: named(features, outputs, "feature"), labels: named(labels, heads, "head") };
-  return { kind: "Attention", query, key, value, output, bias, mask, skip, grid, points, heads, width, outputs, ...listed };
+  return {
+    kind: "Attention",
+    query,
+    key,
+    value,
+    output,
+    bias,
+    mask,
+    skip,
+    grid,
+    points,
+    heads,
+    width,
+    outputs,
+    ...listed,
+  };
 }
 
 /** Softmax within a token, over consecutive groups of its features. */
@@ -154,7 +175,9 @@ export function tokenCounts(stream, tokens) {
 
 /** The kinds of which a stream may have a token. */
 export function kindsOf(stream) {
-  return KINDS.filter((kind) => ({ input: stream.inputs !== 0, register: stream.registers, state: stream.states })[kind]);
+  return KINDS.filter(
+    (kind) => ({ input: stream.inputs !== 0, register: stream.registers, state: stream.states })[kind],
+  );
 }
 
 function require(array, what, dimensions) {

@@ -16,7 +16,13 @@ export function tokenName({ kind, index }, short = false) {
 export class AttentionMap {
   /** left: pixels for the names of rows. */
   constructor({ left = 84 } = {}) {
-    this.map = new HeatMap({ label: "Attention weights", x: { label: "" }, y: { label: "" }, meaning: "attention weight", margins: { left } });
+    this.map = new HeatMap({
+      label: "Attention weights",
+      x: { label: "" },
+      y: { label: "" },
+      meaning: "attention weight",
+      margins: { left },
+    });
     this.element = this.map.element;
     this.svg = this.map.chart.svg;
   }
@@ -35,13 +41,23 @@ export class AttentionMap {
     label(chart.axes.x, columns, brief, Math.floor(room / (brief ? SHORT : LONG)), (k) => k + 0.5);
     label(chart.axes.y, rows, false, 16, (k) => rows.length - k - 0.5);
     chart.axes.x.label = columnWord;
-    chart.describe(`Attention weights: ${rows.length} rows, ${rowWord}; ${columns.length} columns, ${columnWord}. The text below lists the largest.`);
+    chart.describe(
+      `Attention weights: ${rows.length} rows, ${rowWord}; ${columns.length} columns, ${columnWord}. The text below lists the largest.`,
+    );
     chart.tooltip((x, y) => {
       const [column, row] = [Math.floor(x), rows.length - 1 - Math.floor(y)];
       if (!(column in columns) || !(row in rows)) return null;
-      return [[rows[row].long, ""], [columns[column].long, ""], ["weight", shown(weights[row * columns.length + column])]];
+      return [
+        [rows[row].long, ""],
+        [columns[column].long, ""],
+        ["weight", shown(weights[row * columns.length + column])],
+      ];
     });
-    this.map.draw(flipped, rows.length, columns.length, { x: [0, columns.length], y: [0, rows.length], most: weights.reduce((most, one) => Math.max(most, one), 0) || 1 });
+    this.map.draw(flipped, rows.length, columns.length, {
+      x: [0, columns.length],
+      y: [0, rows.length],
+      most: weights.reduce((most, one) => Math.max(most, one), 0) || 1,
+    });
   }
 }
 

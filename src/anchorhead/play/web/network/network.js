@@ -93,7 +93,10 @@ function embedded(layer, x, kinds) {
     }
     tokens.input = { count, width, data };
   }
-  for (const [kind, constant] of [["register", layer.registers], ["state", layer.states]])
+  for (const [kind, constant] of [
+    ["register", layer.registers],
+    ["state", layer.states],
+  ])
     if (kinds.includes(kind) && constant !== null)
       tokens[kind] = { count: constant.shape[0], width, data: constant.data };
   return tokens;
@@ -105,7 +108,8 @@ function apply(step, tokens, notes) {
   const each = (change) => Object.fromEntries(kinds.map((kind) => [kind, change(tokens[kind])]));
   if (layer.kind === "Attention") return attend(step, kinds, tokens, onFeatures, notes);
   if (layer.kind === "Softmax") return each((one) => softmaxed(layer, one));
-  if (layer.kind === "Linear") return layer.across ? { input: acrossTokens(layer, tokens) } : each((one) => onFeatures(layer, one));
+  if (layer.kind === "Linear")
+    return layer.across ? { input: acrossTokens(layer, tokens) } : each((one) => onFeatures(layer, one));
   for (let n = 0; n < layer.times; n++) tokens = once(step, tokens, notes, n);
   return Object.fromEntries(kinds.map((kind) => [kind, tokens[kind]]));
 }
@@ -203,7 +207,9 @@ function work(steps, tokens) {
 function recorded(steps, tokens) {
   return steps.reduce((sum, step) => {
     if (step.layer.kind === "Repeat") return sum + step.layer.times * recorded(innerSteps(step), tokens);
-    return sum + (step.layer.kind === "Attention" ? attentionRecorded(step, askers(step.layer, step.after), tokens) : 0);
+    return (
+      sum + (step.layer.kind === "Attention" ? attentionRecorded(step, askers(step.layer, step.after), tokens) : 0)
+    );
   }, 0);
 }
 

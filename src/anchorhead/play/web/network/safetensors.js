@@ -9,7 +9,21 @@
 export const MAX_BYTES = 64 * 2 ** 20;
 const MAX_HEADER = 16 * 2 ** 20;
 const MAX_TENSORS = 100000;
-const BYTES = { F64: 8, F32: 4, F16: 2, BF16: 2, I64: 8, I32: 4, I16: 2, I8: 1, U64: 8, U32: 4, U16: 2, U8: 1, BOOL: 1 };
+const BYTES = {
+  F64: 8,
+  F32: 4,
+  F16: 2,
+  BF16: 2,
+  I64: 8,
+  I32: 4,
+  I16: 2,
+  I8: 1,
+  U64: 8,
+  U32: 4,
+  U16: 2,
+  U8: 1,
+  BOOL: 1,
+};
 
 /** A file that cannot be opened; its message says why and is meant for people. */
 export class FileError extends Error {}

@@ -22,14 +22,25 @@ function listed(layers, stream, prefix, from) {
     stream = follow(layer, stream);
     if (layer.kind === "Repeat") {
       const inner = element("ol", { class: "layers" }, listed(layer.layers, enters, `${number}.`, 1));
-      return element("li", {}, heading(number, "Repeat", `${counted(layer.times, "time")}, with the same weights`), inner);
+      return element(
+        "li",
+        {},
+        heading(number, "Repeat", `${counted(layer.times, "time")}, with the same weights`),
+        inner,
+      );
     }
     return item(number, layer.kind, layerText(layer), stream.features, layer.labels ?? null);
   });
 }
 
 function item(number, kind, text, features, labels) {
-  return element("li", {}, heading(number, kind, text), labels ? names("Heads", labels, "head") : null, names("Features that leave it", features, "feature"));
+  return element(
+    "li",
+    {},
+    heading(number, kind, text),
+    labels ? names("Heads", labels, "head") : null,
+    names("Features that leave it", features, "feature"),
+  );
 }
 
 function heading(number, kind, text) {
@@ -37,16 +48,28 @@ function heading(number, kind, text) {
 }
 
 function names(title, list, word) {
-  const shownNames = list.slice(0, MOST_NAMES).map((name, k) => element("li", {}, element("span", { class: "place" }, String(k)), name));
+  const shownNames = list
+    .slice(0, MOST_NAMES)
+    .map((name, k) => element("li", {}, element("span", { class: "place" }, String(k)), name));
   const more = list.length - shownNames.length;
   if (more > 0) shownNames.push(element("li", {}, `and ${more} more`));
-  return element("details", {}, element("summary", {}, `${title}: ${counted(list.length, word)}`), element("ul", { class: "names" }, shownNames));
+  return element(
+    "details",
+    {},
+    element("summary", {}, `${title}: ${counted(list.length, word)}`),
+    element("ul", { class: "names" }, shownNames),
+  );
 }
 
 function layerText(layer) {
-  if (layer.kind === "Linear") return `${layer.across ? "across tokens" : "on each token"}: ${layer.inputs} to ${counted(layer.outputs, "feature")}`;
+  if (layer.kind === "Linear")
+    return `${layer.across ? "across tokens" : "on each token"}: ${layer.inputs} to ${counted(layer.outputs, "feature")}`;
   if (layer.kind === "Softmax") return `within a token: ${counted(layer.groups.length, "group")} of features`;
-  const parts = [counted(layer.heads, "head"), `query and key size ${layer.query.shape[1]}`, `value size ${layer.value.shape[1]}`];
+  const parts = [
+    counted(layer.heads, "head"),
+    `query and key size ${layer.query.shape[1]}`,
+    `value size ${layer.value.shape[1]}`,
+  ];
   if (layer.heads > 1 && layer.key.shape[0] === 1) parts.push("shared keys");
   if (layer.heads > 1 && layer.value.shape[0] === 1) parts.push("shared values");
   if (layer.mask !== null) parts.push(`mask ${layer.mask}`);
@@ -65,7 +88,11 @@ export function streamText(stream) {
 
 /** The certificate as a list of terms. */
 export function certificateList(certificate) {
-  return element("dl", { class: "certificate" }, certificateRows(certificate).flatMap(([label, text]) => [element("dt", {}, label), element("dd", {}, text)]));
+  return element(
+    "dl",
+    { class: "certificate" },
+    certificateRows(certificate).flatMap(([label, text]) => [element("dt", {}, label), element("dd", {}, text)]),
+  );
 }
 
 /** `1 head`, `1,200 heads`. */

@@ -74,7 +74,14 @@ export const LAYERS_STORY = {
 };
 
 function functionStage() {
-  const map = new HeatMap({ label: "The function", x: { label: "x" }, y: { label: "y" }, height: 400, colours: "signed", meaning: "f(x, y)" });
+  const map = new HeatMap({
+    label: "The function",
+    x: { label: "x" },
+    y: { label: "y" },
+    height: 400,
+    colours: "signed",
+    meaning: "f(x, y)",
+  });
   const update = (settings) => {
     const { f, name } = chosen(settings);
     const { exact } = compared(headOf(settings, 2), f, POINTS);
@@ -90,19 +97,37 @@ function gatherStage() {
   const map = new AttentionMap({ left: 112 });
   const holds = element("tbody");
   const head = ["after layer one", "x of token 0", "x of token 1"].map((word) => element("th", { scope: "col" }, word));
-  const table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What tokens hold" }, element("table", {}, element("thead", {}, element("tr", {}, head)), holds));
+  const table = element(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "What tokens hold" },
+    element("table", {}, element("thead", {}, element("tr", {}, head)), holds),
+  );
   const update = (settings) => {
     const [note] = run(headOf(settings, 2).network(), [[settings.x], [settings.y]], { record: true }).attention;
     const columns = note.seen.slice(0, 2 + MOST_REGISTERS);
-    const rows = [0, 1].flatMap((h) => [0, 1].map((token) => ({ long: `head ${h}, token ${token}`, at: h * 2 + token })));
-    const weights = Float64Array.from(rows.flatMap(({ at }) => columns.map((_, k) => note.weights[at * note.seen.length + k])));
-    const names = columns.map(({ kind, index }) => ({ long: kind === "input" ? `token ${index}` : `anchor ${index}`, short: `${kind === "input" ? "t" : "a"}${index}` }));
+    const rows = [0, 1].flatMap((h) =>
+      [0, 1].map((token) => ({ long: `head ${h}, token ${token}`, at: h * 2 + token })),
+    );
+    const weights = Float64Array.from(
+      rows.flatMap(({ at }) => columns.map((_, k) => note.weights[at * note.seen.length + k])),
+    );
+    const names = columns.map(({ kind, index }) => ({
+      long: kind === "input" ? `token ${index}` : `anchor ${index}`,
+      short: `${kind === "input" ? "t" : "a"}${index}`,
+    }));
     map.draw(weights, rows, names, "heads and tokens", "tokens that are seen");
     const width = note.features.length;
     holds.replaceChildren(
       ...[0, 1].map((token) => {
-        const sums = [0, 1].map((feature) => note.added[token * width + feature] + note.added[(2 + token) * width + feature]);
-        return element("tr", {}, element("th", { scope: "row" }, `token ${token}`), sums.map((value) => element("td", {}, shown(value, 5))));
+        const sums = [0, 1].map(
+          (feature) => note.added[token * width + feature] + note.added[(2 + token) * width + feature],
+        );
+        return element(
+          "tr",
+          {},
+          element("th", { scope: "row" }, `token ${token}`),
+          sums.map((value) => element("td", {}, shown(value, 5))),
+        );
       }),
     );
     return "Both tokens hold both numbers, exactly: all other weights are so small that float64 has 0 for them.";
@@ -111,38 +136,72 @@ function gatherStage() {
 }
 
 function gridStage() {
-  const map = new HeatMap({ label: "Attention over the grid", x: { label: "x" }, y: { label: "y" }, height: 400, meaning: "attention weight" });
+  const map = new HeatMap({
+    label: "Attention over the grid",
+    x: { label: "x" },
+    y: { label: "y" },
+    height: 400,
+    meaning: "attention weight",
+  });
   const update = (settings) => {
     const head = headOf(settings);
     const [along, up] = [head.along(settings.x), head.along(settings.y)];
     const weights = Float64Array.from(up.flatMap((b) => along.map((a) => a * b)));
     const half = head.spacing / 2;
-    map.draw(weights, head.side, head.side, { x: [-1 - half, 1 + half], y: [-1 - half, 1 + half], most: largest(weights) });
+    map.draw(weights, head.side, head.side, {
+      x: [-1 - half, 1 + half],
+      y: [-1 - half, 1 + half],
+      most: largest(weights),
+    });
     mark(map, settings);
     const best = [along, up].map((list) => head.places[list.indexOf(Math.max(...list))]);
-    map.chart.describe(`Attention over ${head.side} by ${head.side} anchors; most of it near (${shown(best[0])}, ${shown(best[1])}).`);
+    map.chart.describe(
+      `Attention over ${head.side} by ${head.side} anchors; most of it near (${shown(best[0])}, ${shown(best[1])}).`,
+    );
     return `${head.side ** 2} anchors, ${shown(head.spacing)} apart. The nearest to (${shown(settings.x)}, ${shown(settings.y)}) is at (${shown(best[0])}, ${shown(best[1])}), with a weight of ${(100 * largest(weights)).toFixed(0)} %.`;
   };
   return { element: map.element, svg: () => map.chart.svg, update };
 }
 
 function valueStage() {
-  const options = (label, meaning) => ({ label, x: { label: "x" }, y: { label: "y" }, height: 230, colours: "signed", meaning, margins: { left: 48 } });
-  const maps = [new HeatMap(options("The function", "f")), new HeatMap(options("The network", "network")), new HeatMap(options("The error", "network − f"))];
+  const options = (label, meaning) => ({
+    label,
+    x: { label: "x" },
+    y: { label: "y" },
+    height: 230,
+    colours: "signed",
+    meaning,
+    margins: { left: 48 },
+  });
+  const maps = [
+    new HeatMap(options("The function", "f")),
+    new HeatMap(options("The network", "network")),
+    new HeatMap(options("The error", "network − f")),
+  ];
   const update = (settings) => {
     const { f } = chosen(settings);
     const head = headOf(settings);
     const { exact, found } = compared(head, f, POINTS);
     const error = exact.map((value, k) => found[k] - value);
-    [exact, found, error].forEach((values, k) => maps[k].draw(values, POINTS, POINTS, { ...SQUARE, most: largest(k === 1 ? exact : values) }));
+    [exact, found, error].forEach((values, k) =>
+      maps[k].draw(values, POINTS, POINTS, { ...SQUARE, most: largest(k === 1 ? exact : values) }),
+    );
     return verdict(settings, head);
   };
-  const titled = maps.map((map, k) => element("div", {}, element("h3", {}, ["The function", "The network", "Their difference"][k]), map.element));
+  const titled = maps.map((map, k) =>
+    element("div", {}, element("h3", {}, ["The function", "The network", "Their difference"][k]), map.element),
+  );
   return { element: element("div", { class: "trio" }, titled), svg: () => maps[1].chart.svg, update };
 }
 
 function sizeStage() {
-  const chart = new Chart({ label: "Error against the number of anchors", x: { label: "anchors along an axis, p", log: true, ticks: [2, 4, 8, 16, 32] }, y: { label: "largest error", log: true }, height: 380, margins: { left: 70 } });
+  const chart = new Chart({
+    label: "Error against the number of anchors",
+    x: { label: "anchors along an axis, p", log: true, ticks: [2, 4, 8, 16, 32] },
+    y: { label: "largest error", log: true },
+    height: 380,
+    margins: { left: 70 },
+  });
   const update = (settings) => {
     const { f } = chosen(settings);
     const heads = SIZES.map((side) => headOf(settings, side));
@@ -154,8 +213,14 @@ function sizeStage() {
     chart.line("found", SIZES, found, { class: "error" });
     chart.points("sizes", SIZES, found, { class: "c1", radius: 3 });
     chart.points("here", [settings.side], [here.error], { radius: 6 });
-    chart.legend([{ class: "bound dashed", name: "(L₁ + L₂) × mean distance" }, { class: "error", name: "largest error found" }, { class: "", shape: "points", name: "this one" }]);
-    chart.describe(`At ${settings.side} anchors along an axis the proof's line is ${shown(here.theorem)}, the largest error found ${shown(here.error)}.`);
+    chart.legend([
+      { class: "bound dashed", name: "(L₁ + L₂) × mean distance" },
+      { class: "error", name: "largest error found" },
+      { class: "", shape: "points", name: "this one" },
+    ]);
+    chart.describe(
+      `At ${settings.side} anchors along an axis the proof's line is ${shown(here.theorem)}, the largest error found ${shown(here.error)}.`,
+    );
     chart.render();
     return verdict(settings, headOf(settings));
   };
@@ -180,12 +245,24 @@ function largest(values) {
 function code(settings) {
   const { python } = chosen(settings);
   return [
-    "import numpy as np", "", "from anchorhead.constructions.grid_network import grid_network", "from anchorhead.heads.grid import uniform_grid", "", "",
-    "def f(x):  # (points, 2) to (points, 2): what each of the two tokens puts out", `    value = ${python}`, "    return np.stack([value, value], axis=1)", "", "",
+    "import numpy as np",
+    "",
+    "from anchorhead.constructions.grid_network import grid_network",
+    "from anchorhead.heads.grid import uniform_grid",
+    "",
+    "",
+    "def f(x):  # (points, 2) to (points, 2): what each of the two tokens puts out",
+    `    value = ${python}`,
+    "    return np.stack([value, value], axis=1)",
+    "",
+    "",
     `grid = uniform_grid(f, (-1, -1), (1, 1), (${settings.side}, ${settings.side}), ${settings.c})  # even anchors, values of f`,
     "net = grid_network(grid, tokens=2)  # gathers, then looks up",
     `print(net(np.array([[${settings.x}], [${settings.y}]])))`,
-    `side = np.linspace(-1, 1, ${POINTS})`, "x = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2, 1)",
-    "error = np.abs(net(x)[..., 0] - f(x[..., 0])).max()", "print(error)", "",
+    `side = np.linspace(-1, 1, ${POINTS})`,
+    "x = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2, 1)",
+    "error = np.abs(net(x)[..., 0] - f(x[..., 0])).max()",
+    "print(error)",
+    "",
   ].join("\n");
 }

@@ -21,7 +21,11 @@ export function singleHead({ low, high, anchors, c }) {
   const spacing = (high - low) / (anchors - 1);
   const k = places(anchors);
   const heads = [{ origin: 0, values: k }];
-  return { ...ramp({ low, high, c, middle, spacing, k, heads }), theorem: (high - low) / anchors, network: singleNetwork };
+  return {
+    ...ramp({ low, high, c, middle, spacing, k, heads }),
+    theorem: (high - low) / anchors,
+    network: singleNetwork,
+  };
 }
 
 /** H heads over the n positions: each owns n - 2 cells, and its first and last position are dummies. */
@@ -37,7 +41,11 @@ export function severalHeads({ low, high, tokens, heads: count, c }) {
     values[tokens - 1] = h === count - 1 ? cells / 2 : 0;
     return { origin, values };
   });
-  return { ...ramp({ low, high, c, middle, spacing, k, heads }), theorem: (high - low) / cells, network: severalNetwork };
+  return {
+    ...ramp({ low, high, c, middle, spacing, k, heads }),
+    theorem: (high - low) / cells,
+    network: severalNetwork,
+  };
 }
 
 /** The largest |head - truncated line| at the points, and where. */
@@ -102,8 +110,18 @@ function singleNetwork() {
       features: ["query", "one", "anchor", "minus anchor squared"],
     }),
     attention({
-      query: arrayOf([[[1, 0, 0, 0], [0, 1, 0, 0]]]),
-      key: arrayOf([[[0, 0, 2 * c, 0], [0, 0, 0, c]]]),
+      query: arrayOf([
+        [
+          [1, 0, 0, 0],
+          [0, 1, 0, 0],
+        ],
+      ]),
+      key: arrayOf([
+        [
+          [0, 0, 2 * c, 0],
+          [0, 0, 0, c],
+        ],
+      ]),
       value: arrayOf([[[0, 0, 1, 0]]]),
       output: arrayOf([[[spacing]]]),
       bias: arrayOf([middle]),
@@ -116,11 +134,21 @@ function singleNetwork() {
 function severalNetwork() {
   const { c, k, middle, spacing, heads } = this;
   const last = k.length - 1;
-  const rows = k.map((place, j) => [-middle / spacing, 1, place, -place * place, ...k.map((_, i) => (i === j ? 1 : 0))]);
+  const rows = k.map((place, j) => [
+    -middle / spacing,
+    1,
+    place,
+    -place * place,
+    ...k.map((_, i) => (i === j ? 1 : 0)),
+  ]);
   const blank = () => Array(rows[0].length).fill(0);
   const row = (entries) => Object.assign(blank(), entries);
   const layers = [
-    embed({ weight: arrayOf(rows.map((one) => one.map((_, f) => [f === 0 ? 1 / spacing : 0]))), bias: arrayOf(rows), tokens: last + 1 }),
+    embed({
+      weight: arrayOf(rows.map((one) => one.map((_, f) => [f === 0 ? 1 / spacing : 0]))),
+      bias: arrayOf(rows),
+      tokens: last + 1,
+    }),
     attention({
       query: arrayOf(heads.map(({ origin }) => [row({ 0: 1, 1: -origin }), row({ 1: 1 })])),
       key: arrayOf([[row({ 2: 2 * c }), row({ 3: c })]]),

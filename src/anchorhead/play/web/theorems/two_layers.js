@@ -9,11 +9,26 @@ const FAR = 2000; // the key of the token that is sought: all other weights unde
 
 /** Functions on [-1, 1]^2 with Lipschitz constants along both axes; python: with x (points, 2). */
 export const FUNCTIONS = [
-  { name: "sin(3x)·cos(2y)", f: (x, y) => Math.sin(3 * x) * Math.cos(2 * y), lipschitz: [3, 2], python: "np.sin(3 * x[:, 0]) * np.cos(2 * x[:, 1])" },
+  {
+    name: "sin(3x)·cos(2y)",
+    f: (x, y) => Math.sin(3 * x) * Math.cos(2 * y),
+    lipschitz: [3, 2],
+    python: "np.sin(3 * x[:, 0]) * np.cos(2 * x[:, 1])",
+  },
   { name: "x·y", f: (x, y) => x * y, lipschitz: [1, 1], python: "x[:, 0] * x[:, 1]" },
   { name: "max(x, y)", f: (x, y) => Math.max(x, y), lipschitz: [1, 1], python: "np.maximum(x[:, 0], x[:, 1])" },
-  { name: "|x| − |y|", f: (x, y) => Math.abs(x) - Math.abs(y), lipschitz: [1, 1], python: "np.abs(x[:, 0]) - np.abs(x[:, 1])" },
-  { name: "exp(−3(x² + y²))", f: (x, y) => Math.exp(-3 * (x * x + y * y)), lipschitz: [1.486, 1.486], python: "np.exp(-3 * (x[:, 0] ** 2 + x[:, 1] ** 2))" },
+  {
+    name: "|x| − |y|",
+    f: (x, y) => Math.abs(x) - Math.abs(y),
+    lipschitz: [1, 1],
+    python: "np.abs(x[:, 0]) - np.abs(x[:, 1])",
+  },
+  {
+    name: "exp(−3(x² + y²))",
+    f: (x, y) => Math.exp(-3 * (x * x + y * y)),
+    lipschitz: [1.486, 1.486],
+    python: "np.exp(-3 * (x[:, 0] ** 2 + x[:, 1] ** 2))",
+  },
 ];
 
 /** The head over p x p even anchors on [-1, 1]^2, with values f(anchor). */
@@ -75,7 +90,10 @@ function gridNetwork() {
   const layers = [
     embed({
       weight: arrayOf(names.map((_, row) => [row === 0 ? 1 : 0])),
-      bias: arrayOf([[0, 1, 1, 0, 0, 0, 0, 0, 0], [0, 1, 0, 1, 0, 0, 0, 0, 0]]),
+      bias: arrayOf([
+        [0, 1, 1, 0, 0, 0, 0, 0, 0],
+        [0, 1, 0, 1, 0, 0, 0, 0, 0],
+      ]),
       registers: arrayOf(registers),
       tokens: 2,
       features: names,

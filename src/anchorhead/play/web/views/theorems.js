@@ -26,7 +26,12 @@ function mount(root, given, changed) {
   let stage = null;
   const story = () => STORIES.find((one) => one.name === now.story);
 
-  const stories = choice({ label: "Story", options: STORIES.map((one) => ({ value: one.name, label: one.title })), value: now.story, changed: (name) => go(name, 0) });
+  const stories = choice({
+    label: "Story",
+    options: STORIES.map((one) => ({ value: one.name, label: one.title })),
+    value: now.story,
+    changed: (name) => go(name, 0),
+  });
   const steps = element("ol", { class: "steps", "aria-label": "Steps" });
   const words = element("div", { class: "words-of" });
   const sliders = element("div");
@@ -38,8 +43,21 @@ function mount(root, given, changed) {
   root.append(
     element("div", { class: "story-top" }, stories.element, steps),
     element(
-      "div", { class: "workbench story" },
-      element("section", { class: "panel side", "aria-labelledby": "story-step" }, heading, words, sliders, element("div", { class: "row-of" }, back, next), element("small", { class: "note" }, "After “Universal Approximation with Softmax Attention”, arXiv 2504.15956.")),
+      "div",
+      { class: "workbench story" },
+      element(
+        "section",
+        { class: "panel side", "aria-labelledby": "story-step" },
+        heading,
+        words,
+        sliders,
+        element("div", { class: "row-of" }, back, next),
+        element(
+          "small",
+          { class: "note" },
+          "After “Universal Approximation with Softmax Attention”, arXiv 2504.15956.",
+        ),
+      ),
       panel("See it", null, picture, verdict),
     ),
   );
@@ -90,7 +108,9 @@ function mount(root, given, changed) {
       later();
       changed();
     };
-    if (name === "f") return select({ label: "Function f", options: FUNCTIONS.map((one) => one.name), value: now.f, changed: put }).element;
+    if (name === "f")
+      return select({ label: "Function f", options: FUNCTIONS.map((one) => one.name), value: now.f, changed: put })
+        .element;
     return slider({ ...CONTROLS[name], value: now[name], format: (value) => shown(value, 4), changed: put }).element;
   }
 
