@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from anchorhead.play import page
+from tests.play.waiting import until
 
 ARGUMENTS = [
     "--headless=new",
@@ -56,19 +57,33 @@ def page_of(browser: Any, page_file: Path) -> Iterator[Callable[..., Any]]:
     def open_page(view: str = "head", state: Any = None, width: int = 1280, height: int = 900, **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
-        opened = context.new_page()
-        opened.set_default_timeout(20_000)
-        opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        opened.on("pageerror", lambda error: wrong.append(str(error)))
-        opened.on("request", lambda request: wrong.append(request.url) if _outside(request.url) else None)
-        opened.goto(page_file.as_uri() + hash_of(view, state))
-        opened.wait_for_function("window.anchorhead !== undefined")
-        return opened
+        return _opened(context, page_file.as_uri() + hash_of(view, state), wrong)
 
     yield open_page
     for context in contexts:
         context.close()
     assert not wrong, wrong
+
+
+@pytest.fixture(scope="session")
+def mathematics(browser: Any, page_file: Path) -> Iterator[Any]:
+    """A page for tests that call functions of window.anchorhead and change nothing: opened once."""
+    wrong: list[str] = []
+    context = browser.new_context()
+    yield _opened(context, page_file.as_uri(), wrong)
+    context.close()
+    assert not wrong, wrong
+
+
+def _opened(context: Any, address: str, wrong: list[str]) -> Any:
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("request", lambda request: wrong.append(request.url) if _outside(request.url) else None)
+    opened.goto(address)
+    until(opened, "window.anchorhead !== undefined")
+    return opened
 
 
 def hash_of(view: str, state: Any = None) -> str:

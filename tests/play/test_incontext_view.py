@@ -13,7 +13,7 @@ import pytest
 from anchorhead import incontext
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.squared import squared_network
-from play.waiting import until
+from tests.play.waiting import until
 
 EXAMPLES = [[-0.9, 0.5], [-0.6, 0.38], [-0.3, 0.2], [0.0, 0.06], [0.3, -0.1], [0.85, 0.9]]
 

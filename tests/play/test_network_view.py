@@ -17,7 +17,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.network import Network
 from export.table import network
-from play.waiting import until
+from tests.play.waiting import until
 
 EXAMPLES = [one["name"] for one in json.loads((files("anchorhead.play") / "examples" / "examples.json").read_text())]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from play.waiting import until
+from tests.play.waiting import until
 
 STEPS = [(story, step) for story in ("heads", "layers") for step in range(5)]
 

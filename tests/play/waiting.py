@@ -12,3 +12,8 @@ def until(page: Any, expression: str, tries: int = 200) -> None:
             return
         page.wait_for_timeout(25)
     raise AssertionError(f"never true: {expression}")
+
+
+def settle(page: Any) -> None:
+    """Two frames: what was asked for is drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

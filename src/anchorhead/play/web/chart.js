@@ -22,8 +22,8 @@ const FAR = 1e5; // pixels: beyond, drawing programs lose their way
 export class Chart {
   constructor({ label, x = {}, y = {}, height = 280, margins = {} }) {
     this.axes = { x, y };
-    this.height = height;
-    this.margins = { left: 56, right: 12, top: 10, bottom: 42, ...margins };
+    this.given = { height, margins: { left: 64, right: 12, top: 10, bottom: 42, ...margins } };
+    this.fit();
     this.items = new Map();
     this.bounds = { x: [0, 1], y: [0, 1] };
     this.width = 640;
@@ -51,6 +51,13 @@ export class Chart {
   /** What a person who does not see the drawing is told. */
   describe(text) {
     this.title.textContent = text;
+  }
+
+  /** Sizes are for letters of 16 pixels, and grow with them. */
+  fit() {
+    this.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    this.height = Math.round(this.given.height * this.unit);
+    this.margins = Object.fromEntries(Object.entries(this.given.margins).map(([side, size]) => [side, size * this.unit]));
   }
 
   range(x, y) {
@@ -160,6 +167,7 @@ export class Chart {
   }
 
   render() {
+    this.fit();
     const width = Math.round(this.element.clientWidth);
     if (width > 0) this.width = width;
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
@@ -174,18 +182,19 @@ export class Chart {
   renderAxes() {
     const { left, right, top, bottom } = this.inner;
     const { x, y } = this.axes;
+    const { unit } = this;
     const parts = [];
     const places = (axis, bounds, room) => axis.ticks ?? (axis.log ? powersOfTen(...bounds, room) : ticks(...bounds, room));
-    for (const value of places(x, this.bounds.x, Math.max(2, (right - left) / 80))) {
+    for (const value of places(x, this.bounds.x, Math.max(2, (right - left) / (80 * unit)))) {
       const at = this.toX(value);
-      parts.push(svg("line", { x1: at, x2: at, y1: top, y2: bottom }), svg("text", { x: at, y: bottom + 16, "text-anchor": "middle" }, (x.format ?? shown)(value)));
+      parts.push(svg("line", { x1: at, x2: at, y1: top, y2: bottom }), svg("text", { x: at, y: bottom + 16 * unit, "text-anchor": "middle" }, (x.format ?? shown)(value)));
     }
-    for (const value of places(y, this.bounds.y, Math.max(2, (bottom - top) / 44))) {
+    for (const value of places(y, this.bounds.y, Math.max(2, (bottom - top) / (44 * unit)))) {
       const at = this.toY(value);
-      parts.push(svg("line", { x1: left, x2: right, y1: at, y2: at }), svg("text", { x: left - 8, y: at, "text-anchor": "end", "dominant-baseline": "central" }, (y.format ?? shown)(value)));
+      parts.push(svg("line", { x1: left, x2: right, y1: at, y2: at }), svg("text", { x: left - 8 * unit, y: at, "text-anchor": "end", "dominant-baseline": "central" }, (y.format ?? shown)(value)));
     }
-    if (x.label) parts.push(svg("text", { class: "label", x: (left + right) / 2, y: this.height - 6, "text-anchor": "middle" }, x.label));
-    if (y.label) parts.push(svg("text", { class: "label", x: 12, y: (top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + bottom) / 2})` }, y.label));
+    if (x.label) parts.push(svg("text", { class: "label", x: (left + right) / 2, y: this.height - 6 * unit, "text-anchor": "middle" }, x.label));
+    if (y.label) parts.push(svg("text", { class: "label", x: 12 * unit, y: (top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 ${12 * unit} ${(top + bottom) / 2})` }, y.label));
     this.grid.replaceChildren(...parts);
   }
 

@@ -103,7 +103,7 @@ function walkCall(written, depth) {
   if (of.kind !== "name") throw new ExpressionError("only a function's name can be called, as in sin(x)", at);
   if (of.name === "where") return walkWhere(written, depth);
   const smallest = of.name === "min" || of.name === "max";
-  if (!NAMED.has(of.name) && !smallest) throw new ExpressionError(`${of.name} is not a function here: ${meant(of.name)}allowed are min, max, where and ${[...NAMED.keys()].join(", ")}`, at);
+  if (!NAMED.has(of.name) && !smallest) throw new ExpressionError(`${of.name} is not a function here: ${meant(of.name)}min, max, where and the named functions are`, at);
   const given = args.map((arg) => walk(arg, depth + 1));
   if (!smallest) return called(of.name, given, at);
   if (!given.length) throw new ExpressionError(`${of.name} takes one or more arguments, not 0`, at);

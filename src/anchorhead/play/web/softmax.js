@@ -87,7 +87,7 @@ export function uniformHead(f, low, high, anchors, c, dtype) {
 
 /** The largest |f - head| that is found: at many points, then more closely around the worst. */
 export function largestError(head, f, low, high, count = 801) {
-  const error = (points) => evaluate(head, points).map((value, k) => Math.abs(f(points[k]) - value));
+  const error = (points) => evaluate(head, points).map((value, k) => Math.abs(f(points[k]) - value)).map((size) => (Number.isNaN(size) ? Infinity : size));
   let best = { error: -Infinity, at: low };
   const look = (from, to, number) => {
     const points = Float64Array.from({ length: number }, (_, k) => (k === number - 1 ? to : from + (k * (to - from)) / (number - 1)));

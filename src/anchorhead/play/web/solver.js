@@ -15,6 +15,7 @@ const STARTS = 3; // so many of them are followed
 const WORK = 2.5e8; // multiplications: about a third of a second
 const EXP = 100; // multiplications that an exponential and what comes with it are worth
 const EXACT = 1e-15; // of the function's size: nothing is left to do
+const LARGE = 1e-7; // what values cost, beside errors: huge ones that cancel are worth little to look at
 const HOPELESS = 1e8; // damping beyond which no step helps
 
 /** A head for f on [low, high] with so many anchors, at least as good as even anchors of sharpness c. */
@@ -28,7 +29,7 @@ export function solve(f, low, high, anchors, dtype, c = 2) {
     problem.work = WORK / STARTS;
     for (const found of descended(problem, keys)) {
       const head = stored(problem, found);
-      const size = largestError(head, f, low, high).error;
+      const size = held(head) ? largestError(head, f, low, high).error : Infinity;
       if (size < error) [best, error] = [head, size];
     }
   }
@@ -61,7 +62,7 @@ function problemOf(f, low, high, anchors, dtype) {
   const y = Float64Array.from(x, (at) => f(Math.min(high, Math.max(low, middle + half * at))));
   const bias = (Math.max(...y) + Math.min(...y)) / 2;
   const scale = (Math.max(...y) - Math.min(...y)) / 2 || 1;
-  return { x, y: y.map((value) => (value - bias) / scale), f, low, high, middle, half, bias, scale, dtype, ridge: DTYPES[dtype].unit, work: WORK };
+  return { x, y: y.map((value) => (value - bias) / scale), f, low, high, middle, half, bias, scale, dtype, ridge: Math.max(LARGE, DTYPES[dtype].unit), work: WORK };
 }
 
 /** Keys as tangents of a convex curve; bend: how much closer they lie where the function bends. */
@@ -205,6 +206,11 @@ function inner(a, b) {
   let sum = 0;
   for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
   return sum;
+}
+
+/** Whether all weights are numbers that the dtype holds. */
+function held({ parts }) {
+  return parts.every((part) => [part.slopes, part.offsets, part.values].every((list) => list.every(Number.isFinite)));
 }
 
 /** The head in the function's own units, as the dtype stores it; values are solved for again on the stored keys. */

@@ -44,7 +44,8 @@ function mount(root, state, changed) {
   const tablePanel = panel("Anchors", null, formula, table.element);
   tablePanel.classList.add("wide");
   side.element.classList.add("side");
-  root.append(element("div", { class: "workbench" }, side.element, element("div", { class: "pictures" }, ...pictures.elements, tablePanel)));
+  const drawings = element("div", { class: "pictures" }, ...pictures.elements, tablePanel);
+  root.append(element("div", { class: "workbench" }, side.element, drawings));
 
   function selected() {
     return Math.min(model.selected, anchorCount(shownNow.head) - 1);
@@ -75,6 +76,7 @@ function mount(root, state, changed) {
       wrong = problem;
     }
     side.show(model, wrong);
+    drawings.classList.toggle("stale", wrong !== null);
     if (wrong !== null) return;
     if (shownNow && needsSolving(model, target) && shownNow.key !== keyOf(model)) {
       pictures.verdict.replaceChildren(element("span", { class: "badge" }, "solving"), " one moment …");
