@@ -13,6 +13,7 @@ import pytest
 from anchorhead import incontext
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.squared import squared_network
+from tests.play.conftest import show
 from tests.play.waiting import until
 
 EXAMPLES = [[-0.9, 0.5], [-0.6, 0.38], [-0.3, 0.2], [0.0, 0.06], [0.3, -0.1], [0.85, 0.9]]
@@ -30,17 +31,17 @@ def in_python(rate: float, sharpness: float | None = None, loss: str = "squared"
     return net(net.prompt(X, y), path=True)
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_the_path_is_that_of_the_python_learner(rate: float, page_of: Callable[..., Any]) -> None:
-    page = page_of("incontext", {"examples": EXAMPLES, "rate": rate})
-    found = np.array(page.evaluate("anchorhead.current().path()"))
-    np.testing.assert_allclose(found, in_python(rate), rtol=0, atol=1e-12)
+def test_the_path_is_that_of_the_python_learner(page_of: Callable[..., Any]) -> None:
+    page = page_of("incontext")
+    for rate in (0.1, 0.5):
+        show(page, "incontext", {"examples": EXAMPLES, "rate": rate})
+        found = np.array(page.evaluate("anchorhead.current().path()"))
+        np.testing.assert_allclose(found, in_python(rate), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("rate", [0.5, 2.0])
-def test_the_logistic_path_is_that_of_the_python_learner(rate: float, page_of: Callable[..., Any]) -> None:
-    page = page_of("incontext", {"loss": "logistic", "examples": CLASSES, "rate": rate})
-    found, ours = np.array(page.evaluate("anchorhead.current().path()")), in_python(rate, loss="logistic")
+def test_the_logistic_path_is_that_of_the_python_learner(page_of: Callable[..., Any]) -> None:
+    page = page_of("incontext", {"loss": "logistic", "examples": CLASSES, "rate": 2.0})
+    found, ours = np.array(page.evaluate("anchorhead.current().path()")), in_python(2.0, loss="logistic")
     # three layers a step, each with its own large values that cancel: the order of sums shows sooner
     np.testing.assert_allclose(found, ours, rtol=0, atol=4e-12)
     assert np.abs(ours).max() > 0.5
@@ -71,15 +72,16 @@ def test_a_sharp_learner_takes_the_same_path_too(page_of: Callable[..., Any]) ->
     assert np.abs(found - in_python(0.5)).max() > 1e-3
 
 
-@pytest.mark.parametrize("sharpness", [2.0**-11, 0.5])
 def test_the_python_code_takes_the_same_path(
-    sharpness: float, page_of: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    page_of: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = page_of("incontext", {"examples": EXAMPLES, "sharpness": sharpness})
-    (tmp_path / "code.py").write_text(page.evaluate("anchorhead.current().python()"))
-    made = runpy.run_path(str(tmp_path / "code.py"))
-    np.testing.assert_allclose(page.evaluate("anchorhead.current().path()"), made["path"], rtol=0, atol=1e-12)
-    assert ("proven" in capsys.readouterr().out) == (sharpness < 0.1)
+    page = page_of("incontext")
+    for sharpness in (2.0**-11, 0.5):
+        show(page, "incontext", {"examples": EXAMPLES, "sharpness": sharpness})
+        (tmp_path / "code.py").write_text(page.evaluate("anchorhead.current().python()"))
+        made = runpy.run_path(str(tmp_path / "code.py"))
+        np.testing.assert_allclose(page.evaluate("anchorhead.current().path()"), made["path"], rtol=0, atol=1e-12)
+        assert ("proven" in capsys.readouterr().out) == (sharpness < 0.1)
 
 
 def test_a_click_adds_an_example_and_dragging_moves_it(page_of: Callable[..., Any]) -> None:
@@ -147,7 +149,8 @@ def test_the_state_makes_the_same_view_again_and_damage_does_no_harm(page_of: Ca
     assert "After 11 steps" in page.inner_text(".verdict")
     assert "<circle" in page.evaluate("anchorhead.svgText(anchorhead.current().svg())")
     for damaged in ({"examples": [[2, 3]]}, {"examples": 1, "rate": "fast"}, {"step": 1e9, "sharpness": -3}):
-        assert page_of("incontext", damaged).locator(".example").count() == 8
-    empty = page_of("incontext", {"examples": []})
-    assert "at least one example" in empty.inner_text(".problem")
-    assert empty.evaluate("anchorhead.current().python()") is None
+        show(page, "incontext", damaged)
+        assert page.locator(".example").count() == 8
+    show(page, "incontext", {"examples": []})
+    assert "at least one example" in page.inner_text(".problem")
+    assert page.evaluate("anchorhead.current().python()") is None

@@ -43,16 +43,13 @@ def in_page(page: Any, net: Network, x: np.ndarray, folder: Path, **options: boo
     return page.evaluate(RUN, [encoded(net, folder), np.atleast_2d(x).tolist(), options])
 
 
-def test_outputs_and_attention_of_every_network_are_those_of_python(
-    page_of: Callable[..., Any], tmp_path: Path
-) -> None:
-    page = page_of()
+def test_outputs_and_attention_of_every_network_are_those_of_python(mathematics: Any, tmp_path: Path) -> None:
     names = [name for name in NAMES if "float64" in name]
     assert len(names) > 40
     for name in names:
         net = network(name)
         x = inputs(net, 1)[0]
-        found = in_page(page, net, x, tmp_path, record=True)
+        found = in_page(mathematics, net, x, tmp_path, record=True)
         ours = np.atleast_2d(Network.__call__(net, x, outside="ignore"))
         tolerance = next((one for word, one in CANCELLING.items() if name.startswith(word)), 1e-12)
         np.testing.assert_allclose(found["output"], ours, rtol=0, atol=tolerance * np.abs(ours).max(), err_msg=name)
@@ -66,19 +63,19 @@ def test_outputs_and_attention_of_every_network_are_those_of_python(
             np.testing.assert_allclose(np.reshape(note["weights"], shape), weights, atol=1e-10, rtol=0, err_msg=name)
 
 
-def test_a_float32_network_runs_in_float64_with_its_own_weights(page_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_float32_network_runs_in_float64_with_its_own_weights(mathematics: Any, tmp_path: Path) -> None:
     net = network("head (float32)")
     x = inputs(net, 1)[0]
-    found = in_page(page_of(), net, x, tmp_path)
+    found = in_page(mathematics, net, x, tmp_path)
     assert found["dtype"] == "float32"
     exact = net.module().double()(torch.from_numpy(x.astype(np.float64))).detach().numpy()
     np.testing.assert_allclose(found["output"], exact, rtol=1e-14)
 
 
-def test_what_heads_add_makes_the_output(page_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_what_heads_add_makes_the_output(mathematics: Any, tmp_path: Path) -> None:
     net = ah.truncated_linear(np.ones((6, 1)), np.zeros(6), -1, 1, heads=3, on=(-2, 2))
     x = np.linspace(-2, 2, 6)[:, None]
-    found = in_page(page_of(), net, x, tmp_path, record=True)
+    found = in_page(mathematics, net, x, tmp_path, record=True)
     (note,) = found["attention"]
     added = np.reshape(note["added"], (3, 6, 1))
     np.testing.assert_allclose(added.sum(axis=0), found["output"], atol=1e-15)  # the middle of the range is 0
@@ -86,10 +83,10 @@ def test_what_heads_add_makes_the_output(page_of: Callable[..., Any], tmp_path: 
     assert note["labels"][0] == "owns [-1, -0.333333] and all below"
 
 
-def test_the_path_of_a_repeat_is_that_of_python(page_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_path_of_a_repeat_is_that_of_python(mathematics: Any, tmp_path: Path) -> None:
     net = network("learner, momentum (float64)")
     x = inputs(net, 1)[0]
-    found = in_page(page_of(), net, x, tmp_path, path=True)
+    found = in_page(mathematics, net, x, tmp_path, path=True)
     ours = net(x, path=True, outside="ignore")
     np.testing.assert_allclose(np.array(found["path"])[:, 0], ours, rtol=0, atol=1e-12 * np.abs(ours).max())
 
@@ -153,16 +150,15 @@ def damaged() -> dict[str, tuple[str, str]]:
     }
 
 
-def test_damaged_files_are_refused_with_a_message(page_of: Callable[..., Any]) -> None:
-    page = page_of()
+def test_damaged_files_are_refused_with_a_message(mathematics: Any) -> None:
     for case, (text, piece) in damaged().items():
-        found = page.evaluate(REFUSED, text)
+        found = mathematics.evaluate(REFUSED, text)
         assert found is not None, f"opened: {case}"
         assert found[0] == "FileError", (case, found)
         assert piece in found[1], (case, found)
 
 
-def test_too_much_work_is_refused_before_it_is_done(page_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_too_much_work_is_refused_before_it_is_done(mathematics: Any, tmp_path: Path) -> None:
     square = np.ones((1, 4, 4))
     layer = Attention(square, square, square, square)
     net = Network([Embed(np.ones((4, 1)), np.zeros(4)), Repeat((layer,), 1000)])
@@ -172,10 +168,10 @@ def test_too_much_work_is_refused_before_it_is_done(page_of: Callable[..., Any],
         const opened = anchorhead.openNetwork(bytes.buffer);
         try { anchorhead.run(opened.network, Array(2000).fill([1])); } catch (error) { return error.message; }
     }"""
-    assert "multiplications" in page_of().evaluate(script, text)
+    assert "multiplications" in mathematics.evaluate(script, text)
 
 
-def test_files_with_random_damage_are_opened_or_refused_and_nothing_else(page_of: Callable[..., Any]) -> None:
+def test_files_with_random_damage_are_opened_or_refused_and_nothing_else(mathematics: Any) -> None:
     rng = np.random.default_rng(0)
     strange = [None, 0, -1, 1e9, "x", [], {}, [1, 2], True, {"tensor": "x"}, [[1]], 1.5, "__proto__"]
 
@@ -189,10 +185,9 @@ def test_files_with_random_damage_are_opened_or_refused_and_nothing_else(page_of
         else:
             part[key] = strange[rng.integers(len(strange))]
 
-    page = page_of()
     refused = 0
     for _ in range(150):
-        found = page.evaluate(REFUSED, tampered(damage))
+        found = mathematics.evaluate(REFUSED, tampered(damage))
         assert found is None or found[0] == "FileError", found
         refused += found is not None
     assert 50 < refused < 150

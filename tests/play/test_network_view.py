@@ -17,6 +17,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.network import Network
 from export.table import network
+from tests.play.conftest import show
 from tests.play.waiting import until
 
 EXAMPLES = [one["name"] for one in json.loads((files("anchorhead.play") / "examples" / "examples.json").read_text())]
@@ -36,18 +37,19 @@ def output_of(page: Any) -> np.ndarray:
     return np.array(page.evaluate("anchorhead.current().result().output"))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_python_code_of_an_example_gives_what_the_page_shows(
-    name: str, page_of: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_python_code_of_examples_gives_what_the_page_shows(
+    page_of: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = page_of("network", {"example": name})
-    (tmp_path / "code.py").write_text(page.evaluate("anchorhead.current().python()"))
-    made = runpy.run_path(str(tmp_path / "code.py"))
-    ours = np.atleast_2d(Network.__call__(made["net"], np.array(made["x"]), outside="ignore"))
-    # squares read values of 1e5 that cancel, so that the order of a sum shows, in ours as well
-    allowed = 2e-11 if name == "product-and-maximum" else 1e-12
-    np.testing.assert_allclose(output_of(page), ours, rtol=0, atol=allowed)
-    assert "proven" in capsys.readouterr().out
+    page = page_of("network")
+    for name in EXAMPLES:
+        show(page, "network", {"example": name})
+        (tmp_path / "code.py").write_text(page.evaluate("anchorhead.current().python()"))
+        made = runpy.run_path(str(tmp_path / "code.py"))
+        ours = np.atleast_2d(Network.__call__(made["net"], np.array(made["x"]), outside="ignore"))
+        # some read values of 1e5 that cancel, so that the order of a sum shows, in ours as well
+        allowed = 2e-11 if name in ("product-and-maximum", "logistic-learner") else 1e-12
+        np.testing.assert_allclose(output_of(page), ours, rtol=0, atol=allowed, err_msg=name)
+        assert "proven" in capsys.readouterr().out
 
 
 def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tmp_path: Path) -> None:
@@ -136,15 +138,18 @@ def test_the_state_of_the_view_makes_the_same_view_again(page_of: Callable[..., 
     page.get_by_label("x of token 1", exact=True).fill("0.875")
     until(page, "anchorhead.current().state().rows[1][0] === 0.875")
     state = page.evaluate("anchorhead.current().state()")
-    again = page_of("network", state)
-    assert again.evaluate("anchorhead.current().state()") == state
-    np.testing.assert_array_equal(output_of(again), output_of(page))
+    before = output_of(page)
+    show(page, "head")
+    show(page, "network", state)
+    assert page.evaluate("anchorhead.current().state()") == state
+    np.testing.assert_array_equal(output_of(page), before)
     for damaged in (
         {"rows": "?"},
         {"example": 3, "chosen": 7},
         {"rows": [[None]], "chosen": {"place": {}, "step": -1}},
     ):
-        assert page_of("network", damaged).locator(".heatmap").is_visible()
+        show(page, "network", damaged)
+        assert page.locator(".heatmap").is_visible()
 
 
 def test_the_view_works_by_keyboard_and_on_a_small_screen(page_of: Callable[..., Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.play.conftest import show
 from tests.play.waiting import until
 
 STEPS = [(story, step) for story in ("heads", "layers") for step in range(5)]
@@ -20,36 +21,37 @@ def run_code(page: Any, folder: Path) -> dict[str, Any]:
     return runpy.run_path(str(folder / "code.py"))
 
 
-@pytest.mark.parametrize(("anchors", "c"), [(2, 2.75), (8, 2.75), (13, 1.0), (64, 5.0)])
-def test_one_head_errs_as_in_python_and_under_its_proven_bound(
-    anchors: int, c: float, page_of: Callable[..., Any], tmp_path: Path
-) -> None:
-    page = page_of("theorems", {"step": 2, "anchors": anchors, "c": c})
-    found = page.evaluate("anchorhead.current().measured()")
-    made = run_code(page, tmp_path)
-    assert found["error"] == pytest.approx(made["error"], abs=1e-12)
-    assert 0 < found["error"] <= made["net"].certificate.bound
-    assert found["theorem"] == pytest.approx(2 / anchors, rel=1e-15)
-    assert found["error"] <= found["theorem"]
+def test_one_head_errs_as_in_python_and_under_its_proven_bound(page_of: Callable[..., Any], tmp_path: Path) -> None:
+    page = page_of("theorems")
+    for anchors, c in ((2, 2.75), (8, 2.75), (13, 1.0), (64, 5.0)):
+        show(page, "theorems", {"step": 2, "anchors": anchors, "c": c})
+        found = page.evaluate("anchorhead.current().measured()")
+        made = run_code(page, tmp_path)
+        assert found["error"] == pytest.approx(made["error"], abs=1e-12)
+        assert 0 < found["error"] <= made["net"].certificate.bound
+        assert found["theorem"] == pytest.approx(2 / anchors, rel=1e-15)
+        assert found["error"] <= found["theorem"]
 
 
-@pytest.mark.parametrize(("tokens", "heads", "c"), [(3, 1, 2.75), (8, 4, 2.75), (16, 16, 4.0)])
 def test_several_heads_err_as_in_python_and_under_their_proven_bound(
-    tokens: int, heads: int, c: float, page_of: Callable[..., Any], tmp_path: Path
+    page_of: Callable[..., Any], tmp_path: Path
 ) -> None:
-    page = page_of("theorems", {"step": 4, "tokens": tokens, "heads": heads, "c": c})
-    found = page.evaluate("anchorhead.current().measured()")
-    made = run_code(page, tmp_path)
-    assert found["error"] == pytest.approx(made["error"], abs=1e-12)
-    assert 0 < found["error"] <= made["net"].certificate.bound
-    assert found["theorem"] == pytest.approx(2 / ((tokens - 2) * heads), rel=1e-15)
+    page = page_of("theorems")
+    for tokens, heads, c in ((3, 1, 2.75), (8, 4, 2.75), (12, 8, 4.0)):
+        show(page, "theorems", {"step": 4, "tokens": tokens, "heads": heads, "c": c})
+        found = page.evaluate("anchorhead.current().measured()")
+        made = run_code(page, tmp_path)
+        assert found["error"] == pytest.approx(made["error"], abs=1e-12)
+        assert 0 < found["error"] <= made["net"].certificate.bound
+        assert found["theorem"] == pytest.approx(2 / ((tokens - 2) * heads), rel=1e-15)
 
 
-@pytest.mark.parametrize("name", ["max(x, y)", "exp(−3(x² + y²))"])
-def test_two_layers_err_as_in_python(name: str, page_of: Callable[..., Any], tmp_path: Path) -> None:
-    page = page_of("theorems", {"story": "layers", "step": 3, "f": name, "side": 5, "c": 2.75})
-    found = page.evaluate("anchorhead.current().measured()")
-    assert found["error"] == pytest.approx(run_code(page, tmp_path)["error"], abs=1e-12)
+def test_two_layers_err_as_in_python(page_of: Callable[..., Any], tmp_path: Path) -> None:
+    page = page_of("theorems")
+    for name in ("max(x, y)", "exp(−3(x² + y²))"):
+        show(page, "theorems", {"story": "layers", "step": 3, "f": name, "side": 5, "c": 2.75})
+        found = page.evaluate("anchorhead.current().measured()")
+        assert found["error"] == pytest.approx(run_code(page, tmp_path)["error"], abs=1e-12)
 
 
 def test_two_layers_keep_to_the_line_of_the_proof_for_every_function(page_of: Callable[..., Any]) -> None:
@@ -64,8 +66,8 @@ def test_two_layers_keep_to_the_line_of_the_proof_for_every_function(page_of: Ca
             assert 0 < found["error"] <= found["theorem"], (name, side)
 
 
-def test_the_networks_of_the_stories_compute_what_is_drawn(page_of: Callable[..., Any]) -> None:
-    differences = page_of("theorems").evaluate("""() => {
+def test_the_networks_of_the_stories_compute_what_is_drawn(mathematics: Any) -> None:
+    differences = mathematics.evaluate("""() => {
         const { run, singleHead, severalHeads, gridHead, FUNCTIONS } = anchorhead;
         const one = singleHead({ low: -1, high: 1, anchors: 9, c: 2.75 });
         const many = severalHeads({ low: -1, high: 1, tokens: 6, heads: 3, c: 4 });
@@ -122,12 +124,13 @@ def test_sharpness_that_is_too_small_is_owned_up_to(page_of: Callable[..., Any])
     assert "above the line" in page.inner_text(".verdict")
 
 
-@pytest.mark.parametrize(("story", "step"), [("heads", 0), ("layers", 1), ("layers", 3)])
-def test_stories_fit_a_small_screen_and_their_state_a_link(story: str, step: int, page_of: Callable[..., Any]) -> None:
-    state = {"story": story, "step": step, "anchors": 5, "tokens": 9, "heads": 2, "side": 4, "c": 3.5, "s": -0.25}
-    state |= {"x": 0.5, "y": 0.75, "f": "max(x, y)"}
-    page = page_of("theorems", state, width=360, color_scheme="dark")
-    assert page.evaluate("anchorhead.current().state()") == state
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    damaged = page_of("theorems", {"story": 7, "step": "x", "anchors": 1e9, "c": None, "f": {}})
-    assert damaged.evaluate("anchorhead.current().state().anchors") == 8
+def test_stories_fit_a_small_screen_and_their_state_a_link(page_of: Callable[..., Any]) -> None:
+    page = page_of("theorems", width=360, color_scheme="dark")
+    for story, step in (("heads", 0), ("layers", 1), ("layers", 3)):
+        state = {"story": story, "step": step, "anchors": 5, "tokens": 9, "heads": 2, "side": 4, "c": 3.5, "s": -0.25}
+        state |= {"x": 0.5, "y": 0.75, "f": "max(x, y)"}
+        show(page, "theorems", state)
+        assert page.evaluate("anchorhead.current().state()") == state
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+    show(page, "theorems", {"story": 7, "step": "x", "anchors": 1e9, "c": None, "f": {}})
+    assert page.evaluate("anchorhead.current().state().anchors") == 8
