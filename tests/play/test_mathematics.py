@@ -264,3 +264,16 @@ def test_values_solved_for_given_keys_are_least_squares(mathematics):
     (before, after), same = mathematics.evaluate(tell)
     assert same
     assert after < before / 8
+
+
+def test_no_error_is_drawn_that_is_larger_than_the_largest_found(mathematics):
+    tell = """([text, low, high]) => {
+        const { f } = anchorhead.parse(text);
+        const head = anchorhead.uniformHead(f, low, high, 12, 3, "float64");
+        const points = Array.from({ length: 501 }, (_, k) => low + (k * (high - low)) / 500);
+        const drawn = Math.max(...anchorhead.evaluate(head, points).map((value, k) => Math.abs(value - f(points[k]))));
+        return [drawn, anchorhead.largestError(head, f, low, high).error];
+    }"""
+    for text, low, high in [("sin(40*x)", -3, 3), ("abs(sin(17*x))", 0, 5), ("x", -1, 1), ("gelu", -10, 10)]:
+        drawn, found = mathematics.evaluate(tell, [text, low, high])
+        assert drawn <= found * (1 + 1e-12)

@@ -23,10 +23,10 @@ export class Chart {
   constructor({ label, x = {}, y = {}, height = 280, margins = {} }) {
     this.axes = { x, y };
     this.given = { height, margins: { left: 64, right: 12, top: 10, bottom: 42, ...margins } };
-    this.fit();
     this.items = new Map();
     this.bounds = { x: [0, 1], y: [0, 1] };
     this.width = 640;
+    this.fit();
     this.clip = newId("clip");
     this.onrender = () => {};
     this.title = svg("title", {}, label);
@@ -43,7 +43,10 @@ export class Chart {
     this.tip = element("div", { class: "tooltip", hidden: true });
     this.element = element("figure", { class: "chart-frame" }, this.svg, this.tip, this.key);
     this.later = oncePerFrame(() => this.render());
-    new ResizeObserver(() => this.later()).observe(this.element);
+    new ResizeObserver(() => {
+      this.fits = false;
+      this.later();
+    }).observe(this.element);
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerleave", () => this.hideTip());
   }
@@ -53,20 +56,20 @@ export class Chart {
     this.title.textContent = text;
   }
 
-  /** Sizes are for letters of 16 pixels, and grow with them. */
+  /** Sizes are for letters of 16 pixels, and grow with them. Measured only when something changed: it takes a layout. */
   fit() {
+    const width = Math.round(this.element?.clientWidth ?? 0);
+    if (width > 0) this.width = width;
     this.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     this.height = Math.round(this.given.height * this.unit);
     this.margins = Object.fromEntries(Object.entries(this.given.margins).map(([side, size]) => [side, size * this.unit]));
+    const { left, right, top, bottom } = this.margins;
+    this.inner = { left, right: this.width - right, top, bottom: this.height - bottom };
+    this.fits = width > 0;
   }
 
   range(x, y) {
     this.bounds = { x: widened(x, this.axes.x.log), y: widened(y, this.axes.y.log) };
-  }
-
-  get inner() {
-    const { left, right, top, bottom } = this.margins;
-    return { left, right: this.width - right, top, bottom: this.height - bottom };
   }
 
   toX(value) { return placed(value, this.bounds.x, this.inner.left, this.inner.right, this.axes.x.log); }
@@ -167,9 +170,7 @@ export class Chart {
   }
 
   render() {
-    this.fit();
-    const width = Math.round(this.element.clientWidth);
-    if (width > 0) this.width = width;
+    if (!this.fits) this.fit();
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.svg.setAttribute("height", this.height);
     const { left, right, top, bottom } = this.inner;

@@ -14,7 +14,11 @@ export class HeatMap {
     this.bar = element("div", { class: `colour-bar ${colours}`, "aria-hidden": "true" }, this.low, element("i"), this.high, element("em", {}, meaning));
     this.element = element("div", { class: "heatmap" }, this.chart.element, this.bar);
     this.canvas = document.createElement("canvas");
-    document.addEventListener("themechange", () => this.last && this.draw(...this.last));
+    this.ends = null; // colours, known until the theme changes
+    document.addEventListener("themechange", () => {
+      this.ends = null;
+      if (this.last && this.element.isConnected) this.draw(...this.last);
+    });
   }
 
   /** values: rows from the bottom up, each of `columns` entries, in one array; they fill x and y (two ends each). */
@@ -41,7 +45,8 @@ export class HeatMap {
 
   /** A share (or a signed one) as [red, green, blue, opacity]. */
   scale() {
-    const [paper, accent, other] = ["--panel", "--accent", "--orange"].map((name) => colour(this.element, `var(${name})`));
+    this.ends ??= ["--panel", "--accent", "--orange"].map((name) => colour(this.element, `var(${name})`));
+    const [paper, accent, other] = this.ends;
     return (share) => {
       if (!Number.isFinite(share)) return [128, 128, 128, 80];
       const end = share < 0 ? other : accent;

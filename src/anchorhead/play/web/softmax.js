@@ -85,18 +85,32 @@ export function uniformHead(f, low, high, anchors, c, dtype) {
   return rounded({ origin, bias: 0, parts: [part] }, dtype);
 }
 
-/** The largest |f - head| that is found: at many points, then more closely around the worst. */
-export function largestError(head, f, low, high, count = 801) {
-  const error = (points) => evaluate(head, points).map((value, k) => Math.abs(f(points[k]) - value)).map((size) => (Number.isNaN(size) ? Infinity : size));
-  let best = { error: -Infinity, at: low };
-  const look = (from, to, number) => {
-    const points = Float64Array.from({ length: number }, (_, k) => (k === number - 1 ? to : from + (k * (to - from)) / (number - 1)));
-    error(points).forEach((size, k) => {
-      if (size > best.error) best = { error: size, at: points[k] };
-    });
-    return (to - from) / (number - 1);
+const LOOKS = 2001; // four times as fine as curves are drawn: no error is seen that was not found
+const CLOSER = 4; // so many of the largest are looked at more closely
+
+/** { error, at }: the largest |f - head| that is found, at many points, then more closely around the worst. */
+export function largestError(head, f, low, high, count = LOOKS) {
+  const between = (from, to, number) => Float64Array.from({ length: number }, (_, k) => (k === number - 1 ? to : from + (k * (to - from)) / (number - 1)));
+  const errors = (points) => evaluate(head, points).map((value, k) => Math.abs(f(points[k]) - value)).map((size) => (Number.isNaN(size) ? Infinity : size));
+  const largest = (points, sizes) => {
+    let k = 0;
+    for (let j = 1; j < sizes.length; j += 1) if (sizes[j] > sizes[k]) k = j;
+    return { error: sizes[k], at: points[k] };
   };
-  let step = look(low, high, count);
-  for (let zoom = 0; zoom < 3; zoom += 1) step = look(Math.max(low, best.at - step), Math.min(high, best.at + step), 21);
+  const points = between(low, high, count);
+  const sizes = errors(points);
+  const peaks = [];
+  for (let k = 0; k < count; k += 1) if (!(sizes[k] < sizes[k - 1]) && !(sizes[k] < sizes[k + 1])) peaks.push(k);
+  peaks.sort((j, k) => sizes[k] - sizes[j]);
+  let best = largest(points, sizes);
+  for (const peak of peaks.slice(0, CLOSER)) {
+    let [step, at] = [(high - low) / (count - 1), points[peak]];
+    for (let zoom = 0; zoom < 3; zoom += 1) {
+      const near = between(Math.max(low, at - step), Math.min(high, at + step), 21);
+      const found = largest(near, errors(near));
+      if (found.error > best.error) best = found;
+      [step, at] = [step / 10, found.at];
+    }
+  }
   return best;
 }
