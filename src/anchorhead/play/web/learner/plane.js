@@ -99,7 +99,7 @@ export class Plane {
       const pull = this.pulls[i] ?? 0;
       made.setAttribute("cx", this.chart.toX(x));
       made.setAttribute("cy", this.chart.toY(y));
-      made.setAttribute("r", 6 + 10 * Math.abs(pull));
+      made.setAttribute("r", (6 + 10 * Math.abs(pull)) * this.chart.unit);
       made.setAttribute("class", `example ${pull < 0 ? "c1" : "c0"}`);
       made.setAttribute(
         "aria-label",

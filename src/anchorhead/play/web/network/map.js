@@ -35,8 +35,10 @@ export class AttentionMap {
       const from = weights.subarray(row * columns.length, (row + 1) * columns.length);
       flipped.set(from, (rows.length - 1 - row) * columns.length);
     });
-    chart.height = Math.min(MOST_HEIGHT, Math.max(2, rows.length) * ROW) + chart.margins.top + chart.margins.bottom;
-    const room = (chart.element.clientWidth || chart.width) - chart.margins.left - chart.margins.right;
+    const { margins } = chart.given;
+    chart.given.height = Math.min(MOST_HEIGHT, Math.max(2, rows.length) * ROW) + margins.top + margins.bottom;
+    chart.fit();
+    const room = (chart.inner.right - chart.inner.left) / chart.unit;
     const brief = columns.length * LONG > room;
     label(chart.axes.x, columns, brief, Math.floor(room / (brief ? SHORT : LONG)), (k) => k + 0.5);
     label(chart.axes.y, rows, false, 16, (k) => rows.length - k - 0.5);

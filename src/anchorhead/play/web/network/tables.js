@@ -107,7 +107,7 @@ export function largestWeights(note, chosen, row, byHead) {
     const weights = Array.from(row(head, chosen.token), (weight, k) => ({ weight, token: note.seen[k] }));
     const visible = weights.filter(({ weight }) => weight > 0);
     const most = Math.max(...visible.map(({ weight }) => weight));
-    if (visible.length > 1 && most * visible.length < 1.02)
+    if (visible.length > MOST_NAMED && most * visible.length < 1.02)
       return line(note, head, `${visible.length} tokens about alike`);
     const named = weights
       .sort((a, b) => b.weight - a.weight)
