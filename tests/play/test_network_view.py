@@ -18,7 +18,7 @@ import anchorhead as ah
 from anchorhead.network import Network
 from export.table import network
 from tests.play.conftest import show
-from tests.play.waiting import until
+from tests.play.waiting import settle, until
 
 EXAMPLES = [one["name"] for one in json.loads((files("anchorhead.play") / "examples" / "examples.json").read_text())]
 
@@ -119,6 +119,17 @@ def test_a_learner_takes_examples_and_shows_its_steps(page_of: Callable[..., Any
     np.testing.assert_allclose(output_of(page)[0], net(prompt), rtol=0, atol=1e-12)
     page.get_by_label(re.compile("Step of the repeat")).fill("7")
     until(page, "anchorhead.current().state().chosen.step === 6")
+    slider = page.get_by_label(re.compile("Step of the repeat"))
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.3 * box["width"], middle)
+    page.mouse.down()
+    for share in (0.4, 0.6, 0.8):  # it stays under the pointer while the picture changes
+        page.mouse.move(box["x"] + share * box["width"], middle)
+        page.wait_for_timeout(40)
+    page.mouse.up()
+    until(page, "anchorhead.current().state().chosen.step > 13")
     page.get_by_label("Input: the examples").fill("0.5 x")
     assert "Line 1 must hold 2 numbers" in page.locator(".problem").first.inner_text()
 
@@ -159,6 +170,7 @@ def test_the_view_works_by_keyboard_and_on_a_small_screen(page_of: Callable[...,
     before = page.evaluate("anchorhead.current().state().rows[0][0]")
     page.keyboard.press("ArrowRight")
     until(page, f"anchorhead.current().state().rows[0][0] > {before}")
+    settle(page)
     page.get_by_label("Head", exact=True).focus()
     page.keyboard.press("ArrowDown")
     until(page, "anchorhead.current().state().chosen.head === 1")

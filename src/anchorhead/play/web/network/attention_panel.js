@@ -11,7 +11,13 @@ export class AttentionPanel {
     this.map = new AttentionMap();
     this.slots = { chosen: element("div"), looks: element("div"), added: element("div") };
     this.changed = changed;
-    this.chosen = selectionOf(null);
+    this.choose(null);
+  }
+
+  /** Looks at what a link says, or at what comes first. */
+  choose(given) {
+    this.chosen = selectionOf(given);
+    this.offered = null;
   }
 
   /** What run gave, or null. */
@@ -26,6 +32,7 @@ export class AttentionPanel {
     map.element.hidden = !notes.length;
     if (!notes.length) {
       slots.chosen.replaceChildren(element("p", {}, missing));
+      this.offered = null;
       slots.looks.replaceChildren();
       slots.added.replaceChildren(element("p", {}, missing));
       return;
@@ -38,17 +45,28 @@ export class AttentionPanel {
     const note = same[chosen.step];
     chosen.head = within(chosen.head, note.heads);
     chosen.token = within(chosen.token, note.asking.length);
-    slots.chosen.replaceChildren(this.chooser(places, same, note));
+    this.offer(places, same, note);
     this.draw(note);
   }
 
-  chooser(places, same, note) {
+  /** New controls only where there is something else to choose from: one that is being dragged must stay. */
+  offer(places, same, note) {
     const { chosen, slots } = this;
+    const choices = [places, chosen.place, same.length, note.heads, note.labels, note.asking, rowsAreHeads(note, chosen)];
+    const text = JSON.stringify(choices);
+    if (text === this.offered && slots.chosen.childElementCount) return;
+    this.offered = text;
+    const focused = slots.chosen.contains(document.activeElement) ? document.activeElement : null;
+    slots.chosen.replaceChildren(this.chooser(places, same, note));
+    const again = focused?.type === "radio" ? "input:checked" : `[data-control="${focused?.dataset.control}"]`;
+    if (focused) slots.chosen.querySelector(again)?.focus();
+  }
+
+  chooser(places, same, note) {
+    const { chosen } = this;
     const put = (change) => {
-      const focused = document.activeElement?.dataset?.control;
-      this.chosen = { ...chosen, ...change };
+      this.chosen = { ...this.chosen, ...change };
       this.show(this.result);
-      if (focused) slots.chosen.querySelector(`[data-control="${focused}"]`)?.focus();
       this.changed();
     };
     const parts = [];
@@ -148,7 +166,7 @@ export class AttentionPanel {
 }
 
 /** What a link says of what is looked at, where that makes sense. */
-export function selectionOf(given) {
+function selectionOf(given) {
   const count = (n) => (Number.isSafeInteger(n) && n >= 0 ? n : 0);
   const one = given ?? {};
   return {

@@ -2,7 +2,7 @@
 
 import { panel, select } from "../controls.js";
 import { element, oncePerFrame } from "../dom.js";
-import { AttentionPanel, selectionOf } from "../network/attention_panel.js";
+import { AttentionPanel } from "../network/attention_panel.js";
 import { shownAbove } from "../network/certificate.js";
 import { bytesOf, exampleNetworks } from "../network/examples.js";
 import { openNetwork } from "../network/file.js";
@@ -122,7 +122,7 @@ function mount(root, given, changed) {
     }
     opened = { ...found, ...source };
     picker.value = source.example ?? "";
-    attention.chosen = selection ?? selectionOf(null);
+    attention.choose(selection);
     editor = inputEditor(opened, rows, () => {
       later();
       changed();
@@ -184,7 +184,7 @@ function mount(root, given, changed) {
   openExample(
     typeof start.example === "string" ? start.example : examples[0].name,
     start.rows,
-    selectionOf(start.chosen),
+    start.chosen,
   );
   if (typeof start.file === "string") refuse(`This link is about the file ${start.file}: open it again to see it.`);
 
