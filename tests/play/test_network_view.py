@@ -143,6 +143,17 @@ def test_inputs_outside_of_the_box_are_pointed_out(page_of: Callable[..., Any]) 
     page.get_by_text("holds no number").wait_for()
 
 
+def test_the_output_is_drawn_along_one_input(page_of: Callable[..., Any]) -> None:
+    page = page_of("network", {"example": "two-variables", "along": 1, "rows": [[0.25, 0.5]]})
+    drawn = page.get_by_role("group", name=re.compile("The output along y"))
+    assert drawn.locator("path.line").get_attribute("d").count("L") == 120
+    page.get_by_label("Along").select_option(label="x")
+    until(page, "anchorhead.current().state().along === 0")
+    assert page.get_by_role("group", name=re.compile("The output along x")).is_visible()
+    page.get_by_label("Example", exact=True).select_option("learner")
+    assert page.get_by_label("Along").count() == 0
+
+
 def test_the_state_of_the_view_makes_the_same_view_again(page_of: Callable[..., Any]) -> None:
     page = page_of("network", {"example": "product-and-maximum"})
     page.get_by_label("Layer", exact=True).select_option("2")

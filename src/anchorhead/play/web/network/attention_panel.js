@@ -52,7 +52,15 @@ export class AttentionPanel {
   /** New controls only where there is something else to choose from: one that is being dragged must stay. */
   offer(places, same, note) {
     const { chosen, slots } = this;
-    const choices = [places, chosen.place, same.length, note.heads, note.labels, note.asking, rowsAreHeads(note, chosen)];
+    const choices = [
+      places,
+      chosen.place,
+      same.length,
+      note.heads,
+      note.labels,
+      note.asking,
+      rowsAreHeads(note, chosen),
+    ];
     const text = JSON.stringify(choices);
     if (text === this.offered && slots.chosen.childElementCount) return;
     this.offered = text;

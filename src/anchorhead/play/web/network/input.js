@@ -9,7 +9,7 @@ const MOST_FIELDS = 24;
 const ROWS = 4; // rows of tokens or examples where any number may be given
 const MOST_TEXT = 200000;
 
-/** {element, rows(), tokens(), problem()}; `rows` may be what rows() gave for this network before. */
+/** {element, entries, rows(), tokens(rows), problem()}; entries {name, i, j, ends} where each number has a field. `rows` may be what rows() gave for this network before. */
 export function inputEditor(opened, given, changed) {
   const wanted = shapeOf(opened);
   const rows = fits(given, wanted) ? given.map((row) => [...row]) : defaults(opened, wanted);
@@ -67,14 +67,15 @@ function ends({ low, high }, i, j) {
 
 function fields(wanted, rows, changed) {
   const many = rows.length > 1;
-  const made = rows.flatMap((row, i) =>
-    row.map((_, j) => {
-      const [low, high] = ends(wanted, i, j);
-      const name = `${wanted.names[j]}${many ? ` of ${wanted.word} ${i}` : ""}`;
-      return entry(name, low, high, row[j], (value) => {
-        row[j] = value;
-        changed();
-      });
+  const places = rows.flatMap((row, i) => row.map((_, j) => ({ i, j, ends: ends(wanted, i, j) })));
+  const entries = places.map((one) => ({
+    ...one,
+    name: `${wanted.names[one.j]}${many ? ` of ${wanted.word} ${one.i}` : ""}`,
+  }));
+  const made = entries.map(({ i, j, ends: [low, high], name }) =>
+    entry(name, low, high, rows[i][j], (value) => {
+      rows[i][j] = value;
+      changed();
     }),
   );
   const box = element(
@@ -83,7 +84,7 @@ function fields(wanted, rows, changed) {
     made.map((one) => one.element),
   );
   const problem = () => (made.every((one) => one.good()) ? null : "A field holds no number.");
-  return { element: box, rows: () => rows, tokens: () => wanted.toTokens(rows), problem };
+  return { element: box, entries, rows: () => rows, tokens: (other = rows) => wanted.toTokens(other), problem };
 }
 
 /** A number in a field of its own and on a slider, which moves within the box. */
@@ -105,7 +106,8 @@ function entry(name, low, high, value, changed) {
     changed(good() ? Number(number.value) : Number.NaN);
   });
   range.addEventListener("input", () => {
-    number.value = Number(Number(range.value).toPrecision(6));
+    const at = Number(range.value);
+    number.value = at >= high ? high : at <= low ? low : Number(at.toPrecision(6)); // never beyond the box
     number.removeAttribute("aria-invalid");
     changed(Number(number.value));
   });
@@ -136,7 +138,7 @@ function listing(wanted, rows, changed) {
     text,
     element("small", { class: "note", id: `${id}-note` }, note),
   );
-  return { element: box, rows: () => now, tokens: () => wanted.toTokens(now), problem: () => wrong };
+  return { element: box, entries: [], rows: () => now, tokens: () => wanted.toTokens(now), problem: () => wrong };
 }
 
 function parsed(text, wanted, before) {

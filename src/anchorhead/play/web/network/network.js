@@ -1,7 +1,7 @@
 /* A network runs: linear maps and softmax attention in float64, one input at a time, with what its heads did on the way.
 
-   A float32 network runs in float64 too, with the very weights that it stores: what leaves it is what exact arithmetic
-   would give, not what float32 rounds it to. Whoever shows the result says so. */
+   A float32 network runs in float64 too, with the very weights that it stores, so that what float32 would round off is
+   kept. Whoever shows the result says so. */
 
 import { KINDS, NetworkError, follow, kindsOf, start, tokenCounts } from "./layers.js";
 import { attend, attentionRecorded, attentionWork } from "./attention.js";
@@ -37,9 +37,7 @@ export function network({ layers, output = "input", tokenAxis = true }) {
 export function run(net, x, { record = false, path = false } = {}) {
   const first = net.layers[0];
   checkInput(first, x);
-  const needed = needsThrough(net.layers.slice(1), everything(net.streams.at(-1), net.output), net.streams[0]);
-  const inner = net.layers.slice(1);
-  const steps = inner.map((layer, n) => ({ layer, after: needed[n + 1], stream: net.streams[n], place: `${n + 2}` }));
+  const { steps, kinds } = planOf(net);
   const total = work(steps, x.length) * (path ? 2 : 1);
   if (total > MAX_WORK)
     throw new NetworkError(
@@ -47,7 +45,7 @@ export function run(net, x, { record = false, path = false } = {}) {
         `${MAX_WORK.toExponential(0)}. Give fewer tokens, or use Python.`,
     );
   const notes = record && recorded(steps, x.length) <= MAX_RECORDED ? [] : null;
-  let tokens = embedded(first, x, Object.keys(needed[0]));
+  let tokens = embedded(first, x, kinds);
   let leaving = null;
   for (const step of steps) {
     if (path && leaving === null && step.layer.kind === "Repeat") leaving = { from: tokens, step };
@@ -56,6 +54,23 @@ export function run(net, x, { record = false, path = false } = {}) {
   const result = { output: rows(tokens[net.output]), attention: notes };
   if (path) result.path = pathOf(net, steps, leaving);
   return result;
+}
+
+/** About how many multiplications a run with so many tokens takes. */
+export function workOf(net, tokens) {
+  return work(planOf(net).steps, tokens);
+}
+
+const plans = new WeakMap(); // what later layers read does not depend on the input: found once for each network
+
+function planOf(net) {
+  if (!plans.has(net)) {
+    const inner = net.layers.slice(1);
+    const needed = needsThrough(inner, everything(net.streams.at(-1), net.output), net.streams[0]);
+    const steps = inner.map((layer, n) => ({ layer, after: needed[n + 1], stream: net.streams[n], place: `${n + 2}` }));
+    plans.set(net, { steps, kinds: Object.keys(needed[0]) });
+  }
+  return plans.get(net);
 }
 
 function pathOf(net, steps, leaving) {

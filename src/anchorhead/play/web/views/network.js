@@ -10,6 +10,7 @@ import { inputEditor } from "../network/input.js";
 import { NetworkError } from "../network/layers.js";
 import { run } from "../network/network.js";
 import { FileError, MAX_BYTES } from "../network/safetensors.js";
+import { Slice } from "../network/slice.js";
 import { outputTable } from "../network/tables.js";
 import { certificateList, counted, layerList, streamText } from "../network/words.js";
 
@@ -18,6 +19,7 @@ const MOST_IN_LINK = 400;
 function mount(root, given, changed) {
   const examples = exampleNetworks();
   const attention = new AttentionPanel(changed);
+  const slice = new Slice(changed);
   const slots = Object.fromEntries(
     ["message", "facts", "input", "output", "layers", "certificate"].map((name) => [name, element("div")]),
   );
@@ -41,7 +43,7 @@ function mount(root, given, changed) {
     ],
     value: examples[0].name,
     changed: (name) => {
-      if (name) return openExample(name, null, null);
+      if (name) return openExample(name);
       picker.value = opened.example ?? ""; // until a file is there
       return file.click();
     },
@@ -70,7 +72,12 @@ function mount(root, given, changed) {
   const pictures = element(
     "div",
     { class: "pictures" },
-    panel("Output", "What leaves the network for this input.", slots.output),
+    panel(
+      "Output",
+      "What leaves the network for this input, and along one of its numbers.",
+      slots.output,
+      slice.element,
+    ),
     panel(
       "Where attention goes",
       "Each row is one that asks; its weights over the tokens that it sees add up to 1. In short, i, r and s are input, register and state tokens.",
@@ -80,7 +87,7 @@ function mount(root, given, changed) {
     ),
     panel(
       "What each head adds",
-      "Every head adds a vector to the token that asks; only features that some head writes are listed.",
+      "Every head adds a vector to the token that asks; features that some head writes are listed. The layer's bias and its skip come on top.",
       attention.slots.added,
     ),
     panel("Certificate", "What is known of the error, and how.", slots.certificate),
@@ -107,12 +114,12 @@ function mount(root, given, changed) {
     return openBytes(await one.arrayBuffer(), { file: one.name, code: `net = ah.load(${JSON.stringify(one.name)})` });
   }
 
-  function openExample(name, rows, selection) {
+  function openExample(name, rows, selection, along) {
     const one = examples.find((each) => each.name === name) ?? examples[0];
-    openBytes(bytesOf(one), { example: one.name, code: one.code }, rows, selection);
+    openBytes(bytesOf(one), { example: one.name, code: one.code }, rows, selection, along);
   }
 
-  function openBytes(buffer, source, rows = null, selection = null) {
+  function openBytes(buffer, source, rows = null, selection = null, along = 0) {
     let found = null;
     try {
       found = openNetwork(buffer);
@@ -128,6 +135,7 @@ function mount(root, given, changed) {
       changed();
     });
     slots.input.replaceChildren(editor.element);
+    slice.offer(opened, editor, along);
     slots.layers.replaceChildren(layerList(opened.network));
     slots.certificate.replaceChildren(
       opened.certificate
@@ -158,6 +166,7 @@ function mount(root, given, changed) {
     if (wrong !== null) slots.output.replaceChildren(element("p", { class: "problem" }, wrong));
     else if (result !== null) slots.output.replaceChildren(outputTable(opened, result.output, editor.tokens()));
     attention.show(result);
+    if (result !== null) slice.update();
   }
 
   function python() {
@@ -185,6 +194,7 @@ function mount(root, given, changed) {
     typeof start.example === "string" ? start.example : examples[0].name,
     start.rows,
     start.chosen,
+    start.along,
   );
   if (typeof start.file === "string") refuse(`This link is about the file ${start.file}: open it again to see it.`);
 
@@ -193,6 +203,7 @@ function mount(root, given, changed) {
       ...(opened.example ? { example: opened.example } : { file: opened.file }),
       ...rowsForLink(editor.rows()),
       chosen: attention.chosen,
+      along: slice.along,
     }),
     svg: () => (attention.map.element.hidden ? null : attention.map.svg),
     python,
