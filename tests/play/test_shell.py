@@ -120,6 +120,7 @@ def test_copies_are_announced(page_of):
     opened = page_of(permissions=["clipboard-read", "clipboard-write"])
     opened.get_by_role("button", name="Copy Python").click()
     until(opened, "document.getElementById('announcements').textContent.includes('Python')")
+    assert opened.locator("#announcements").get_attribute("class") == "toast"  # for those who look, too
     assert "import" in opened.evaluate("navigator.clipboard.readText()")
     opened.get_by_role("button", name="Copy link").click()
     until(opened, "document.getElementById('announcements').textContent.includes('link')")

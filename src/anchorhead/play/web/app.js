@@ -17,7 +17,7 @@
 
    window.anchorhead holds the mathematics for tests and for the curious: see the end of this file. */
 
-import { announce, element } from "./dom.js";
+import { announce, element, notify } from "./dom.js";
 import { parse } from "./expression.js";
 import { erf, erfc } from "./special.js";
 import { fromHash, toHash } from "./link.js";
@@ -96,17 +96,18 @@ function makeTools() {
   const tool = (label, pressed) => tools.append(element("button", { type: "button", onclick: pressed }, label));
   tool("Copy link", async () => {
     writeAddress();
-    announce((await copyText(location.href)) ? "The link is in the clipboard." : "The link is in the address bar.");
+    const copied = (await copyText(location.href)) ? "The link is in the clipboard." : "The link is in the address bar.";
+    notify(location.protocol === "file:" ? `${copied} It opens this file: to share it, put the file on a web page.` : copied);
   });
   tool("Save SVG", () => {
     const drawing = current.mounted.svg();
     if (drawing) saveText(`anchorhead-${current.view.name}.svg`, svgText(drawing), "image/svg+xml");
-    announce(drawing ? "The picture was saved." : "This view has no picture to save.");
+    notify(drawing ? "The picture was saved." : "This view has no picture to save.");
   });
   tool("Copy Python", async () => {
     const code = current.mounted.python();
-    if (code) announce((await copyText(code)) ? "The Python code is in the clipboard." : "The browser did not allow copying.");
-    else announce("This view has no Python code.");
+    if (code) notify((await copyText(code)) ? "The Python code is in the clipboard." : "The browser did not allow copying.");
+    else notify("This view has no Python code.");
   });
   tools.append(makeTheme());
 }

@@ -29,14 +29,13 @@ export class Chart {
     this.fit();
     this.clip = newId("clip");
     this.onrender = () => {};
-    this.title = svg("title", {}, label);
     this.clipRect = svg("rect", {});
     this.grid = svg("g", { class: "axes", "aria-hidden": "true" });
     this.body = svg("g", { "clip-path": `url(#${this.clip})` });
     this.layer = svg("g", { class: "layer" });
     this.rule = svg("line", { class: "rule", visibility: "hidden" });
     this.svg = svg(
-      "svg", { class: "chart", role: "group" }, this.title,
+      "svg", { class: "chart", "aria-label": label },
       svg("defs", {}, svg("clipPath", { id: this.clip }, this.clipRect)), this.grid, this.body, this.rule, this.layer,
     );
     this.key = element("div", { class: "legend", "aria-hidden": "true" });
@@ -53,7 +52,7 @@ export class Chart {
 
   /** What a person who does not see the drawing is told. */
   describe(text) {
-    this.title.textContent = text;
+    this.svg.setAttribute("aria-label", text);
   }
 
   /** Sizes are for letters of 16 pixels, and grow with them. Measured only when something changed: it takes a layout. */
@@ -173,6 +172,7 @@ export class Chart {
     if (!this.fits) this.fit();
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.svg.setAttribute("height", this.height);
+    this.svg.setAttribute("role", this.layer.childNodes.length ? "group" : "img");
     const { left, right, top, bottom } = this.inner;
     for (const [name, value] of Object.entries({ x: left, y: top, width: Math.max(0, right - left), height: bottom - top })) this.clipRect.setAttribute(name, value);
     this.renderAxes();

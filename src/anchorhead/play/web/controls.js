@@ -15,10 +15,10 @@ export function slider({ label, min, max, step = 1, value, scale = "linear", for
   const back = scale === "log" ? Math.exp : (v) => v;
   const stepped = scale === "log" ? (to(max) - to(min)) / 200 : step;
   const input = element("input", { type: "range", min: to(min), max: to(max), step: stepped, id: newId("slider") });
-  const output = element("output", { for: input.id });
+  const reading = element("span", { class: "reading", "aria-hidden": "true" }); // aria-valuetext says the same
   let now = value;
   const tell = () => {
-    output.textContent = format(now);
+    reading.textContent = format(now);
     input.setAttribute("aria-valuetext", format(now));
   };
   input.value = to(now);
@@ -30,7 +30,7 @@ export function slider({ label, min, max, step = 1, value, scale = "linear", for
   });
   const made = field(label, input, note);
   made.classList.add("slider");
-  made.querySelector("label").after(output);
+  made.querySelector("label").after(reading);
   return {
     element: made,
     input,

@@ -37,6 +37,18 @@ export function announce(text) {
   document.getElementById("announcements").textContent = text;
 }
 
+const READ = 3000; // milliseconds
+let hiding = 0;
+
+/** Says something to everybody: what a button did. */
+export function notify(text) {
+  announce(text);
+  const region = document.getElementById("announcements");
+  region.className = "toast";
+  clearTimeout(hiding);
+  hiding = setTimeout(() => (region.className = "unseen"), READ);
+}
+
 /** Calls f once in the next frame, however often it is asked for before. */
 export function oncePerFrame(f) {
   let asked = 0;

@@ -15,10 +15,12 @@ export class HeatMap {
     this.element = element("div", { class: "heatmap" }, this.chart.element, this.bar);
     this.canvas = document.createElement("canvas");
     this.ends = null; // colours, known until the theme changes
-    document.addEventListener("themechange", () => {
+    const repaint = () => {
       this.ends = null;
-      if (this.last && this.element.isConnected) this.draw(...this.last);
-    });
+      if (!this.element.isConnected) document.removeEventListener("themechange", repaint);
+      else if (this.last) this.draw(...this.last);
+    };
+    document.addEventListener("themechange", repaint);
   }
 
   /** values: rows from the bottom up, each of `columns` entries, in one array; they fill x and y (two ends each). */

@@ -21,7 +21,9 @@ export function svgText(drawing) {
   paper.setAttribute("width", width);
   paper.setAttribute("height", height);
   paper.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
-  copy.prepend(paper);
+  const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+  title.textContent = copy.getAttribute("aria-label") ?? "";
+  copy.prepend(title, paper);
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}\n`;
 }
 

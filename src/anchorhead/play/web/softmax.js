@@ -20,7 +20,7 @@ export function bfloat16(value) {
 export const DTYPES = {
   float64: { round: (value) => value, unit: 2 ** -53 },
   float32: { round: Math.fround, unit: 2 ** -24 },
-  bfloat16: { round: bfloat16, unit: 2 ** -8 - 2 ** -8 / 2 },
+  bfloat16: { round: bfloat16, unit: 2 ** -8 },
 };
 
 /** A head with its weights rounded once to a dtype. */

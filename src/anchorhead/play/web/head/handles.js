@@ -90,6 +90,8 @@ export function valueHandles(chart, deed) {
       node.setAttribute("class", `handle c${n % 7}${n === selected ? " selected" : ""}${shownAt !== y ? " beyond" : ""}`);
       node.setAttribute("tabindex", n === selected ? 0 : -1);
       node.setAttribute("aria-label", `Anchor ${n + 1} of ${count}${head.parts.length > 1 ? `, softmax ${which + 1}` : ""}: value`);
+      node.setAttribute("aria-valuemin", Math.min(chart.bounds.y[0], part.values[k]));
+      node.setAttribute("aria-valuemax", Math.max(chart.bounds.y[1], part.values[k]));
       node.setAttribute("aria-valuenow", part.values[k]);
       node.setAttribute("aria-valuetext", `value ${shown(part.values[k])}, slope ${shown(part.slopes[k])}, offset ${shown(part.offsets[k])}; acts most at ${shown(at)}`);
     });
@@ -142,6 +144,8 @@ export function scoreHandles(chart, deed) {
       for (const [node, name, value] of [[offset, "offset", held.offset], [slope, "slope", held.slope]]) {
         node.setAttribute("class", `handle selected c${held.n % 7}`);
         node.setAttribute("aria-label", `Anchor ${held.n + 1}: ${name}`);
+        node.setAttribute("aria-valuemin", -2 * Math.abs(value) - 1);
+        node.setAttribute("aria-valuemax", 2 * Math.abs(value) + 1);
         node.setAttribute("aria-valuenow", value);
         node.setAttribute("aria-valuetext", shown(value));
       }

@@ -136,7 +136,7 @@ function checkedTarget(model) {
 function verdictOf(model, { bound, measured, head }) {
   const where = `for s in [${shown(model.low)}, ${shown(model.high)}], ${anchorCount(head)} anchors, computed in ${model.dtype}`;
   return bound !== null
-    ? ` The error is at most ${shown(bound)} for every s in [${shown(model.low)}, ${shown(model.high)}], rounding in ${model.dtype} included; ${anchorCount(head)} anchors. Largest found here: ${shown(measured.error)}.`
+    ? ` The error is at most ${shown(bound)} for every s in [${shown(model.low)}, ${shown(model.high)}], rounding in ${model.dtype} included; ${anchorCount(head)} anchors${anchorCount(head) < model.count ? ", the best known with no more than you allow" : ""}. Largest found here: ${shown(measured.error)}.`
     : ` The largest error found is ${shown(measured.error)}, at s = ${shown(measured.at)}; ${where}.`;
 }
 
