@@ -14,7 +14,7 @@ from anchorhead import incontext
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.squared import squared_network
 from tests.play.conftest import show
-from tests.play.waiting import until
+from tests.play.waiting import settle, until
 
 EXAMPLES = [[-0.9, 0.5], [-0.6, 0.38], [-0.3, 0.2], [0.0, 0.06], [0.3, -0.1], [0.85, 0.9]]
 
@@ -58,7 +58,7 @@ def test_the_logistic_loss_takes_labels_and_has_code(
     page.locator(".example").nth(1).focus()
     page.keyboard.press("ArrowDown")
     until(page, "anchorhead.current().state().examples[1][1] === 0")
-    page.wait_for_timeout(50)
+    settle(page)
     (tmp_path / "code.py").write_text(page.evaluate("anchorhead.current().python()"))
     made = runpy.run_path(str(tmp_path / "code.py"))
     np.testing.assert_allclose(page.evaluate("anchorhead.current().path()"), made["path"], rtol=0, atol=4e-12)

@@ -144,6 +144,14 @@ def damaged() -> dict[str, tuple[str, str]]:
         ),
         "missing array": (tampered(lambda body: body["network"]["layers"][1].update(query={"tensor": "x"})), "lacks"),
         "names too few": (tampered(lambda body: body["network"]["layers"][0].update(features=["a"])), "name for each"),
+        "tokens without end": (
+            tampered(
+                lambda body: (
+                    body["network"].update(token_axis=True) or body["network"]["layers"][0].update(tokens=10**9)
+                )
+            ),
+            "more than this page",
+        ),
         "deep repeats": (tampered(lambda body: body["network"]["layers"].append(deep)), "nested too deep"),
         "certificate damaged": (tampered(lambda body: body["certificate"].update(bound="small")), "certificate"),
         "box damaged": (tampered(lambda body: body["certificate"].update(on={"low": [1, 2, 3], "high": 1})), "box"),

@@ -61,7 +61,7 @@ def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tm
     page.get_by_label("x", exact=True).fill("-0.5")
     page.get_by_label("y", exact=True).fill("0.75")
     until(page, "anchorhead.current().state().rows[0].join() === '-0.5,0.75,0.25'")
-    page.wait_for_timeout(50)
+    settle(page)
     np.testing.assert_allclose(output_of(page), [net([-0.5, 0.75, 0.25])], rtol=0, atol=1e-12)
     text = page.inner_text("main")
     assert net.certificate is not None
@@ -113,7 +113,7 @@ def test_a_learner_takes_examples_and_shows_its_steps(page_of: Callable[..., Any
     page = page_of("network", {"example": "learner"})
     page.get_by_label("Input: the examples").fill("0.5 0.25\n-0.5 -0.25\n0.1 0.2")
     until(page, "anchorhead.current().state().rows.length === 3")
-    page.wait_for_timeout(50)
+    settle(page)
     net = ah.load(str(files("anchorhead.play") / "examples" / "learner.safetensors"))
     prompt = net.prompt([[0.5], [-0.5], [0.1]], [0.25, -0.25, 0.2])  # type: ignore[attr-defined]
     np.testing.assert_allclose(output_of(page)[0], net(prompt), rtol=0, atol=1e-12)
@@ -145,13 +145,13 @@ def test_inputs_outside_of_the_box_are_pointed_out(page_of: Callable[..., Any]) 
 
 def test_the_output_is_drawn_along_one_input(page_of: Callable[..., Any]) -> None:
     page = page_of("network", {"example": "two-variables", "along": 1, "rows": [[0.25, 0.5]]})
-    drawn = page.get_by_role("group", name=re.compile("The output along y"))
+    drawn = page.get_by_role("img", name=re.compile("The output along y"))
     assert drawn.locator("path.line").get_attribute("d").count("L") == 120
-    page.get_by_label("Along").select_option(label="x")
+    page.get_by_label("Along", exact=True).select_option(label="x")
     until(page, "anchorhead.current().state().along === 0")
-    assert page.get_by_role("group", name=re.compile("The output along x")).is_visible()
+    assert page.get_by_role("img", name=re.compile("The output along x")).is_visible()
     page.get_by_label("Example", exact=True).select_option("learner")
-    assert page.get_by_label("Along").count() == 0
+    assert page.get_by_label("Along", exact=True).count() == 0
 
 
 def test_the_state_of_the_view_makes_the_same_view_again(page_of: Callable[..., Any]) -> None:
@@ -160,6 +160,7 @@ def test_the_state_of_the_view_makes_the_same_view_again(page_of: Callable[..., 
     page.get_by_label("x of token 1", exact=True).fill("0.875")
     until(page, "anchorhead.current().state().rows[1][0] === 0.875")
     state = page.evaluate("anchorhead.current().state()")
+    settle(page)
     before = output_of(page)
     show(page, "head")
     show(page, "network", state)

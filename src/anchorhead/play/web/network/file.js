@@ -6,6 +6,7 @@ import { FileError, quoted, readSafetensors } from "./safetensors.js";
 
 const FORMAT = 2;
 const MAX_NESTING = 9;
+const MAX_INPUTS = 100000; // numbers that go in: the page holds a default and a box for each
 
 /** {network, dtype, target, certificate, names} of a file's bytes; throws FileError with a message for people. */
 export function openNetwork(buffer) {
@@ -22,10 +23,15 @@ export function openNetwork(buffer) {
     const body = header.network;
     const layers = body.layers.map((layer) => unpacked(layer, array, 0));
     const net = network({ layers, output: body.output, tokenAxis: body.token_axis ?? true });
+    const first = layers[0];
+    if ((first.tokens ?? 1) * first.inputs > MAX_INPUTS)
+      throw new NetworkError(
+        `it takes ${first.tokens} tokens of ${first.inputs} numbers, more than this page can offer`,
+      );
     if (dtypes.size !== 1) throw new NetworkError("its weights are of more than one type");
     const dtype = dtypes.has("F32") ? "float32" : "float64";
-    const certificate = header.certificate === null ? null : checkedCertificate(header.certificate, net.layers[0]);
-    return { network: net, dtype, target: header.target, certificate, names: inputNames(header.target, net.layers[0]) };
+    const certificate = header.certificate === null ? null : checkedCertificate(header.certificate, first);
+    return { network: net, dtype, target: header.target, certificate, names: inputNames(header.target, first) };
   } catch (error) {
     if (error instanceof FileError) throw error;
     if (error instanceof NetworkError) throw new FileError(`This file is not a valid network: ${error.message}.`);

@@ -9,7 +9,10 @@ const MOST_FIELDS = 24;
 const ROWS = 4; // rows of tokens or examples where any number may be given
 const MOST_TEXT = 200000;
 
-/** {element, entries, rows(), tokens(rows), problem()}; entries {name, i, j, ends} where each number has a field. `rows` may be what rows() gave for this network before. */
+/**
+ * {element, entries, rows(), tokens(rows), problem()}; entries {name, i, j, ends} where each number has a field of its own.
+ * `given` may be what rows() gave for this network before.
+ */
 export function inputEditor(opened, given, changed) {
   const wanted = shapeOf(opened);
   const rows = fits(given, wanted) ? given.map((row) => [...row]) : defaults(opened, wanted);
@@ -21,7 +24,8 @@ export function inputEditor(opened, given, changed) {
 function shapeOf({ network, target, certificate, names }) {
   const first = network.layers[0];
   const [low, high] = certificate ? [certificate.low, certificate.high] : [[[-1]], [[1]]];
-  const learner = target?.kind === "descent" && names.at(-1) === "label";
+  const even = first.tokens === null || first.tokens % 2 === 0;
+  const learner = target?.kind === "descent" && names.at(-1) === "label" && even;
   if (learner) {
     const few = names.length - 2;
     const ends = (rows) => [[...rows[0].slice(0, few), rows[0].at(-1)]];
@@ -32,10 +36,10 @@ function shapeOf({ network, target, certificate, names }) {
       low: ends(low),
       high: ends(high),
       toTokens: (rows) => prompt(rows, target.data.loss?.form),
-      loss: target.data.loss?.name,
+      loss: String(target.data.loss?.name),
     };
   }
-  return { names, count: first.tokens, word: "token", low, high, toTokens: (rows) => rows };
+  return { names, count: first.tokens, word: "token", low, high, toTokens: (rows) => rows, loss: "" };
 }
 
 function fits(given, wanted) {
@@ -53,7 +57,7 @@ function defaults(opened, wanted) {
   const small = (x) => Number(x.toPrecision(3));
   return Array.from({ length: count }, (_, i) =>
     wanted.names.map((_, j) => {
-      if (j === wanted.names.length - 1 && labels[wanted.loss]) return labels[wanted.loss](i);
+      if (j === wanted.names.length - 1 && Object.hasOwn(labels, wanted.loss)) return labels[wanted.loss](i);
       const [low, high] = ends(wanted, i, j);
       return small(low + (high - low) * ((0.57 + 0.618034 * (i * wanted.names.length + j)) % 1));
     }),
