@@ -96,12 +96,12 @@ def hash_of(view: str, state: Any = None) -> str:
 
 def show(opened: Any, view: str, state: Any = None) -> None:
     """The same page with another view and state, as when its address is changed."""
-    script = """(hash) => new Promise((done) => {
-        addEventListener("hashchange", () => done(null), { once: true });
-        location.hash = hash;
-    })"""
-    if opened.evaluate("location.hash") != hash_of(view, state):
-        opened.evaluate(script, hash_of(view, state))
+    # at once: the shell's timer may write the address in between
+    script = """(hash) => {
+        history.replaceState(null, "", hash);
+        dispatchEvent(new HashChangeEvent("hashchange"));
+    }"""
+    opened.evaluate(script, hash_of(view, state))
 
 
 def _outside(address: str) -> bool:
