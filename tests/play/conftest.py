@@ -94,5 +94,15 @@ def hash_of(view: str, state: Any = None) -> str:
     return f"#view={view}&s={text}"
 
 
+def show(opened: Any, view: str, state: Any = None) -> None:
+    """The same page with another view and state, as when its address is changed."""
+    # at once: the shell's timer may write the address in between
+    script = """(hash) => {
+        history.replaceState(null, "", hash);
+        dispatchEvent(new HashChangeEvent("hashchange"));
+    }"""
+    opened.evaluate(script, hash_of(view, state))
+
+
 def _outside(address: str) -> bool:
     return not address.startswith(("file:", "data:", "blob:", "about:"))

@@ -17,8 +17,13 @@ def page() -> str:
     # in JSON "<" stands in texts only, and a script in a page must not hold "</script"
     data = json.dumps(tables(), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return Template((web / "index.html").read_text("utf-8")).substitute(
-        style=(web / "style.css").read_text("utf-8"), data=data, script=bundle(_modules(web), "app.js")
+        style=_style(web), data=data, script=bundle(_modules(web), "app.js")
     )
+
+
+def _style(web: Traversable) -> str:
+    """All style sheets; the shell's comes first."""
+    return "\n".join((web / name).read_text("utf-8") for name in ("style.css", "networks.css"))
 
 
 def _modules(folder: Traversable, below: str = "") -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the page knows of Python: the named functions, and the heads that ship with their proven bounds.
+"""What the page knows of Python: the named functions, the heads that ship with their proven bounds, a few networks.
 
 The file of heads is read as it lies: `anchorhead.heads`, which reads it too, needs torch, and the page should come at
 once. Weights are written as the shortest decimals that mean them: of a float32 head, the shortest among float32, so
@@ -7,8 +7,10 @@ whoever reads them rounds to float32 first.
 
 from __future__ import annotations
 
+import base64
 import json
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,14 @@ from anchorhead.targets.named import NAMED
 
 
 def tables() -> dict[str, Any]:
-    """What is put into the page: {"named": […], "heads": […]}.
+    """What is put into the page: {"named": […], "heads": […], "networks": […]}.
 
     named  name, description, signature, and whether it can be used without parameters
     heads  a function, an interval, a dtype, and heads with ever smaller bounds, each as
            [bound, origin, bias, [[slopes, offsets, values] of each part]]
+    networks  small saved networks to open: name, title, the call that makes it, and its file in base64
     """
-    return {"named": _named(), "heads": _heads()}
+    return {"named": _named(), "heads": _heads(), "networks": _networks()}
 
 
 def _named() -> list[dict[str, Any]]:
@@ -63,3 +66,13 @@ def _numbers(text: str, dtype: str) -> list[float | int]:
     exact = [float.fromhex(number) for number in text.split()]
     short = exact if dtype == "float64" else [float(str(np.float32(number))) for number in exact]
     return [int(one) if one.is_integer() and abs(one) < 1e15 else one for one in short]
+
+
+def _networks() -> list[dict[str, str]]:
+    folder = files("anchorhead.play") / "examples"
+    listed = json.loads((folder / "examples.json").read_text("utf-8"))
+    return [one | {"file": _base64(folder / f"{one['name']}.safetensors")} for one in listed]
+
+
+def _base64(file: Traversable) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

@@ -21,13 +21,20 @@ import { announce, element, notify } from "./dom.js";
 import { parse } from "./expression.js";
 import { erf, erfc } from "./special.js";
 import { fromHash, toHash } from "./link.js";
+import { run } from "./network/network.js";
+import { openNetwork } from "./network/file.js";
 import { bfloat16, evaluate, largestError, rounded, uniformHead } from "./softmax.js";
 import { copyText, saveText, svgText } from "./save.js";
+import { severalHeads, singleHead } from "./theorems/ramp.js";
+import { FUNCTIONS, gridHead } from "./theorems/two_layers.js";
 import { solve, solveValues } from "./solver.js";
 import { allProven, provenHead } from "./tables.js";
 import { view as head } from "./views/head.js";
+import { view as incontext } from "./views/incontext.js";
+import { view as network } from "./views/network.js";
+import { view as theorems } from "./views/theorems.js";
 
-const VIEWS = [head];
+const VIEWS = [head, theorems, network, incontext];
 
 const PATIENCE = 250; // milliseconds of quiet before the address follows
 const root = document.getElementById("view");
@@ -140,6 +147,8 @@ window.anchorhead = {
   bfloat16, evaluate, largestError, rounded, uniformHead,
   solve, solveValues,
   allProven, provenHead,
+  openNetwork, run,
+  singleHead, severalHeads, gridHead, FUNCTIONS,
   svgText, toHash, fromHash,
 };
 
