@@ -44,6 +44,8 @@ AIM_EVEN, HOPELESS = 0.97, 4
 LOOSEST = 2.2  # estimates: no proven bound is larger
 SEARCH, PROOFS = 14_000_000, 10_000_000
 """The work (anchorhead.effort) that may go into a head: the search for it, and all its proofs."""
+MORE_EVEN = 8.0
+"""So much more may the proofs of even anchors take, of which there are many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +133,9 @@ def head(
     max_value, max_slope = _cap("max_value", max_value), _cap("max_slope", max_slope)
     if within is not None:
         require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
-    request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
+    proofs = Effort(PROOFS * (MORE_EVEN if placement == "uniform" else 1.0))
+    tell = progress or (lambda anchors, error: None)
+    request = _Request(target, kind, placement, max_value, max_slope, tell, proofs=proofs)
     return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 
 

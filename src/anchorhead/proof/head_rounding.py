@@ -27,6 +27,8 @@ from anchorhead.proof.balls import Part
 from anchorhead.proof.rounding import logit_error, softmax_read_error
 
 ROUNDS, LOOSE, MOST_CELLS = 60, 0.02, 40_000
+FEW, ROUGHLY = 64, 0.3
+"""Beyond so many anchors the steepest slope of a head, which takes their square, is bounded this roughly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,10 @@ def head_rounding(
     `logit_errors` bound, for each part and anchor, by how much logits may be wrong beyond the rounding of a t + g.
     """
     ends = np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf)
-    speeds = [lipschitz_bound([part], low, high, origin, effort=effort) for part in parts]
+    speeds = [
+        lipschitz_bound([part], low, high, origin, 0.02 if len(part.slopes) <= FEW else ROUGHLY, effort)
+        for part in parts
+    ]
     if logit_errors is None:
         none = [Wrong(np.zeros(len(part.slopes)), 0.0) for part in parts]
         return _sup(parts, none, speeds, origin != 0, bias, ends, arithmetic)
