@@ -264,7 +264,7 @@ def _one_callable(
         raise AnchorheadError(
             f"{', '.join(given) or 'causal=True'}: a callable of one variable is one head; leave it out"
         )
-    _, low, high = intervals(on)
+    names, low, high = intervals(on)
     made = head(
         function,
         (float(low[0]), float(high[0])),
@@ -274,7 +274,7 @@ def _one_callable(
         lipschitz=lipschitz,
         progress=progress,
     )
-    return made.network.with_(token_axis=False, outside=outside)
+    return _of_variables(made.network, names).with_(token_axis=False, outside=outside)
 
 
 def _one_head(
@@ -289,4 +289,12 @@ def _one_head(
         placement=placement,
         progress=progress,
     )
-    return made.network.with_(token_axis=False, outside=outside)
+    return _of_variables(made.network, request.variables).with_(token_axis=False, outside=outside)
+
+
+def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
+    """A head with the name of its variable: that of a callable or a constant is in `on` alone."""
+    record = network.target
+    if record is None:
+        return network
+    return network.with_(target=replace(record, data={**record.data, "variables": list(names)}))

@@ -26,8 +26,8 @@ from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.network.network import as_numbers
-from anchorhead.network.tensors import require_dense
+from anchorhead.network.named_inputs import side_by_side
+from anchorhead.network.tensors import as_numbers, require_dense
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import HeadBound, prove_head, target_words
 from anchorhead.proof.overflow import require_room
@@ -81,12 +81,17 @@ class Head:
             raise AnchorheadError("the head has no certificate")
         return self.network.certificate
 
-    def __call__(self, s: Any) -> Any:
-        """r(s), entry by entry, as the dtype computes it; several functions add an axis. Arrays in, arrays out."""
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """r(s), entry by entry, as the dtype computes it: head(0.3), or head(x=0.3) by the name of the variable.
+
+        A number gives a number, an array or a tensor one of the same shape; several functions add an axis.
+        """
+        alone = len(inputs) == 1 and not named
+        s = inputs[0] if alone else side_by_side(self.network.variables, inputs, named)[..., 0]
         given = require_dense(s) if isinstance(s, torch.Tensor) else as_numbers(s)
         y = self.network(given.reshape(-1, 1, 1))
         shape = tuple(given.shape) if self.target.outputs == 1 else (*given.shape, self.target.outputs)
-        return y.reshape(shape)
+        return y.reshape(shape)[()]
 
     def save(self, path: Any) -> None:
         """Writes the network, the target and the certificate to one safetensors file."""

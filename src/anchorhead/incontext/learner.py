@@ -17,6 +17,8 @@ from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
+from anchorhead.network.named_inputs import the_only
+from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.proof.descent import most_curvature
@@ -53,18 +55,19 @@ class Learner(Network):
         made = prompt(X, y, self.descent.loss, standardise)
         return made.to(getattr(torch, self.dtype)) if isinstance(made, Tensor) else made.astype(self.dtype)
 
-    def __call__(self, x: Any, outside: Outside | None = None, path: bool = False) -> Any:
+    def __call__(self, *inputs: Any, outside: Outside | None = None, path: bool = False, **named: Any) -> Any:
         """The fitted weights, (..., weights); with path, (..., steps + 1, weights) of all steps from 0 on.
 
         Prompts for which the rate is too large are refused: their descent diverges.
         """
-        way = self.outside if outside is None else outside
+        x = the_only(inputs, named, "a prompt, as net.prompt(X, y) makes it")
+        way = checked_outside(self.outside if outside is None else outside)
         sets = self._examples(self.cast(x))
         if way != "ignore":
             self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
         if not path:
-            return super().__call__(x, outside)[..., 0, :]
+            return self._run(x, way)[..., 0, :]
         tensor = self._guarded(x, way)
         with threads_for(self._numbers(tensor)), torch.no_grad():
             found = self._runner(tensor.device).path(tensor)[..., 0, :]

@@ -90,7 +90,7 @@ class CallableTarget:
     def to_json(self) -> dict[str, Any]:
         samples = self.values(self._points(_SAMPLES))
         digest = hashlib.sha256(samples.astype("<f8").tobytes()).hexdigest()
-        return {"opaque": digest, "low": self.low, "high": self.high, "lipschitz": self.lipschitz,
+        return {"opaque": digest, "variables": ["x"], "low": self.low, "high": self.high, "lipschitz": self.lipschitz,
                 "samples": samples.tolist()}  # fmt: skip
 
     def matches(self, data: dict[str, Any], tolerance: float = 1e-12) -> bool:

@@ -77,6 +77,7 @@ class ScalarTarget(ReadOnly):
     def to_json(self) -> dict[str, Any]:
         return {
             "expressions": [expression.to_json() for expression in self.expressions],
+            "variables": [self.variable],
             "low": self.low,
             "high": self.high,
         }
@@ -86,6 +87,11 @@ class ScalarTarget(ReadOnly):
         if not isinstance(data, dict) or not isinstance(data.get("expressions"), list):
             raise AnchorheadError('a saved target is {"expressions": [...], "low": ..., "high": ...}')
         expressions = tuple(Expression.from_json(one) for one in data["expressions"])
+        occurring = sorted({name for one in expressions for name in one.variables})
+        if occurring and data.get("variables", occurring) != occurring:
+            raise AnchorheadError(
+                f"a saved target of {', '.join(occurring)} says that its variables are {shown(data['variables'])}"
+            )
         return cls(expressions, *interval((data.get("low"), data.get("high"))))
 
     def __str__(self) -> str:
