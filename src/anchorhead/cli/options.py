@@ -57,7 +57,7 @@ Intervals = Annotated[
     typer.Option(
         "--on",
         metavar="[NAME=]LOW:HIGH",
-        help="The interval of a variable, once for each: x=-1:1; with --tokens, or for a file, one for all: 0:1.",
+        help="The interval of a variable, once for each: x=-1:1; of the only one, with --tokens, or for a file: 0:1.",
     ),
 ]
 Within = Annotated[float, typer.Option(help="The error asked for: sup norm over the box, rounding included.")]
@@ -96,13 +96,18 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write t
 Latex = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Write a LaTeX tabular (booktabs).")]
 
 
-def domains(given: list[str]) -> dict[str, tuple[float, float]]:
-    """{"x": (-1, 1)} from ["x=-1:1"]."""
+def domains(given: list[str]) -> dict[str, tuple[float, float]] | tuple[float, float]:
+    """{"x": (-1, 1)} from ["x=-1:1"], and (-1, 1) from ["-1:1"], for the only variable."""
+    if len(given) == 1 and "=" not in given[0]:
+        return box(given)
     found: dict[str, tuple[float, float]] = {}
     for text in given:
         name, sign, ends = text.partition("=")
         if not sign or not name.strip():
-            raise typer.BadParameter(f"{text!r}: give a variable and its interval, as in --on x=-1:1")
+            raise typer.BadParameter(
+                f"{text!r}: give a variable and its interval, as in --on x=-1:1; one that has no name is for the only "
+                "variable"
+            )
         if name.strip() in found:
             raise typer.BadParameter(f"{name.strip()} has two intervals: give one")
         interval = Interval.parse(ends)

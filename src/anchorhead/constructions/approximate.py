@@ -35,6 +35,7 @@ from anchorhead.proof.grid_form import grid_form
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.targets.sympy_expressions import without_sympy
 
 __all__ = ["Request", "Texts", "approximate", "requested"]
 
@@ -62,8 +63,10 @@ def approximate(
 
     function   an expression such as "x*y + sin(z)", or a list of them, one for each output; with tokens=n, a list of
                expressions for each token, in the variables x[i,j]: feature j of token i; or a callable, from
-               (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured
-    on         an interval for each variable, {"x": (-1, 1), "y": (0, 2)}; with tokens, a box such as (0, 1)
+               (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured. Expressions of sympy are
+               read as their texts
+    on         an interval for each variable, {"x": (-1, 1), "y": (0, 2)}, or (-1, 1) for the only one; with tokens, a
+               box such as (0, 1)
     within     the error asked for, in the sup norm over the box, rounding included
     tokens, features   the input is (..., tokens, features), the output (..., tokens, outputs)
     form, layout, placement   as in ah.convert; by default a function of one variable is one head
@@ -79,6 +82,7 @@ def approximate(
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     within, causal = checked_within(within), bool(causal)
     _check_words(form, layout, placement)
+    function = without_sympy(function)
     if callable(function) and not isinstance(function, Expression):
         words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
         target = _callable_target(function, on, tokens, features)

@@ -109,7 +109,7 @@ class Head:
 
 def head(
     function: Any,
-    on: tuple[float, float],
+    on: Any,
     within: float | None = None,
     *,
     anchors: int | None = None,
@@ -123,6 +123,7 @@ def head(
     """A head for a function of one variable on an interval.
 
     function   a name ("gelu"), an expression in x ("sin(5*x)*exp(-x**2)"), a list of these, or a callable
+    on         the two ends of the interval, (-10, 10); or {"t": (-10, 10)}, for an expression in t
     within     the smallest head that is proven within this error, rounding included
     anchors    or: the best head with at most so many anchors, and what it achieves
     placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function

@@ -21,6 +21,7 @@ from anchorhead.given import checked_within
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.sympy_expressions import without_sympy
 
 MOST = 1000
 """How many errors may be asked for at once."""
@@ -49,7 +50,7 @@ def plan(
                 ONNX file, an MLP of scikit-learn, a Maxout, a spline of straight pieces; or expressions as
                 `ah.approximate` takes them, "x*y + sin(z)"
     on          the box of inputs: (0, 1), or a pair of arrays with the ends of each input; of expressions, an interval
-                for each variable
+                for each variable, or (-1, 1) for the only one
     within      the error asked for, or a list of errors; of expressions, 1e-2 to 1e-8 by default
     tokens      the model's vectors are so many tokens, one after the other; of expressions, with features=, the input
                 is (tokens, features)
@@ -66,6 +67,7 @@ def plan(
     every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")`
     show it.
     """
+    model = without_sympy(model)
     if is_expression(model):
         for name, word in (("activation", activation), ("order", order), ("output", output)):
             if word is not None:

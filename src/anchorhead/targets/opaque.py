@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number
+from anchorhead.targets.callable_arguments import require_one_argument
 from anchorhead.targets.kink_search import find_kinks
 from anchorhead.targets.scalar import interval
 
@@ -41,6 +42,7 @@ class CallableTarget:
         self.lipschitz = lipschitz
         self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
         self.eps = float(np.finfo(np.float64).eps)
+        require_one_argument(f, self.name)
         self._call, self.outputs = self._choose()
         if lipschitz is not None:
             require_float64(self.f)
