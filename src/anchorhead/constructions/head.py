@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -28,13 +27,13 @@ from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import side_by_side
 from anchorhead.network.tensors import as_numbers, require_dense
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import HeadBound, prove_head, target_words
 from anchorhead.proof.overflow import require_room
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
-Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 512
 FEW_EVEN, MOST_EVEN = 8, 256
@@ -118,7 +117,7 @@ def head(
     max_value: float | None = None,
     max_slope: float | None = None,
     lipschitz: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Head:
     """A head for a function of one variable on an interval.
 
@@ -129,7 +128,7 @@ def head(
     placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function
     max_value, max_slope   caps on the weights
     lipschitz  a bound on a callable's slope: with it the certificate is proven, without it measured
-    progress   called with (anchors, error) as the search goes on
+    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
@@ -137,8 +136,9 @@ def head(
     max_value, max_slope = _cap("max_value", max_value), _cap("max_slope", max_slope)
     if within is not None:
         require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
-    request = _Request(target, kind, placement, max_value, max_slope, progress or (lambda anchors, error: None))
-    return request.within(within) if within is not None else request.with_anchors(anchors or 0)
+    with progress_line(progress, "solving for a head") as tell:
+        request = _Request(target, kind, placement, max_value, max_slope, tell)
+        return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,7 @@ class _Request:
         network = head_network(atom, target)
         require_room(network, Box.of(self._interval))
         opaque = isinstance(target, CallableTarget) and target.lipschitz is None
+        self.progress(Status("measuring" if opaque else "proving", atom.anchors))
         if opaque:
             certificate = self._measured(atom)
         else:

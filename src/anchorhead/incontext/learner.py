@@ -21,6 +21,7 @@ from anchorhead.network.named_inputs import the_only
 from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.descent import most_curvature
 from anchorhead.targets.descent import Descent
 
@@ -80,13 +81,17 @@ class Learner(Network):
         found = np.array(paths).reshape(*np.shape(x)[:-2], descent.steps + 1, descent.weights)
         return found if path else found[..., -1, :]
 
-    def certify(self, x: Any) -> Certificate:
-        """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's."""
+    def certify(self, x: Any, progress: Progress | bool | None = True) -> Certificate:
+        """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's.
+
+        progress   as everywhere, see anchorhead.progress
+        """
         cast = self.cast(x)
         sets = self._examples(cast)
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
-        return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
+        with progress_line(progress, "proving a bound for this prompt"):
+            return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
 
     def seen_by_the_state(self, x: Any, step: int) -> Float[np.ndarray, " tokens"]:
         """The weights with which the first head of the layer that updates the state sees the rows of one prompt.
