@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -134,30 +133,6 @@ def functions_of(texts: list[str], tokens: int | None) -> str | list[str] | list
             "of a token"
         )
     return texts if len(texts) > 1 else texts[0]
-
-
-def check_files(plot: Path | None, *others: Path | None) -> None:
-    """Refuses what cannot be written before any work is done."""
-    from anchorhead.disk import check_writable
-    from anchorhead.plotting import check_picture_path
-
-    if plot is not None:
-        check_picture_path(plot)
-    for path in others:
-        if path is not None:
-            check_writable(path)
-
-
-def solving(tell: Callable[[str], None]) -> Callable[[int, float], None]:
-    """What the library calls while a head is solved for."""
-    return lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}")
-
-
-def proving(tell: Callable[[str], None]) -> Callable[[float, float], None]:
-    """What the library calls while a bound is proven."""
-    from anchorhead.progress import lasting
-
-    return lambda share, left: tell(f"proving: {share:.0%}, {lasting(left)} left; Ctrl-C keeps the network, unproven")
 
 
 def layers(order: str | None) -> list[str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -19,13 +18,12 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.spec import is_expression
 from anchorhead.targets.sympy_expressions import without_sympy
 
 MOST = 1000
 """How many errors may be asked for at once."""
-SUFFIXES = (".safetensors", ".onnx")
 
 
 def plan(
@@ -91,15 +89,6 @@ def plan(
         if on is None:
             raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
         return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, tell)  # type: ignore[arg-type]
-
-
-def is_expression(model: Any) -> bool:
-    """Whether something is an expression or lists of them: a text that neither is a file nor has the name of one."""
-    if isinstance(model, str):
-        return not (model.lower().endswith(SUFFIXES) or os.path.isfile(model))
-    if isinstance(model, Sequence):
-        return bool(model) and all(is_expression(one) for one in model)
-    return isinstance(model, Expression)
 
 
 def _withins(within: Any) -> list[float]:

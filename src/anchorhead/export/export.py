@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from anchorhead.disk import check_writable, file_to_read, path_of, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import shown
-from anchorhead.network import Network
-from anchorhead.network.files import load
 from anchorhead.progress import Progress, progress_line
 
 if TYPE_CHECKING:
     from anchorhead.constructions.head import Head
+    from anchorhead.network import Network
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,9 @@ def export(
 
 def _network(thing: Any, path: str | Path | None) -> Network:
     """The network that is meant; its own file is never what is written over."""
+    from anchorhead.network import Network
+    from anchorhead.network.files import load
+
     if isinstance(thing, str | Path):
         source = file_to_read(thing, "a saved network")
         if path is not None and Path(path).exists() and Path(path).samefile(source):

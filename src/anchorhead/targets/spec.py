@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from anchorhead.targets.opaque import CallableTarget
 from anchorhead.targets.parser import parse
 from anchorhead.targets.scalar import ScalarTarget, interval
 from anchorhead.targets.sympy_expressions import without_sympy
+
+SUFFIXES = (".safetensors", ".onnx")
+"""How files end that hold networks: a text that ends so is the path of one."""
 
 
 def target_of(spec: Any, on: Any, lipschitz: Any = None) -> ScalarTarget | CallableTarget:
@@ -59,3 +63,12 @@ def named_interval(on: Any) -> tuple[str, Any]:
         )
     name, ends = next(iter(on.items()))
     return str(name), ends
+
+
+def is_expression(model: Any) -> bool:
+    """Whether something is an expression or lists of them: a text that neither is a file nor has the name of one."""
+    if isinstance(model, str):
+        return not (model.lower().endswith(SUFFIXES) or os.path.isfile(model))
+    if isinstance(model, Sequence):
+        return bool(model) and all(is_expression(one) for one in model)
+    return isinstance(model, Expression)
