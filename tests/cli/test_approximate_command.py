@@ -148,4 +148,4 @@ def test_refusals(arguments, code, message):
 
 def test_an_interval_without_a_name_is_for_the_only_variable():
     said = ran("sin(3*t)", "--on", "-1:1", "--within", "1e-2")
-    assert "target      sin(3*t) on [-1, 1]" in said
+    assert "target sin(3*t) on [-1, 1]" in said

@@ -8,8 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
 
 def check_files(plot: Path | None, *others: Path | None) -> None:
     """Refuses what cannot be written before any work is done."""
@@ -32,17 +30,18 @@ def check_saved(path: str | Path) -> None:
 def check_model_file(path: str | Path, activation: str | None, order: str | None, until: str | None) -> None:
     """Refuses a file of weights that is not there, and options that do not go with its kind."""
     from anchorhead.disk import file_to_read
+    from anchorhead.errors import AnchorheadError
     from anchorhead.targets.spec import expression_of
 
     onnx = Path(path).suffix.lower() == ".onnx"
     file_to_read(path, "an ONNX file" if onnx else "a safetensors or ONNX file")
     for option, given in (("--activation", activation), ("--order", order)):
         if onnx and given is not None:
-            raise typer.BadParameter(f"{option} {given} goes with a .safetensors file; {path} says its own")
+            raise AnchorheadError(f"{option} {given} goes with a .safetensors file; {path} says its own")
     if not onnx and until is not None:
-        raise typer.BadParameter(f"--until {until} goes with an ONNX file, *.onnx: leave it out")
+        raise AnchorheadError(f"--until {until} goes with an ONNX file, *.onnx: leave it out")
     if not onnx and activation is None:
-        raise typer.BadParameter(f"{path} holds weights alone: say what stands between them, as in --activation relu")
+        raise AnchorheadError(f"{path} holds weights alone: say what stands between them, as in --activation relu")
     if activation is not None:
         expression_of(activation)
 
@@ -61,6 +60,14 @@ def check_interval(on: Any) -> None:
     from anchorhead.targets.scalar import interval
 
     interval(on)
+
+
+def check_range(low: float, high: float) -> None:
+    """Refuses a range that is none."""
+    from anchorhead.errors import AnchorheadError
+
+    if not low < high:
+        raise AnchorheadError(f"--low {low:g} and --high {high:g}: low must be below high")
 
 
 def check_head(function: Any, on: Any, within: float | None, anchors: int | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anchorhead.cli.clock import time_words
-from anchorhead.cli.first_checks import check_files, check_interval, check_losses
+from anchorhead.cli.first_checks import check_files, check_losses, check_range
 from anchorhead.cli.options import Csv, Dtype, Picture
 from anchorhead.cli.report import print_learners, print_sweep, print_task, write_rows
 from anchorhead.cli.sizes import Sizes
@@ -51,7 +51,7 @@ def single_head(
     Example: [bold]anchorhead paper single-head --anchors 8:512 --plot rates.png[/bold]
     """
     check_files(plot, csv)
-    check_interval((low, high))
+    check_range(low, high)
     if anchors is None and tokens is None:
         anchors = Sizes.parse("8:512")
     if anchors is not None and tokens is not None and len(tokens.numbers) > 1:
@@ -83,7 +83,7 @@ def multi_head(
     Example: [bold]anchorhead paper multi-head --heads 1:32 --plot rates.png[/bold]
     """
     check_files(plot, csv)
-    check_interval((low, high))
+    check_range(low, high)
     from anchorhead.lab import multi_head_sweep
 
     n = tokens.numbers if tokens else (8,)
