@@ -65,6 +65,9 @@ def fitted(
         learner = learner_for(
             task.descent(columns, momentum, ease, most, len(y)), labels, dtype, scores[0] if scores else None
         )
+        if ease > LEAST_EASE and learner.outside != "ignore" and not learner.bears(learner.prompt(examples, labels)):
+            ease /= 2  # a threshold may keep the steps from growing, but the learner would refuse its own prompt
+            continue
         found = _run(learner, examples, labels, tolerance, tell, patient=run >= MOST_RUNS // 2)
         spent += found.steps
         match found.outcome:

@@ -135,6 +135,11 @@ class Learner(Network):
                 )
         return sets
 
+    def bears(self, x: Any) -> bool:
+        """Whether exact descent on the prompts cannot diverge: the rate is small enough for how steep their loss is."""
+        limit = most_curvature(self.descent) * (1 + 1e-9)
+        return all(course(self.descent, one).steepest <= limit for one in self._examples(self.cast(x)))
+
     def _require_safe(self, sets: list[Examples], way: Outside) -> None:
         descent = self.descent
         for one in sets:
