@@ -24,6 +24,7 @@ from anchorhead.constructions.parts import Wish, approximate_parts, check_contin
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, way_of
+from anchorhead.decimals import beyond_float64
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
@@ -81,7 +82,7 @@ def approximate(
     within, causal = checked_within(within), bool(causal)
     _check_words(form, layout, placement)
     function = without_sympy(function)
-    with progress_line(progress, "approximating") as tell:
+    with progress_line(progress, "approximating") as tell, beyond_float64():
         if callable(function) and not isinstance(function, Expression):
             words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
             target = _callable_target(function, on, tokens, features)

@@ -12,7 +12,7 @@ import torch
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.representable import require_representable
-from anchorhead.decimals import round_up
+from anchorhead.decimals import beyond_float64, round_up
 from anchorhead.domain import Box, interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
@@ -136,7 +136,7 @@ def head(
     max_value, max_slope = _cap("max_value", max_value), _cap("max_slope", max_slope)
     if within is not None:
         require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
-    with progress_line(progress, "solving for a head") as tell:
+    with progress_line(progress, "solving for a head") as tell, beyond_float64():
         request = _Request(target, kind, placement, max_value, max_slope, tell)
         return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions import multi_head, single_head
+from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
@@ -71,7 +72,7 @@ def truncated_linear(
         return single_head.network(target, scale, features, c, kind)
 
     require_model(kind)
-    with progress_line(progress, "looking for the best sharpness"):
+    with progress_line(progress, "looking for the best sharpness"), beyond_float64():
         c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
         network = build(c)
         found = ramp_statement(network, target, box, theorem)

@@ -19,6 +19,7 @@ from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
 from anchorhead.convert.splines import spline_target
 from anchorhead.convert.torch_modules import mlp_of
 from anchorhead.convert.weight_files import mlp_from_safetensors
+from anchorhead.decimals import beyond_float64
 from anchorhead.disk import file_to_read
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
@@ -74,7 +75,7 @@ def convert(
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
     progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
-    with progress_line(progress, "converting") as tell:
+    with progress_line(progress, "converting") as tell, beyond_float64():
         target, own = read(model, tokens, activation, output, order)
         kind = dtype_name(own if dtype is None else dtype)
         words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}

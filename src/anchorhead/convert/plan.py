@@ -13,6 +13,7 @@ from anchorhead.constructions.request import requested
 from anchorhead.constructions.way import Form, Layout
 from anchorhead.convert.convert import read
 from anchorhead.convert.splines import spline_target
+from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
@@ -65,7 +66,7 @@ def plan(
     every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")`
     show it.
     """
-    with progress_line(progress, "planning") as tell:
+    with progress_line(progress, "planning") as tell, beyond_float64():
         model = without_sympy(model)
         if is_expression(model):
             for name, word in (("activation", activation), ("order", order), ("output", output)):

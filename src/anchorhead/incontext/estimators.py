@@ -45,7 +45,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number
 from anchorhead.incontext.estimators_fit import fitted
-from anchorhead.incontext.estimators_task import Task, coefficients_of
+from anchorhead.incontext.estimators_task import Task, coefficients_of, require_finite
 from anchorhead.incontext.estimators_zeros import with_zeros
 from anchorhead.network import Repeat
 from anchorhead.network.dtypes import dtype_name
@@ -75,6 +75,7 @@ class InContext(BaseEstimator):
     def _learn(self, X: Array, y: Array) -> tuple[Array, float]:
         """The coefficients and the intercept; sets everything else."""
         self._check_parameters()
+        require_finite(X, y)
         task = self._task(y)
         with progress_line(bool(self.verbose), "fitting") as tell:
             found = fitted(task, X, y, self.tol, self.max_iter, dtype_name(self.dtype), tell)

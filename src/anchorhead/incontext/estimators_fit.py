@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for, require_finite
+from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for
 from anchorhead.incontext.estimators_zeros import with_zeros
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.settled import Settled, settle
@@ -57,7 +57,6 @@ def fitted(
     tolerance   how far w may be from where it settles, relative to its largest entry
     most        the most steps that a learner may have
     """
-    require_finite(X, y)
     columns = task.columns(X)
     examples, labels = columns(X), task.labels(y)
     momentum, ease, scores, spent = FIRST_MOMENTUM, FIRST_EASE, list(task.scores), 0

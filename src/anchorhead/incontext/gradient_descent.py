@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.certified import certificate_for_box, steepest_link
@@ -89,7 +90,7 @@ def gradient_descent(
         raise AnchorheadError(f"on={on!r}: a box of examples in which every feature may differ from 0")
     if given != "direct":
         target = replace(target, scores=_scores(target, scores, y), labels=y if chosen.form == "g(s, y)" else None)
-    with progress_line(progress, "building a learner and its bound"):
+    with progress_line(progress, "building a learner and its bound"), beyond_float64():
         made = _BUILDERS[given](target, kind, x, y) or _measured(target, kind, x, y)
         return made.with_(outside=outside)
 

@@ -110,7 +110,7 @@ class CallableTarget:
 
     def _points(self, count: int) -> np.ndarray:
         """Both ends, and points between that crowd towards them."""
-        inner = self.low + (self.high - self.low) * (1 - np.cos(np.linspace(0, np.pi, count))) / 2
+        inner = self.low + (self.high - self.low) * ((1 - np.cos(np.linspace(0, np.pi, count))) / 2)
         return np.clip(inner, self.low, self.high)
 
     def _choose(self) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
