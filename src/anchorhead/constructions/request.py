@@ -18,6 +18,7 @@ from anchorhead.targets.expression import Expression
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.parser import meant, names_in, parse
 from anchorhead.targets.parts import Parts
+from anchorhead.targets.scalar import NARROWEST
 from anchorhead.targets.spec import expression_of
 from anchorhead.targets.sympy_expressions import without_sympy
 
@@ -170,6 +171,12 @@ def _check_wide(names: tuple[str, ...], low: np.ndarray, high: np.ndarray) -> No
     if flat:
         raise AnchorheadError(
             f"the interval of {', '.join(flat)} is a single point: put the number into the expression"
+        )
+    narrow = [name for name, a, b in zip(names, low, high, strict=True) if b - a < NARROWEST]
+    if narrow:
+        raise AnchorheadError(
+            f"the interval of {', '.join(narrow)} is narrower than {NARROWEST:.3g}, where float64 has fewer digits: "
+            "rescale"
         )
 
 

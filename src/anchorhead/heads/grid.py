@@ -127,6 +127,10 @@ def solved(samples: Samples, keys: Sequence[_Keys], dtype: Dtype) -> GridAtom:
         steep = slopes / box.half[j]
         tilted = offsets - steep * (box.mid[j] - origins[j])
         axes.append((steep.astype(dtype), (tilted - tilted.max() / 2).astype(dtype)))
+        if not all(np.isfinite(array).all() for array in axes[-1]):
+            raise AnchorheadError(
+                f"a grid would need weights beyond what {dtype} holds: rescale the function and its box"
+            )
         # weights of the keys as stored, so that their rounding is no error
         steep, tilted = (array.astype(wide) for array in axes[-1])
         x = box.mid[j] + box.half[j] * samples.nodes[j] - origins[j]

@@ -19,6 +19,8 @@ from anchorhead.targets.named import NAMED, shown_args
 from anchorhead.targets.pieces import Pieces, analyse
 
 KIND = "scalar"
+NARROWEST = float(np.finfo(np.float64).tiny)
+"""Of an interval: below this, numbers have fewer digits, and an interval cannot be divided as others are."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,10 @@ def interval(on: Any) -> tuple[float, float]:
     if low >= high:
         empty = "is a single point" if low == high else "has its lower end above its upper end"
         raise AnchorheadError(f"on={shown(on)} {empty}: give the lower end first, as in on=(-10, 10)")
+    if high - low < NARROWEST:
+        raise AnchorheadError(
+            f"on={shown(on)} is narrower than {NARROWEST:.3g}, where float64 has fewer digits: rescale"
+        )
     if not math.isfinite(high - low):
         raise AnchorheadError(f"on={shown(on)} is wider than float64 can hold: give a smaller domain")
     return low, high
