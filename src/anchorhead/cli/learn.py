@@ -117,7 +117,7 @@ def _learn(
     table = read_table(file, target, drop, TARGETS.get(model, "number"))
     from anchorhead import incontext
 
-    estimator = getattr(incontext, MODELS[model].estimator)(**options)
+    estimator = getattr(incontext, MODELS[model].estimator)(verbose=True, **options)
     from anchorhead.incontext.estimators_reference import reference
 
     if np.ptp(table.y) == 0:

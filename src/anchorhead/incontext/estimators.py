@@ -18,7 +18,7 @@ Arguments that all models have:
     max_iter        the most steps of a learner; if they do not suffice a ConvergenceWarning says so
     dtype           "float64" or "float32", in which the network computes
     verbose         whether a line on stderr says how far it is, if it takes more than three seconds and someone sees
-                    it (anchorhead.progress)
+                    it (anchorhead.progress); by default not, as is scikit-learn's way
 
 All examples count alike: a sample_weight of fit other than None, and class_weight of a LogisticRegression, are refused.
 Where a threshold makes coefficients 0 they are exactly 0: estimators_zeros says how that is told.

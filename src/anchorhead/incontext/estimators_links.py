@@ -33,7 +33,7 @@ class LogisticRegression(ClassifierMixin, InContext):
             )
         return super().__new__(cls)
 
-    def __init__(self, C=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(self, C=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.C, self.fit_intercept, self.tol, self.max_iter = C, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
@@ -96,7 +96,7 @@ class PoissonRegressor(Regressor):
     from 16 below to 8 above. Examples whose scores leave that are refused.
     """
 
-    def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.alpha, self.fit_intercept, self.tol, self.max_iter = alpha, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
@@ -146,7 +146,7 @@ class HuberRegressor(Regressor):
         tol=1e-7,
         max_iter=200_000,
         dtype="float64",
-        verbose=True,
+        verbose=False,
     ):
         self.epsilon, self.alpha, self.scale, self.fit_intercept = epsilon, alpha, scale, fit_intercept
         self.tol, self.max_iter, self.dtype, self.verbose = tol, max_iter, dtype, verbose
@@ -188,7 +188,7 @@ class QuantileRegressor(Regressor):
         tol=1e-7,
         max_iter=200_000,
         dtype="float64",
-        verbose=True,
+        verbose=False,
     ):
         self.quantile, self.alpha, self.smoothing, self.fit_intercept = quantile, alpha, smoothing, fit_intercept
         self.tol, self.max_iter, self.dtype, self.verbose = tol, max_iter, dtype, verbose

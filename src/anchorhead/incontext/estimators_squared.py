@@ -31,7 +31,7 @@ class LinearRegression(Regressor):
     norm for standardised columns.
     """
 
-    def __init__(self, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(self, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.fit_intercept, self.tol, self.max_iter = fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
@@ -49,7 +49,7 @@ class LinearRegression(Regressor):
 class Ridge(Regressor):
     """|y - X w - b|^2 + alpha |w|^2."""
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.alpha, self.fit_intercept, self.tol, self.max_iter = alpha, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
@@ -69,7 +69,7 @@ class ElasticNet(Regressor):
         tol=1e-7,
         max_iter=200_000,
         dtype="float64",
-        verbose=True,
+        verbose=False,
     ):
         self.alpha, self.l1_ratio, self.fit_intercept = alpha, l1_ratio, fit_intercept
         self.tol, self.max_iter, self.dtype, self.verbose = tol, max_iter, dtype, verbose
@@ -88,7 +88,7 @@ class Lasso(Regressor):
     proven error does not tell from 0 is read as 0.
     """
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=True):
+    def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.alpha, self.fit_intercept, self.tol, self.max_iter = alpha, fit_intercept, tol, max_iter
         self.dtype, self.verbose = dtype, verbose
 
