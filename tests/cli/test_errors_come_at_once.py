@@ -106,6 +106,11 @@ def test_it_is_refused_in_words_without_torch(answers, name):
     assert "Traceback" not in said
 
 
+def test_help_waits_for_nothing():
+    code = "import sys, anchorhead.cli; print(sorted({'numpy', 'torch', 'scipy', 'matplotlib'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_the_time_is_that_since_the_program_was_loaded(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(clock.time, "perf_counter", lambda: now[0])

@@ -13,10 +13,10 @@ from anchorhead.cli.clock import time_words
 from anchorhead.cli.first_checks import check_within
 from anchorhead.cli.network_report import warnings_in_words
 from anchorhead.disk import check_apart, check_folder_out, file_to_read, require_model_folder
-from anchorhead.progress import Progress, Status, progress_line
 
 if TYPE_CHECKING:
     from anchorhead.convert.attention_only.report import AttentionOnlyReport
+    from anchorhead.progress import Progress
 
 
 class ModelDtype(StrEnum):
@@ -61,6 +61,7 @@ def attention_only(
     from anchorhead.convert.attention_only.convert import attention_only as make
     from anchorhead.convert.attention_only.folder import check_out, read_config, read_model, write_folder
     from anchorhead.convert.attention_only.texts import read_texts
+    from anchorhead.progress import Status, progress_line
 
     read_config(model_dir)
     check_out(output, model_dir, force)
@@ -86,6 +87,7 @@ def _with_texts(
 ) -> AttentionOnlyReport:
     """The report with how far the embeddings of the lines moved."""
     from anchorhead.convert.attention_only.texts import embedding_change, embeddings, pools_first, read_tokenizer
+    from anchorhead.progress import Status
 
     tokenizer, first = read_tokenizer(folder), pools_first(folder)
 

@@ -29,7 +29,6 @@ from anchorhead.cli.options import (
     Within,
     layers,
 )
-from anchorhead.progress import progress_line
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -74,6 +73,7 @@ def convert(
     check_interval((on.low, on.high))
     check_model_file(weights, activation, order, until)
     from anchorhead.convert import convert as make
+    from anchorhead.progress import progress_line
 
     network = make(
         weights,

@@ -11,7 +11,6 @@ from anchorhead.cli.clock import time_words
 from anchorhead.cli.first_checks import check_files, check_head, check_saved
 from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Dtype
-from anchorhead.progress import progress_line
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -57,6 +56,7 @@ def hunt(
         )
     else:
         check_head(function, (on.low, on.high), within)
+    from anchorhead.progress import progress_line
     from anchorhead.proof.hunt import Claim
     from anchorhead.proof.hunt import hunt as search
 

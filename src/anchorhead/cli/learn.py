@@ -16,8 +16,6 @@ from anchorhead.cli.learn_models import MODELS, print_models
 from anchorhead.cli.network_report import say, warnings_in_words
 from anchorhead.cli.options import Dtype, DtypeOption
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_count, checked_number
-from anchorhead.progress import progress_line
 
 if TYPE_CHECKING:
     from anchorhead.cli.learn_table import Table, Target
@@ -84,6 +82,8 @@ def learn(
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     MODELS[model].check(model, options)
+    from anchorhead.given import checked_count, checked_number
+
     for name, value in options.items():
         checked_number(name, value, f"--model {model} takes a number of at least 0", least=0.0)
     checked_number("tol", tol, "a number above 0", above=0.0)
@@ -119,6 +119,7 @@ def _learn(
 
     estimator = getattr(incontext, MODELS[model].estimator)(verbose=True, **options)
     from anchorhead.incontext.estimators_reference import reference
+    from anchorhead.progress import progress_line
 
     if np.ptp(table.y) == 0:
         say([f"{target} is the same in every row: there is nothing to learn"])

@@ -10,7 +10,6 @@ import typer
 
 from anchorhead.cli.clock import time_words
 from anchorhead.errors import AnchorheadError
-from anchorhead.progress import Status, progress_line
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Which networks; without a name, all.")]
 Folder = Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")]
@@ -45,6 +44,7 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
     if unknown:
         raise AnchorheadError(f"no network of the zoo is called {unknown[0]!r}: there are {', '.join(NAMES)}")
     from anchorhead.lab import zoo as animals
+    from anchorhead.progress import Status, progress_line
 
     if list_:
         for name in animals.names():
