@@ -15,6 +15,14 @@ run: $(READY)  ## a function as attention, with its proof and its picture; then 
 	@$(BIN)/anchorhead paper single-head --anchors 8:512 --plot out/single-head.png
 	@$(BIN)/anchorhead paper multi-head --heads 1:32 --plot out/multi-head.png
 	@$(BIN)/anchorhead paper heatmap --plot out/heatmap.png
+	@printf '%s\n' '' 'Where to look next:' \
+		'  out/function.png     the function and the error of its network over the box' \
+		'  out/single-head.png, out/multi-head.png, out/heatmap.png     the two theorems' \
+		'  $(BIN)/anchorhead info out/function.safetensors     what that network is, layer by layer' \
+		'  $(BIN)/anchorhead play     a page in the browser, with anchors to drag' \
+		'  $(BIN)/anchorhead --help     all commands' \
+		'  make docs     the site, in out/docs/html: theorems, guide, API' \
+		'  README.md     which construction for what, and what "proven" means'
 
 play: $(READY)  ## the playground: anchors to drag, in the browser
 	@$(BIN)/anchorhead play

@@ -31,7 +31,9 @@ READERS = ("anchorhead.network.files", "anchorhead.certificate")
 """What these read from a file they hand on to those who say what is wrong with it."""
 WORDS = re.compile(r"violates type hint (typing\.Optional\[)?typing\.Literal\[")
 """Pyright sees which words the package uses itself; others are handed on from outside to where they are refused."""
-COUNTED = {"anchorhead.network.network.Network": ("__call__", "_guarded", "_mind_what_is_left_out", "_warn_or_raise")}
+COUNTED = {
+    "anchorhead.network.network.Network": ("__call__", "_run", "_guarded", "_mind_what_is_left_out", "_warn_or_raise")
+}
 """Methods that are not checked, since their warnings count the frames to the line that called."""
 CALLS = 3
 """How many calls of each function are checked in a test: to look at arrays takes tens of microseconds."""

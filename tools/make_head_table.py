@@ -27,6 +27,7 @@ from anchorhead.heads.problem import Problem
 from anchorhead.heads.search import Search, Way
 from anchorhead.heads.single import Solution
 from anchorhead.heads.table import PATH, STANDARD, Entry, Frontier, frontiers, read, write
+from anchorhead.progress import Status
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_head
 from anchorhead.targets import ScalarTarget, target_of
@@ -75,8 +76,8 @@ class Climb:
             self.notes.append(f"{type(way).__name__} out of time at {self.reached} anchors")
             self.searched = min(self.searched, self.reached)
 
-    def _on_rung(self, anchors: int, error: float) -> None:
-        self.reached = anchors
+    def _on_rung(self, status: Status) -> None:
+        self.reached = status.anchors or self.reached
         if time.process_time() - self.since > self.limit_s:
             raise OutOfTime
 

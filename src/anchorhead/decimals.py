@@ -1,9 +1,11 @@
-"""Numbers with few decimal digits, rounded to the safe side."""
+"""Numbers with few decimal digits, rounded to the safe side; and numbers beyond float64."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+import numpy as np
 
 
 def round_up(value: float, digits: int = 3) -> float:
@@ -16,6 +18,14 @@ def round_down(value: float, digits: int = 3) -> float:
     """The largest number with so many decimal digits that is not above value, as a float not above it either."""
     down = _rounded(value, ROUND_FLOOR, digits)
     return down if down <= value else math.nextafter(down, -math.inf)
+
+
+def beyond_float64() -> np.errstate:
+    """Around a search or a proof: what is beyond float64 becomes infinite, or NaN, and numpy does not warn of it.
+
+    That is expected at the scales at which float64 ends, and handled: a bound that is not finite is none, and refused.
+    """
+    return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 def _rounded(value: float, rounding: str, digits: int) -> float:

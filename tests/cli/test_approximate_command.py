@@ -127,7 +127,8 @@ def test_what_was_reached_is_reported_and_kept(tmp_path, monkeypatch, saved):
         (("x*y", "--on", "x=-1:1", "--within", "1e-2"), 1, "y is not known"),
         (("x", "--on", "x=-1:1", "--on", "y=0:1", "--within", "1e-2"), 1, "occurs in none of the expressions"),
         (("x", "--on", "x=-1:1", "--on", "x=0:1", "--within", "1e-2"), 2, "x has two intervals"),
-        (("x", "--on", "0:1", "--within", "1e-2"), 2, "give a variable and its interval"),
+        (("x*y", "--on", "0:1", "--within", "1e-2"), 1, "2 variables, x, y: give each its own"),
+        (("x*y", "--on", "0:1", "--on", "y=0:1", "--within", "1e-2"), 2, "give a variable and its interval"),
         (("x", "--within", "1e-2"), 2, "Missing option '--on'"),
         ((*GRID, "--within", "0"), 1, "a number above 0"),
         ((*GRID, "--within", "-1"), 1, "a number above 0"),
@@ -143,3 +144,8 @@ def test_what_was_reached_is_reported_and_kept(tmp_path, monkeypatch, saved):
 )
 def test_refusals(arguments, code, message):
     assert message in ran(*arguments, code=code)
+
+
+def test_an_interval_without_a_name_is_for_the_only_variable():
+    said = ran("sin(3*t)", "--on", "-1:1", "--within", "1e-2")
+    assert "target sin(3*t) on [-1, 1]" in said

@@ -87,7 +87,7 @@ def test_what_is_written_runs_in_sentence_transformers_without_anchorhead(tmp_pa
     [
         (["--within", "1e-30"], "1e-30"),
         (["--within", "0"], "within=0"),
-        (["--texts", "nowhere.txt"], "nowhere.txt cannot be read"),
+        (["--texts", "nowhere.txt"], "nowhere.txt is not a file"),
         (["-o", "nowhere/out"], "there is no folder"),
     ],
 )

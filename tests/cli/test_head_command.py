@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
-import time
 
 import pytest
 import typer
-from rich.console import Console
 from typer.testing import CliRunner
 
 from anchorhead.cli import app
 from anchorhead.cli.interval import Interval
-from anchorhead.cli.waiting import waiting
 from anchorhead.constructions.head import head
 from anchorhead.network.files import load
 from anchorhead.proof.check import check
@@ -184,17 +180,6 @@ def test_a_missing_folder_is_named_before_any_work_is_done(arguments, monkeypatc
     result = runner.invoke(app, ["head", "gelu", "--on", "-1:1", *arguments])
     assert result.exit_code == 1
     assert "no folder missing" in result.stderr
-
-
-@pytest.mark.parametrize(("seconds", "shown"), [(0.0, False), (0.3, True)])
-def test_only_what_takes_long_is_seen_waiting(seconds, shown, monkeypatch):
-    screen = io.StringIO()
-    monkeypatch.setattr("anchorhead.cli.waiting.PATIENCE", 0.1)
-    monkeypatch.setattr("anchorhead.cli.waiting.Console", lambda stderr: Console(file=screen, force_terminal=True))
-    with waiting("solving") as tell:
-        tell("8 anchors, error 1e-06")
-        time.sleep(seconds)
-    assert ("8 anchors, error 1e-06" in screen.getvalue()) == shown
 
 
 def test_help_has_examples():

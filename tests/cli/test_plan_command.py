@@ -98,7 +98,7 @@ def test_files_and_expressions_are_told_apart(arguments, message):
 def test_words_for_files_are_refused_for_expressions_and_missed_where_needed(weights):
     for arguments, message in (
         (("x", "--activation", "relu", "--on", "x=0:1"), "is for files, not for expressions"),
-        ((weights, "--on", "0:1", "--within", "1e-2"), "say activation="),
+        ((weights, "--on", "0:1", "--within", "1e-2"), "--activation relu"),
         ((weights, "--activation", "relu", "--order", "2,1", "--on", "0:1", "--within", "1e-2"), "each layer"),
     ):
         result = run(*arguments)

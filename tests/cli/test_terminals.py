@@ -60,11 +60,12 @@ def test_colours_are_left_out_where_nobody_wants_them(variables, coloured):
     assert "is not a file" in shown.output
 
 
-def test_ctrl_c_is_one_line(monkeypatch):
+def test_ctrl_c_is_one_line(monkeypatch, tmp_path):
     def interrupted(path):
         raise KeyboardInterrupt
 
+    (tmp_path / "f.safetensors").touch()
     monkeypatch.setattr("anchorhead.network.files.load", interrupted)
-    shown = CliRunner().invoke(app, ["info", "f.safetensors"])
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "f.safetensors")])
     assert shown.output == "Stopped.\n"
     assert shown.exit_code == 130

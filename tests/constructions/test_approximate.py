@@ -132,7 +132,7 @@ def test_causal_targets_are_told_from_others():
         ("x", {"on": {"x": (0, 1), "y": (0, 1)}}, "interval for y"),
         ("x + 1/y", {"on": {"x": (0, 1), "y": (-1, 1)}}, "not defined"),
         ("x + y", {"on": {"x": (0, 1), "y": (1, 1)}}, "single point"),
-        ("x", {"on": (0, 1)}, "an interval for each variable"),
+        ("x*y", {"on": (0, 1)}, "give each its own"),
         ("x + y", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "three-layer"}, "form='three-layer'"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 2, "features": 1}, "a list for each token"),
         ([["x[0,0]"]], {"on": (0, 1), "tokens": 1}, "give both"),

@@ -156,10 +156,11 @@ def test_constants_and_linear_maps_need_no_neurons():
 def test_progress_is_told_of_neurons_and_errors_and_the_last_is_what_was_reached():
     told = []
     one = target(friedman, [0] * 5, [1] * 5)
-    network = approximate_fitted(one, 1e-2, progress=lambda neurons, error: told.append((neurons, error)))
-    assert [neurons for neurons, _ in told] == sorted(neurons for neurons, _ in told)
-    assert told[-1][1] <= 0.01
-    assert told[-1][1] == pytest.approx(certificate_of(network).bound, rel=0.1)
+    network = approximate_fitted(one, 1e-2, progress=told.append)
+    neurons = [int(status.doing.split()[1]) for status in told]
+    assert neurons == sorted(neurons)
+    assert told[-1].error <= 0.01
+    assert told[-1].error == pytest.approx(certificate_of(network).bound, rel=0.1)
 
 
 def test_what_was_not_reached_brings_the_best_network_and_says_how_far_it_came(monkeypatch):

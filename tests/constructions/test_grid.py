@@ -257,16 +257,16 @@ def test_targets_that_are_none_are_refused(variables, low, high):
 
 
 def interrupted_at(share):
-    def proving(done, left):
-        if done >= share:
+    def progress(status):
+        if (status.share or 0.0) >= share:
             raise KeyboardInterrupt
 
-    return proving
+    return progress
 
 
 def test_a_proof_that_is_interrupted_leaves_the_network_measured():
     with pytest.warns(UnprovenWarning, match="interrupted at"):
-        network = approximate_grid(BELL, 1e-2, proving=interrupted_at(0.1))
+        network = approximate_grid(BELL, 1e-2, progress=interrupted_at(0.1))
     assert network.certificate.kind == "measured"
     assert "the proof was interrupted at" in network.certificate.method
     assert network.certificate.bound <= 1e-2

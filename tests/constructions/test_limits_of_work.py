@@ -56,9 +56,7 @@ def test_no_rung_is_begun_that_the_work_does_not_suffice_for():
     """What a rung takes, 150,000 at the least, is known before it is begun."""
     effort, rungs = Effort(800_000), []
     with pytest.raises(ah.AnchorheadError, match="work that a search may take"):
-        smallest(
-            lambda x: 1 / (1e-4 + x**2), (), -1.0, 1.0, 1e-3, effort=effort, progress=lambda *now: rungs.append(now)
-        )
+        smallest(lambda x: 1 / (1e-4 + x**2), (), -1.0, 1.0, 1e-3, effort=effort, progress=rungs.append)
     assert 2 <= len(rungs) <= 1 + 800_000 // 150_000
     assert effort.over
 

@@ -71,3 +71,13 @@ def test_coefficients_take_the_weights_of_one_prompt(shape: tuple[int, ...]) -> 
     model = incontext.Ridge(alpha=100.0, tol=1e-3).fit(X[:, :3], y)
     with pytest.raises(AnchorheadError, match="needed are the 4 weights"):
         model.coefficients(np.ones(shape))
+
+
+@pytest.mark.parametrize("alpha", [100.0, 1.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_threshold_that_holds_all_coefficients_at_zero_does_not_hide_a_rate_that_is_too_large(alpha, intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    model = incontext.Lasso(alpha=alpha, fit_intercept=intercept).fit(X, y)
+    again, _ = model.coefficients(model.network_(model.prompt(X, y)))
+    assert np.array_equal(again, model.coef_)

@@ -101,8 +101,8 @@ def test_callables_are_measured_and_several_functions_have_one_head():
 def test_progress_is_told_in_words():
     told = []
     frontier("sin(x)+x", (-1, 1), most=2, progress=told.append)
-    assert any(text.startswith("solving: 2 anchors") for text in told)
-    assert any(text.startswith("proving") for text in told)
+    assert any(str(status).startswith("solving for a head: 2 anchors") for status in told)
+    assert any(str(status).startswith("proving") for status in told)
 
 
 @pytest.mark.parametrize(

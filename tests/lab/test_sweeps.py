@@ -67,14 +67,14 @@ def test_bounds_hold_far_from_zero_with_a_sharpness_of_ones_own(dtype, c):
 
 def test_heads_and_tokens_can_vary_together():
     done = []
-    sweep = multi_head_sweep([1, 2], [4, 6], progress=lambda *counts: done.append(counts))
+    sweep = multi_head_sweep([1, 2], [4, 6], progress=lambda status: done.append(status.share))
     assert [(row.heads, row.tokens, row.intervals) for row in sweep.rows] == [
         (1, 4, 2),
         (2, 4, 4),
         (1, 6, 4),
         (2, 6, 8),
     ]
-    assert done == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert done == [0.25, 0.5, 0.75, 1.0]
     assert sweep.rate == pytest.approx(-1, abs=0.03)
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import anchorhead as ah
 from anchorhead.cli import app
+from anchorhead.cli.zoo import NAMES
 from anchorhead.lab import zoo
 from anchorhead.network.describe import labels
 
@@ -23,6 +24,7 @@ def networks():
 
 def test_there_are_ten():
     assert len(zoo.names()) == 10
+    assert zoo.names() == NAMES
 
 
 @pytest.mark.parametrize("name", zoo.names())

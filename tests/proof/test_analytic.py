@@ -234,7 +234,7 @@ def test_the_working_precision_is_restored() -> None:
 
 def test_progress_ends_at_one() -> None:
     seen: list[float] = []
-    prove(CASES["relu, A = 1e9"], progress=seen.append)
+    prove(CASES["relu, A = 1e9"], tell_share=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == pytest.approx(1.0)
 

@@ -253,8 +253,8 @@ def test_the_work_is_limited_and_progress_is_told(proven):
     with pytest.raises(TooLong, match="not proven with 1,000 operations"):
         prove_grid(atom, [expression], XYZ, *ends, model, Effort(1_000))
     told = []
-    prove_grid(atom, [expression], XYZ, *ends, model, proving=lambda *now: told.append(now))
-    shares, left = zip(*told, strict=True)
+    prove_grid(atom, [expression], XYZ, *ends, model, progress=told.append)
+    shares, left = zip(*((status.share, status.left) for status in told), strict=True)
     assert (shares[-1], left[-1]) == (1.0, 0.0)
     assert list(shares) == sorted(shares)
     assert shares[0] > 0

@@ -14,6 +14,7 @@ from anchorhead.constructions.head_network import head_network
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Network
+from anchorhead.progress import Status
 from anchorhead.proof.hunt import Claim, hunt
 from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
 from anchorhead.targets import target_of
@@ -121,8 +122,8 @@ def test_a_hunt_that_was_stopped_ends_as_if_it_had_not_been(planted, tmp_path):
     claim = replace(claim, bound=claim.bound / 4) if planted else claim
     state, done = tmp_path / "hunt.json", []
 
-    def stop(tried: int, inputs: int) -> None:
-        done.append(tried)
+    def stop(status: Status) -> None:
+        done.append(round(20_000 * (status.share or 0.0)))
         if len(done) in (1, 3):
             raise KeyboardInterrupt
 

@@ -112,7 +112,7 @@ def test_a_callable_of_vectors_and_of_tensors() -> None:
         (lambda x: np.random.default_rng().random(x.shape), (0, 1), "chance"),
         (lambda x: "a", (0, 1), "no usable values"),
         (lambda x: x * 1j, (0, 1), "no usable values"),
-        (lambda x, y: x, (0, 1), "no usable values"),
+        (lambda x, y: x, (0, 1), "takes 2 arguments, x, y"),
     ],
 )
 def test_bad_callables_are_refused(f, on: tuple[float, float], message: str) -> None:

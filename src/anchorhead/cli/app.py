@@ -13,8 +13,10 @@ from typer.core import TyperGroup
 from anchorhead.cli.approximate import approximate
 from anchorhead.cli.attention_only import attention_only
 from anchorhead.cli.citation import bibtex
+from anchorhead.cli.clock import LOADED, running, time_words
 from anchorhead.cli.convert import convert
 from anchorhead.cli.export import export
+from anchorhead.cli.first_checks import check_saved
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
 from anchorhead.cli.learn import learn
@@ -36,7 +38,8 @@ class ExplainedErrors(TyperGroup):
         if without_colours():
             ctx.color = False
         try:
-            return super().invoke(ctx)
+            with running():
+                return super().invoke(ctx)
         except AnchorheadError as error:
             typer.secho(f"Error: {_plain(str(error))}", fg="red", err=True)
             raise typer.Exit(1) from error
@@ -99,6 +102,7 @@ def info(file: File) -> None:
 
     Example: [bold]anchorhead info ramp.safetensors[/bold]
     """
+    check_saved(file)
     from anchorhead.network.files import load
 
     typer.echo(load(file).describe())
@@ -110,11 +114,13 @@ def check(file: File) -> None:
 
     Example: [bold]anchorhead check ramp.safetensors[/bold]
     """
+    check_saved(file)
     from anchorhead.proof.check import check as establish
 
     certificate = establish(file)
     typer.secho(f"{file}: the certificate holds.", fg="green")
     typer.echo(f"Proven: error at most {certificate.bound:.3g} on {certificate.on}, in {certificate.dtype}.")
+    typer.echo(f"Time: {time_words()}")
 
 
 @app.command()
@@ -129,4 +135,5 @@ def cite() -> None:
 def main() -> None:
     """The entry point of the program."""
     prepare()
-    app()
+    with running(LOADED):
+        app()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.network_report import keep, print_found, report, warnings_in_words
+from anchorhead.cli.first_checks import check_files, check_head, check_within
+from anchorhead.cli.network_report import keep, print_found, print_time, report, warnings_in_words
 from anchorhead.cli.options import (
     Causal,
     Dtype,
@@ -26,14 +26,10 @@ from anchorhead.cli.options import (
     Tokens,
     Within,
     box,
-    check_files,
     domains,
     functions_of,
-    proving,
-    solving,
 )
 from anchorhead.cli.own_function import is_own, own_function
-from anchorhead.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -91,6 +87,7 @@ def approximate(
     from anchorhead.errors import NotReached
 
     check_files(plot, output)
+    check_within(within)
     words = {
         "on": domains(on or []) if tokens is None else box(on or []),
         "within": within,
@@ -111,37 +108,40 @@ def approximate(
     function: Any = own_function(functions[0]) if own else functions_of(functions, tokens)
     if not own:
         _print_structure(function, words)
-    began = time.perf_counter()
     try:
         network = _made(function, words)
     except NotReached as error:
-        _report_best(error, began, output)
+        _report_best(error, output)
         raise
     except KeyboardInterrupt:
         typer.secho("Stopped before there was a network.", fg="yellow", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    report(network, began)
+    report(network)
     keep(network, output, plot, function if own else None)
+    print_time()
 
 
 def _made(function: Any, words: dict[str, Any]) -> Network:
     from anchorhead.constructions.approximate import approximate as make
 
-    with warnings_in_words(), waiting("approximating") as tell:
-        return make(function, progress=solving(tell), proving=proving(tell), **words)
+    with warnings_in_words():
+        return make(function, **words)
 
 
 def _print_structure(function: Any, words: dict[str, Any]) -> None:
     from anchorhead.constructions.request import requested
 
     request = requested(function, words["on"], words["tokens"], words["features"])
+    if words["tokens"] is None and len(request.variables) == 1:
+        check_head(list(request.expressions), request.interval, None)
     print_found(request.parts.found())
 
 
-def _report_best(error: Any, began: float, output: Any) -> None:
+def _report_best(error: Any, output: Any) -> None:
     """What was reached; the network is kept where the user wanted it, and nothing is lost."""
     typer.secho(f"{error.within:g} was asked for, {error.bound:.3g} was reached:", fg="yellow")
-    report(error.network, began)
+    report(error.network)
     keep(error.network, output, None)
     if output is None:
         typer.echo("It was not saved: give -o FILE to keep it.")
+    print_time()

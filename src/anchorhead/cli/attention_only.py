@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_within
 from anchorhead.cli.network_report import warnings_in_words
-from anchorhead.cli.waiting import waiting
+from anchorhead.disk import check_apart, check_folder_out, file_to_read, require_model_folder
 
 if TYPE_CHECKING:
     from anchorhead.convert.attention_only.report import AttentionOnlyReport
+    from anchorhead.progress import Progress
 
 
 class ModelDtype(StrEnum):
@@ -51,20 +52,26 @@ def attention_only(
 
     Example: [bold]anchorhead attention-only gpt2 -o out --dtype float64 --within 1e-10 --texts lines.txt[/bold]
     """
+    check_within(within)
+    require_model_folder(model_dir)
+    check_apart(output, model_dir)
+    check_folder_out(output, replace=force)
+    if texts is not None:
+        file_to_read(texts, "a file of lines of text")
     from anchorhead.convert.attention_only.convert import attention_only as make
     from anchorhead.convert.attention_only.folder import check_out, read_config, read_model, write_folder
     from anchorhead.convert.attention_only.texts import read_texts
+    from anchorhead.progress import Status, progress_line
 
-    began = time.perf_counter()
     read_config(model_dir)
     check_out(output, model_dir, force)
     lines = None if texts is None else read_texts(texts)
-    with waiting(f"loading {model_dir}") as tell, warnings_in_words():
+    with progress_line(True, f"loading {model_dir}") as tell, warnings_in_words():
         original = read_model(model_dir, None if dtype is None else dtype.value)
         model, report = make(original, within, progress=tell)
         if lines is not None:
             report = _with_texts(report, original, model, model_dir, lines, tell)
-        tell(f"writing {output}")
+        tell(Status(f"writing {output}"))
         write_folder(model, report, output, model_dir, force)
     typer.echo(str(report))
     typer.secho(
@@ -72,20 +79,20 @@ def attention_only(
         "trust_remote_code=True)",
         fg="green",
     )
-    typer.echo(f"Time: {time.perf_counter() - began:.1f} s")
+    typer.echo(f"Time: {time_words()}")
 
 
 def _with_texts(
-    report: AttentionOnlyReport, original: Any, model: Any, folder: Path, lines: list[str], tell: Callable[[str], None]
+    report: AttentionOnlyReport, original: Any, model: Any, folder: Path, lines: list[str], tell: Progress
 ) -> AttentionOnlyReport:
     """The report with how far the embeddings of the lines moved."""
     from anchorhead.convert.attention_only.texts import embedding_change, embeddings, pools_first, read_tokenizer
+    from anchorhead.progress import Status
 
     tokenizer, first = read_tokenizer(folder), pools_first(folder)
-    found = [
-        embeddings(
-            one, tokenizer, lines, first, lambda done, name=name: tell(f"{name}: {done:,} of {len(lines):,} texts")
-        )
-        for name, one in (("original", original), ("attention only", model))
-    ]
+
+    def embedded(name: str, one: Any) -> Any:
+        return embeddings(one, tokenizer, lines, first, lambda done: tell(Status(name, share=done / len(lines))))
+
+    found = [embedded("texts, original", original), embedded("texts, attention only", model)]
     return replace(report, changes=(*report.changes, embedding_change(*found)))

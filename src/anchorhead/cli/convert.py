@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anchorhead.cli.network_report import keep, report
+from anchorhead.cli.first_checks import check_files, check_interval, check_model_file, check_within
+from anchorhead.cli.network_report import keep, print_time, report
 from anchorhead.cli.options import (
     ActivationOption,
     Box,
@@ -26,11 +27,8 @@ from anchorhead.cli.options import (
     Tokens,
     Until,
     Within,
-    check_files,
     layers,
-    solving,
 )
-from anchorhead.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -70,31 +68,36 @@ def convert(
 
     Example: [bold]anchorhead convert mlp.safetensors --activation gelu --on -1:1 --within 1e-5 --tokens 4[/bold]
     """
-    from anchorhead.convert import convert as make
-
     check_files(plot, output)
-    began = time.perf_counter()
-    with waiting("converting") as tell:
-        network = make(
-            weights,
-            (on.low, on.high),
-            within,
-            tokens=tokens,
-            form=None if form is None else form.value,
-            layout=layout.value,
-            placement=placement.value,
-            dtype=None if dtype is None else dtype.value,
-            causal=causal,
-            activation=activation,
-            order=layers(order),
-            output=until,
-            progress=solving(tell),
-        )
-    report(network, began)
+    check_within(within)
+    check_interval((on.low, on.high))
+    check_model_file(weights, activation, order, until)
+    from anchorhead.convert import convert as make
+    from anchorhead.progress import progress_line
+
+    network = make(
+        weights,
+        (on.low, on.high),
+        within,
+        tokens=tokens,
+        form=None if form is None else form.value,
+        layout=layout.value,
+        placement=placement.value,
+        dtype=None if dtype is None else dtype.value,
+        causal=causal,
+        activation=activation,
+        order=layers(order),
+        output=until,
+    )
+    report(network)
+    searched = 0.0
     if search:
-        with waiting("searching for the largest error"):
+        began = time.perf_counter()
+        with progress_line(True, "searching for the largest error"):
             typer.echo(_looseness(network))
+        searched = time.perf_counter() - began
     keep(network, output, plot)
+    print_time(searched)
 
 
 def _looseness(network: Network) -> str:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from anchorhead.cli.waiting import waiting
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_files, check_saved
 from anchorhead.errors import AnchorheadError
 
 
@@ -42,6 +43,8 @@ def export(
         )
     name = check_format(output, to)
     path = output or file.parent / f"{file.stem}{FORMATS[name].suffix}"
-    with waiting("exporting"):
-        write(file, path, to=name)
+    check_saved(file)
+    check_files(None, path)
+    write(file, path, to=name)
     typer.echo(f"{FORMATS[name].words[0].upper()}{FORMATS[name].words[1:]}: {path}")
+    typer.echo(f"Time: {time_words()}")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_files, check_head
 from anchorhead.cli.head_report import print_frontier, print_head, print_named
 from anchorhead.cli.interval import Interval
-from anchorhead.cli.options import Csv, Dtype, Output, Picture, Placement, PlacementOption, check_files
+from anchorhead.cli.options import Csv, Dtype, Output, Picture, Placement, PlacementOption
 from anchorhead.cli.report import write_rows
-from anchorhead.cli.waiting import waiting
 
 Functions = Annotated[
     list[str] | None,
@@ -69,6 +69,7 @@ def head(
         raise typer.BadParameter("give --within or --anchors, one of the two; --csv belongs to --frontier")
     check_files(plot, output, csv)
     target = functions[0] if len(functions) == 1 else functions
+    check_head(target, (on.low, on.high), within, anchors)
     options = {"dtype": dtype.value, "max_value": max_value, "max_slope": max_slope}
     if frontier:
         options |= {} if anchors is None else {"most": anchors}
@@ -82,20 +83,18 @@ def _head(
     target: Any, on: tuple[float, float], plot: Path | None, output: Path | None, options: dict[str, Any]
 ) -> None:
     from anchorhead.constructions.head import head as make
-    from anchorhead.plotting import plot as draw
 
-    began = time.perf_counter()
-    with waiting("solving") as tell:
-        found = make(
-            target, on, progress=lambda anchors, error: tell(f"{anchors} anchors, error {error:.2g}"), **options
-        )
-    print_head(found, time.perf_counter() - began)
+    found = make(target, on, **options)
+    print_head(found)
     if plot is not None:
+        from anchorhead.plotting import plot as draw
+
         draw(found, plot)
         typer.echo(f"Plot: {plot}")
     if output is not None:
         found.save(output)
         typer.echo(f"Head: {output}")
+    typer.echo(f"Time: {time_words()}")
 
 
 def _frontier(
@@ -108,8 +107,7 @@ def _frontier(
     from anchorhead.lab import frontier as sweep
     from anchorhead.plotting import plot as draw
 
-    with waiting("solving") as tell:
-        found = sweep(target, on, progress=tell, **options)
+    found = sweep(target, on, **options)
     print_frontier(found)
     if plot is not None:
         draw(found, plot)
@@ -117,3 +115,4 @@ def _frontier(
     if csv is not None:
         write_rows(found.rows, csv)
         typer.echo(f"Table: {csv}")
+    typer.echo(f"Time: {time_words()}")

@@ -24,15 +24,14 @@ MOST_VALUES = 5
 """Of more anchors or functions than these, the first are listed."""
 
 
-def print_head(head: Head, seconds: float) -> None:
-    """What it is, its weights, its certificate and how long it took."""
+def print_head(head: Head) -> None:
+    """What it is, its weights and its certificate."""
     typer.echo(_wrapped(_summary(head)))
     typer.echo(_wrapped(_formula(head)))
     typer.echo()
     _print_weights(head)
     typer.echo()
     _print_certificate(head.certificate)
-    typer.echo(f"Time: {seconds:.1f} s")
 
 
 def print_frontier(frontier: Frontier) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_files, check_head, check_saved
 from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Dtype
-from anchorhead.cli.report import progress_bar
-from anchorhead.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -43,29 +43,32 @@ def hunt(
 
     Example: [bold]anchorhead hunt gelu --on -10:10 --within 2e-5 --dtype float32 --inputs 10000000[/bold]
     """
-    from anchorhead.disk import check_writable
-    from anchorhead.proof.hunt import Claim
-    from anchorhead.proof.hunt import hunt as search
-
-    if state is not None:
-        check_writable(state)
+    check_files(None, state)
     if function.endswith(SUFFIX):
         if on is not None or within is not None or dtype is not None:
             raise typer.BadParameter(
                 "a saved head has its own domain, error and dtype: leave out --on, --within, --dtype"
             )
+        check_saved(function)
+    elif on is None or within is None:
+        raise typer.BadParameter(
+            f"{function!r} needs --on LOW:HIGH and --within ERROR; a saved head, {SUFFIX}, does not"
+        )
+    else:
+        check_head(function, (on.low, on.high), within)
+    from anchorhead.progress import progress_line
+    from anchorhead.proof.hunt import Claim
+    from anchorhead.proof.hunt import hunt as search
+
+    if on is None or within is None:
         claim = Claim.of(_loaded(function))
     else:
-        if on is None or within is None:
-            raise typer.BadParameter(
-                f"{function!r} needs --on LOW:HIGH and --within ERROR; a saved head, {SUFFIX}, does not"
-            )
         claim = Claim.of(_solved(function, on, within, (dtype or Dtype.float64).value))
     typer.echo(f"{claim}, in {claim.network.dtype}")
     kept = state or Path(f"hunt-{claim.digest[:12]}.json")
     try:
-        with progress_bar("inputs") as progress:
-            result = search(claim, inputs, seed, kept, progress)
+        with progress_line(True, "trying inputs") as tell:
+            result = search(claim, inputs, seed, kept, tell)
     except KeyboardInterrupt:
         saved = (
             f"The state is in {kept}: give the same command again to go on."
@@ -77,6 +80,7 @@ def hunt(
     if state is None:
         kept.unlink(missing_ok=True)
     _print(result)
+    typer.echo(f"Time: {time_words()}")
     if result.violations:
         raise typer.Exit(1)
 
@@ -90,14 +94,7 @@ def _loaded(path: str) -> Network:
 def _solved(function: str, on: Interval, within: float, dtype: str) -> Network:
     from anchorhead.constructions.head import head
 
-    with waiting("solving") as tell:
-        return head(
-            function,
-            (on.low, on.high),
-            within,
-            dtype=dtype,
-            progress=lambda anchors, error: tell(f"solving: {anchors} anchors, error {error:.2g}"),
-        ).network
+    return head(function, (on.low, on.high), within, dtype=dtype).network
 
 
 def _print(result: Hunted) -> None:

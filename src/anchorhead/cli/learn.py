@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_files
 from anchorhead.cli.learn_models import MODELS, print_models
 from anchorhead.cli.network_report import say, warnings_in_words
-from anchorhead.cli.options import Dtype, DtypeOption, check_files
-from anchorhead.cli.waiting import waiting
+from anchorhead.cli.options import Dtype, DtypeOption
 from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ def learn(
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     MODELS[model].check(model, options)
+    from anchorhead.given import checked_count, checked_number
+
+    for name, value in options.items():
+        checked_number(name, value, f"--model {model} takes a number of at least 0", least=0.0)
+    checked_number("tol", tol, "a number above 0", above=0.0)
+    checked_count("max_iter", max_iter)
     _check_outputs(file, plot, output)
     options |= {"tol": tol, "max_iter": max_iter, "dtype": dtype.value}
     _learn(file, target, model, options, drop or [], plot, output)
@@ -104,21 +111,23 @@ def _learn(
 ) -> None:
     import numpy as np
 
-    from anchorhead import incontext
     from anchorhead.cli.learn_report import print_fit
     from anchorhead.cli.learn_table import read_table
 
+    table = read_table(file, target, drop, TARGETS.get(model, "number"))
+    from anchorhead import incontext
+
     estimator = getattr(incontext, MODELS[model].estimator)(verbose=True, **options)
     from anchorhead.incontext.estimators_reference import reference
+    from anchorhead.progress import progress_line
 
-    table = read_table(file, target, drop, TARGETS.get(model, "number"))
     if np.ptp(table.y) == 0:
         say([f"{target} is the same in every row: there is nothing to learn"])
     seconds, refused = _fit(estimator, table)
     if refused is not None:
         raise refused
     other = reference(estimator)
-    with waiting("fitting with scikit-learn's own solver"):
+    with progress_line(True, "fitting with scikit-learn's own solver"):
         others_seconds, refused = _fit(other, table, "scikit-learn: ")
     print_fit(table, estimator, other if refused is None else None, seconds, others_seconds)
     if refused is not None:
@@ -130,6 +139,7 @@ def _learn(
     if output is not None:
         estimator.network_.save(output)
         typer.echo(f"Network: {output}")
+    typer.echo(f"Time: {time_words()}")
 
 
 def _fit(model: Any, table: Table, whose: str = "") -> tuple[float, AnchorheadError | None]:

@@ -34,7 +34,7 @@ def print_fit(table: Table, estimator: Any, other: Any | None, seconds: float, o
     beside = f", scikit-learn {others_seconds:.2f} s" if other is not None else ""
     typer.echo(
         f"{estimator.n_layers_:,} attention layers ({estimator.n_iter_:,} steps) on a prompt of {len(table.y):,} "
-        f"examples; {seconds:.2f} s{beside}"
+        f"examples; fitted in {seconds:.2f} s{beside}"
     )
 
 

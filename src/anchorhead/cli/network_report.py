@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anchorhead.cli.clock import time_words
+
 if TYPE_CHECKING:
     from anchorhead.network import Network
 
@@ -18,25 +19,29 @@ MOST_TERMS = 12
 MOST_SIGNS = 60
 
 
-def report(network: Network, began: float) -> None:
-    """The certificate, green if it is proven; the size; the time."""
+def report(network: Network) -> None:
+    """The certificate, green if it is proven; the size."""
     certificate = network.certificate
     if certificate is not None:
         first, _, rest = str(certificate).partition("\n")
         typer.secho(first, fg="green" if certificate.kind == "proven" else "yellow")
         typer.echo(rest)
     typer.echo(sizes(network))
-    typer.echo(f"{'time':<12}{time.perf_counter() - began:.1f} s")
+
+
+def print_time(searched: float = 0.0) -> None:
+    """The last line: how long the user has waited."""
+    typer.echo(f"{'time':<12}{time_words(searched)}")
 
 
 def keep(network: Network, output: Path | None, plot: Path | None, function: Callable[..., Any] | None = None) -> None:
     """Saves and draws it, beside the callable that it was made from, if any."""
-    from anchorhead.plotting import plot as draw
-
     if output is not None:
         network.save(output)
         typer.echo(f"Network: {output}")
     if plot is not None:
+        from anchorhead.plotting import plot as draw
+
         draw(network, plot, function)
         typer.echo(f"Plot: {plot}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -57,7 +56,7 @@ Intervals = Annotated[
     typer.Option(
         "--on",
         metavar="[NAME=]LOW:HIGH",
-        help="The interval of a variable, once for each: x=-1:1; with --tokens, or for a file, one for all: 0:1.",
+        help="The interval of a variable, once for each: x=-1:1; of the only one, with --tokens, or for a file: 0:1.",
     ),
 ]
 Within = Annotated[float, typer.Option(help="The error asked for: sup norm over the box, rounding included.")]
@@ -96,13 +95,18 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write t
 Latex = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Write a LaTeX tabular (booktabs).")]
 
 
-def domains(given: list[str]) -> dict[str, tuple[float, float]]:
-    """{"x": (-1, 1)} from ["x=-1:1"]."""
+def domains(given: list[str]) -> dict[str, tuple[float, float]] | tuple[float, float]:
+    """{"x": (-1, 1)} from ["x=-1:1"], and (-1, 1) from ["-1:1"], for the only variable."""
+    if len(given) == 1 and "=" not in given[0]:
+        return box(given)
     found: dict[str, tuple[float, float]] = {}
     for text in given:
         name, sign, ends = text.partition("=")
         if not sign or not name.strip():
-            raise typer.BadParameter(f"{text!r}: give a variable and its interval, as in --on x=-1:1")
+            raise typer.BadParameter(
+                f"{text!r}: give a variable and its interval, as in --on x=-1:1; one that has no name is for the only "
+                "variable"
+            )
         if name.strip() in found:
             raise typer.BadParameter(f"{name.strip()} has two intervals: give one")
         interval = Interval.parse(ends)
@@ -129,30 +133,6 @@ def functions_of(texts: list[str], tokens: int | None) -> str | list[str] | list
             "of a token"
         )
     return texts if len(texts) > 1 else texts[0]
-
-
-def check_files(plot: Path | None, *others: Path | None) -> None:
-    """Refuses what cannot be written before any work is done."""
-    from anchorhead.disk import check_writable
-    from anchorhead.plotting import check_picture_path
-
-    if plot is not None:
-        check_picture_path(plot)
-    for path in others:
-        if path is not None:
-            check_writable(path)
-
-
-def solving(tell: Callable[[str], None]) -> Callable[[int, float], None]:
-    """What the library calls while a head is solved for."""
-    return lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}")
-
-
-def proving(tell: Callable[[str], None]) -> Callable[[float, float], None]:
-    """What the library calls while a bound is proven."""
-    from anchorhead.progress import lasting
-
-    return lambda share, left: tell(f"proving: {share:.0%}, {lasting(left)} left; Ctrl-C keeps the network, unproven")
 
 
 def layers(order: str | None) -> list[str] | None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.options import Csv, Dtype, Picture, check_files
-from anchorhead.cli.report import print_learners, print_sweep, print_task, progress_bar, write_rows
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_files, check_losses, check_range
+from anchorhead.cli.options import Csv, Dtype, Picture
+from anchorhead.cli.report import print_learners, print_sweep, print_task, write_rows
 from anchorhead.cli.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -49,24 +51,16 @@ def single_head(
     Example: [bold]anchorhead paper single-head --anchors 8:512 --plot rates.png[/bold]
     """
     check_files(plot, csv)
-    from anchorhead.lab import single_head_sweep
-
+    check_range(low, high)
     if anchors is None and tokens is None:
         anchors = Sizes.parse("8:512")
     if anchors is not None and tokens is not None and len(tokens.numbers) > 1:
         raise typer.BadParameter("with --anchors, --tokens is one number; leave out --anchors to have p = n")
     n = tokens.numbers if tokens else (8,)
-    with progress_bar("networks") as progress:
-        sweep = single_head_sweep(
-            anchors.numbers if anchors else None,
-            min(n) if anchors else n,
-            features,
-            low,
-            high,
-            seed,
-            dtype.value,
-            progress=progress,
-        )
+    from anchorhead.lab import single_head_sweep
+
+    p = anchors.numbers if anchors else None
+    sweep = single_head_sweep(p, min(n) if anchors else n, features, low, high, seed, dtype.value)
     _finish(sweep, plot, csv)
 
 
@@ -89,13 +83,13 @@ def multi_head(
     Example: [bold]anchorhead paper multi-head --heads 1:32 --plot rates.png[/bold]
     """
     check_files(plot, csv)
+    check_range(low, high)
     from anchorhead.lab import multi_head_sweep
 
     n = tokens.numbers if tokens else (8,)
     default = Sizes.parse("1:32") if len(n) == 1 else Sizes.parse("4")
     h = (heads or default).numbers
-    with progress_bar("networks") as progress:
-        sweep = multi_head_sweep(h, n, features, low, high, seed, dtype.value, progress=progress)
+    sweep = multi_head_sweep(h, n, features, low, high, seed, dtype.value)
     _finish(sweep, plot, csv)
 
 
@@ -114,6 +108,7 @@ def heatmap(
 
     draw(heat_maps(seed=seed), plot)
     typer.echo(f"Heat maps: {plot}")
+    typer.echo(f"Time: {time_words()}")
 
 
 @paper.command()
@@ -133,12 +128,12 @@ def relu_network(
     check_files(None, csv)
     from anchorhead.lab import paper_task
 
-    with progress_bar("networks") as progress:
-        rows = paper_task(tokens, features, neurons, seed=seed, progress=progress)
+    rows = paper_task(tokens, features, neurons, seed=seed)
     print_task(rows, tokens * features, neurons)
     if csv is not None:
         write_rows(rows, csv)
         typer.echo(f"Table: {csv}")
+    typer.echo(f"Time: {time_words()}")
 
 
 @paper.command()
@@ -159,13 +154,11 @@ def in_context(
     Example: [bold]anchorhead paper in-context --plot descent.png[/bold]
     """
     check_files(plot, csv)
+    check_losses(losses)
     from anchorhead.lab.in_context import learner_study
     from anchorhead.plotting import plot as draw
 
-    with progress_bar("learners") as progress:
-        study = learner_study(
-            losses, examples=examples, features=features, steps=steps, seed=seed, dtype=dtype.value, progress=progress
-        )
+    study = learner_study(losses, examples=examples, features=features, steps=steps, seed=seed, dtype=dtype.value)
     print_learners(study.rows, examples, features, steps, dtype.value)
     if plot is not None:
         draw(study.traces[0], plot)
@@ -173,6 +166,7 @@ def in_context(
     if csv is not None:
         write_rows(study.rows, csv)
         typer.echo(f"Table: {csv}")
+    typer.echo(f"Time: {time_words()}")
 
 
 def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
@@ -185,3 +179,4 @@ def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
     if csv is not None:
         write_rows(sweep.rows, csv)
         typer.echo(f"Table: {csv}")
+    typer.echo(f"Time: {time_words()}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 import typer
 
+from anchorhead.cli.clock import time_words
+from anchorhead.cli.first_checks import check_files, check_interval, check_model_file, check_within
 from anchorhead.cli.options import (
     ActivationOption,
     Causal,
@@ -25,14 +26,11 @@ from anchorhead.cli.options import (
     Until,
     Withins,
     box,
-    check_files,
     domains,
     functions_of,
     layers,
-    solving,
 )
 from anchorhead.cli.own_function import is_own
-from anchorhead.cli.waiting import waiting
 
 
 def plan(
@@ -69,51 +67,71 @@ def plan(
 
     Example: [bold]anchorhead plan mlp.safetensors --activation relu --on 0:1 --within 1e-1,1e-2 --csv plan.csv[/bold]
     """
-    from anchorhead.convert.plan import plan as make
-    from anchorhead.disk import write_atomically
-    from anchorhead.plotting import plot as draw
-
     check_files(plot, csv, latex)
+    check_within(*(within.numbers if within else ()))
     file = _file(functions)
     model, where = (file, box(_given(on))) if file else _expressions(functions, on, tokens)
     if within is None and file:
         raise typer.BadParameter("--within is missing: the errors asked for, as in --within 1e-1,1e-2")
-    began = time.perf_counter()
-    with waiting("planning") as tell:
-        found = make(
-            model,
-            where,
-            None if within is None else list(within.numbers),
-            tokens=tokens,
-            features=features,
-            form=None if form is None else form.value,
-            layout=None if layout is None else layout.value,
-            dtype=None if dtype is None else dtype.value,
-            causal=causal,
-            activation=activation,
-            order=layers(order),
-            output=until,
-            progress=solving(tell),
-        )
+    _check(model, where, tokens, features, activation, order, until, bool(file))
+    from anchorhead.convert.plan import plan as make
+    from anchorhead.disk import write_atomically
+
+    found = make(
+        model,
+        where,
+        None if within is None else list(within.numbers),
+        tokens=tokens,
+        features=features,
+        form=None if form is None else form.value,
+        layout=None if layout is None else layout.value,
+        dtype=None if dtype is None else dtype.value,
+        causal=causal,
+        activation=activation,
+        order=layers(order),
+        output=until,
+    )
     typer.echo(found)
-    typer.echo(f"Time: {time.perf_counter() - began:.1f} s")
     for path, text, what in ((csv, found.to_csv, "Table"), (latex, found.to_latex, "LaTeX")):
         if path is not None:
             write_atomically(path, text().encode())
             typer.echo(f"{what}: {path}")
     if plot is not None:
+        from anchorhead.plotting import plot as draw
+
         draw(found, plot)
         typer.echo(f"Plot: {plot}")
+    typer.echo(f"Time: {time_words()}")
 
 
 def _file(functions: list[str]) -> str | None:
     """The file that is planned for, if it is one; a name that ends so is meant as one even where there is none."""
-    from anchorhead.convert.plan import is_expression
+    from anchorhead.targets.spec import is_expression
 
     files = [text for text in functions if not is_expression(text)]
     if files and len(functions) > 1:
         raise typer.BadParameter(f"{files[0]} is a file: give it alone")
     return files[0] if files else None
+
+
+def _check(
+    model: Any,
+    where: Any,
+    tokens: int | None,
+    features: int | None,
+    activation: str | None,
+    order: str | None,
+    until: str | None,
+    file: bool,
+) -> None:
+    """Refuses a file or expressions that cannot be planned for."""
+    if file:
+        check_interval(where)
+        check_model_file(model, activation, order, until)
+        return
+    from anchorhead.constructions.request import requested
+
+    requested(model, where, tokens, features)
 
 
 def _given(on: list[str] | None) -> list[str]:

@@ -1,12 +1,10 @@
-"""What a sweep prints and writes: a table, the fitted rate, a CSV file; and a bar for the patient."""
+"""What a sweep prints and writes: a table, the fitted rate, a CSV file."""
 
 from __future__ import annotations
 
 import csv
 import io
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     from anchorhead.plotting import Row, Sweep
 
 WIDTH = 100
-PATIENCE = 1.0
-"""Seconds before a progress bar appears."""
 
 
 def print_sweep(sweep: Sweep) -> None:
@@ -95,26 +90,6 @@ def write_rows(rows: Sequence[Any], path: Path) -> None:
     writer.writeheader()
     writer.writerows(listed)
     write_atomically(path, text.getvalue().encode())
-
-
-@contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to tell how much is done; where that takes long, a bar on stderr shows it meanwhile."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = bar.add_task(title, total=None)
-    began = time.monotonic()
-
-    def tell(done: int, total: int) -> None:
-        bar.update(task, completed=done, total=total)
-        if time.monotonic() - began > PATIENCE and not bar.live.is_started:
-            bar.start()
-
-    try:
-        yield tell
-    finally:
-        bar.stop()
 
 
 def _columns(sweep: Sweep) -> dict[str, Callable[[Row], str]]:

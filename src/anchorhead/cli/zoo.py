@@ -8,12 +8,26 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorhead.cli.report import progress_bar
+from anchorhead.cli.clock import time_words
 from anchorhead.errors import AnchorheadError
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Which networks; without a name, all.")]
 Folder = Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")]
 List = Annotated[bool, typer.Option("--list", help="Say which networks there are, and build none.")]
+
+NAMES = (
+    "sine",
+    "clip",
+    "clip-by-position",
+    "product",
+    "surface",
+    "sort",
+    "running-maximum",
+    "relu-network",
+    "regression",
+    "classification",
+)
+"""What lab.zoo builds, known without importing it."""
 
 
 def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) -> None:
@@ -25,7 +39,12 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
     Example: [bold]anchorhead zoo sort regression -o zoo[/bold]
     """
     from anchorhead.disk import path_of, write_atomically
+
+    unknown = [name for name in names or () if name not in NAMES]
+    if unknown:
+        raise AnchorheadError(f"no network of the zoo is called {unknown[0]!r}: there are {', '.join(NAMES)}")
     from anchorhead.lab import zoo as animals
+    from anchorhead.progress import Status, progress_line
 
     if list_:
         for name in animals.names():
@@ -37,15 +56,16 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
     except OSError as error:
         raise AnchorheadError(f"{output} cannot be made: {error.strerror}") from error
     made = []
-    with progress_bar("networks") as progress:
+    with progress_line(True, "building networks") as tell:
         for number, one in enumerate(chosen):
+            tell(Status(f"building {one.name}", share=number / len(chosen)))
             made.append(_housed(one, output))
-            progress(number + 1, len(chosen))
     write_atomically(output / "README.md", _page(made).encode())
     for about, size in made:
         errors = f"proven {about['proven bound']:.1e}  found {about['largest error found']:.1e}"
         typer.echo(f"{about['name']:18}{size:50}{errors}")
     typer.echo(f"wrote {output / 'README.md'}")
+    typer.echo(f"Time: {time_words()}")
 
 
 def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:

@@ -17,24 +17,26 @@ from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitted import approximate_fitted
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, seated_grid
-from anchorhead.constructions.head import Placement, Progress, head
+from anchorhead.constructions.head import Placement, head
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.constructions.parts import Wish, approximate_parts, check_continuous, check_defined
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, way_of
+from anchorhead.decimals import beyond_float64
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import MOST_VARIABLES
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.progress import Proving
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.grid_form import grid_form
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.targets.sympy_expressions import without_sympy
 
 __all__ = ["Request", "Texts", "approximate", "requested"]
 
@@ -55,15 +57,16 @@ def approximate(
     lipschitz: float | tuple[float, ...] | None = None,
     seed: int = 0,
     outside: Outside = "warn",
-    progress: Progress | None = None,
-    proving: Proving | None = None,
+    progress: Progress | bool | None = True,
 ) -> Network:
     """An attention-only network that is proven within an error of a function, on a box of inputs.
 
     function   an expression such as "x*y + sin(z)", or a list of them, one for each output; with tokens=n, a list of
                expressions for each token, in the variables x[i,j]: feature j of token i; or a callable, from
-               (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured
-    on         an interval for each variable, {"x": (-1, 1), "y": (0, 2)}; with tokens, a box such as (0, 1)
+               (batch, inputs) or (batch, tokens, features), in numpy or torch: then measured. Expressions of sympy are
+               read as their texts
+    on         an interval for each variable, {"x": (-1, 1), "y": (0, 2)}, or (-1, 1) for the only one; with tokens, a
+               box such as (0, 1)
     within     the error asked for, in the sup norm over the box, rounding included
     tokens, features   the input is (..., tokens, features), the output (..., tokens, outputs)
     form, layout, placement   as in ah.convert; by default a function of one variable is one head
@@ -73,35 +76,38 @@ def approximate(
                then says "measured"
     lipschitz  of a callable: |f(x) - f(y)| <= lipschitz |x - y| for each output, with which it is proven
     seed       of what is fitted to a callable: of more than four inputs, with a form or layout, or where no grid serves
-    progress, proving   called with (anchors, error) while a head is solved for, with (share done, seconds left) while
-               a bound is proven
+    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     within, causal = checked_within(within), bool(causal)
     _check_words(form, layout, placement)
-    if callable(function) and not isinstance(function, Expression):
-        words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
-        target = _callable_target(function, on, tokens, features)
-        if isinstance(target, CallableSeveral):
-            return _callable(target, within, kind, words, lipschitz, seed, outside, progress)
-        return _one_callable(target, on, within, kind, words, lipschitz, outside, progress)
-    if lipschitz is not None:
-        raise AnchorheadError(f"lipschitz={lipschitz!r} is for callables: expressions are proven without; leave it out")
-    request = requested(function, on, tokens, features)
-    if causal:
-        request = request.causal()
-    if form is None and layout is None and tokens is None and len(request.variables) == 1:
-        return _one_head(request, within, kind, placement, outside, progress)
-    request.require_representable(within, kind)
-    network = request.parts.network
-    if not request.parts.grids and network is not None:
-        way = way_of(network, form, layout or "transformer", placement, kind, causal)
-        return mlp_network(network, request.on, within, way, outside, progress)
-    if placement == "uniform":
-        return _uniform(request, within, kind, form, layout, causal, outside, progress)
-    _require_plain(request, form, layout)
-    wish = Wish(within, Way("deep", "transformer", "solved", kind, causal), prove, outside, progress, proving)
-    return _gridded(request, wish)
+    function = without_sympy(function)
+    with progress_line(progress, "approximating") as tell, beyond_float64():
+        if callable(function) and not isinstance(function, Expression):
+            words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
+            target = _callable_target(function, on, tokens, features)
+            if isinstance(target, CallableSeveral):
+                return _callable(target, within, kind, words, lipschitz, seed, outside, tell)
+            return _one_callable(target, on, within, kind, words, lipschitz, outside, tell)
+        if lipschitz is not None:
+            raise AnchorheadError(
+                f"lipschitz={lipschitz!r} is for callables: expressions are proven without; leave it out"
+            )
+        request = requested(function, on, tokens, features)
+        if causal:
+            request = request.causal()
+        if form is None and layout is None and tokens is None and len(request.variables) == 1:
+            return _one_head(request, within, kind, placement, outside, tell)
+        request.require_representable(within, kind)
+        network = request.parts.network
+        if not request.parts.grids and network is not None:
+            way = way_of(network, form, layout or "transformer", placement, kind, causal)
+            return mlp_network(network, request.on, within, way, outside, tell)
+        if placement == "uniform":
+            return _uniform(request, within, kind, form, layout, causal, outside, tell)
+        _require_plain(request, form, layout)
+        wish = Wish(within, Way("deep", "transformer", "solved", kind, causal), prove, outside, tell)
+        return _gridded(request, wish)
 
 
 def _check_words(form: Any, layout: Any, placement: Any) -> None:
@@ -121,7 +127,6 @@ def _gridded(request: Request, wish: Wish) -> Network:
         check_continuous(target)
         return approximate_grid(
             target, wish.within, wish.way.dtype, wish.prove, wish.progress, wish.outside, request.tokens,
-            proving=wish.proving,
         )  # fmt: skip
     try:
         return approximate_parts(request.target, wish)
@@ -264,7 +269,7 @@ def _one_callable(
         raise AnchorheadError(
             f"{', '.join(given) or 'causal=True'}: a callable of one variable is one head; leave it out"
         )
-    _, low, high = intervals(on)
+    names, low, high = intervals(on)
     made = head(
         function,
         (float(low[0]), float(high[0])),
@@ -274,7 +279,7 @@ def _one_callable(
         lipschitz=lipschitz,
         progress=progress,
     )
-    return made.network.with_(token_axis=False, outside=outside)
+    return _of_variables(made.network, names).with_(token_axis=False, outside=outside)
 
 
 def _one_head(
@@ -289,4 +294,12 @@ def _one_head(
         placement=placement,
         progress=progress,
     )
-    return made.network.with_(token_axis=False, outside=outside)
+    return _of_variables(made.network, request.variables).with_(token_axis=False, outside=outside)
+
+
+def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
+    """A head with the name of its variable: that of a callable or a constant is in `on` alone."""
+    record = network.target
+    if record is None:
+        return network
+    return network.with_(target=replace(record, data={**record.data, "variables": list(names)}))

@@ -19,7 +19,6 @@ from anchorhead.constructions.head import Placement
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.ridge_fit_network import block_of, network_of
-from anchorhead.constructions.ridge_fit_samples import Progress
 from anchorhead.constructions.way import Form, Layout, Way, way_of
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -27,6 +26,7 @@ from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside
+from anchorhead.progress import Progress
 from anchorhead.proof.callable_search import largest_error
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
@@ -85,7 +85,7 @@ def approximate_fitted(
               do
     causal    a network for each token, which sees the tokens up to it
     seed      of the fit and of the search: with the same one the result is the same
-    progress  called with (neurons, largest error met) while neurons are added
+    progress  told the neurons and the largest error met while neurons are added
 
     Raises NotReached, which has the best network, where the error is not reached.
     """

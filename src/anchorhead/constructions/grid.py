@@ -7,7 +7,6 @@ proof that does not end, because it is interrupted or takes too long, leaves the
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from anchorhead.heads.grid import solve_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.progress import Proving, proving_line
+from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.callable_search import largest_error
 from anchorhead.proof.grid import OPERATIONS, prove_grid, smooth_on_box
@@ -33,7 +32,6 @@ from anchorhead.targets.several import SeveralVariables
 
 __all__ = ["approximate_grid", "certified_grid", "grid_network"]
 
-Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 20_000
 AIM = {1: 0.95, 2: 0.95, 3: 0.95, 4: 0.8}
@@ -54,14 +52,11 @@ def approximate_grid(
     outside: Outside = "warn",
     tokens: int | None = None,
     most: int = MOST_ANCHORS,
-    proving: Proving | None = None,
 ) -> Network:
     """The smallest grid found within the error, rounding included, as a network with its certificate.
 
     prove     prove the bound; else it is measured, the largest error that a search found
-    proving   called with (share done, seconds left) during a proof; without, one that takes long writes a line to
-              stderr. A proof that is interrupted leaves the network, measured
-    progress  called with (anchors, error) as the search goes on
+    progress  told how far the search and the proof are. A proof that is interrupted leaves the network, measured
     tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
     most      the most anchors; a grid that would be larger is refused before it is built
     """
@@ -88,7 +83,7 @@ def approximate_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, within, kind, most, progress)
-        network, why = _certified(atom, target, why, proving, tokens, outside, effort)
+        network, why = _certified(atom, target, why, progress, tokens, outside, effort)
         bound = _bound(network)
         if bound <= within:
             return network
@@ -110,31 +105,31 @@ def certified_grid(
     prove: bool = True,
     tokens: int | None = None,
     outside: Outside = "warn",
-    proving: Proving | None = None,
+    progress: Progress | None = None,
 ) -> Network:
     """The network of a given grid with the bound that is proven for it, or measured."""
     why = "" if prove else "the proof was left out"
-    return _certified(atom, target, why, proving, tokens, outside, Effort(OPERATIONS))[0]
+    return _certified(atom, target, why, progress, tokens, outside, Effort(OPERATIONS))[0]
 
 
 def _known(
-    atom: GridAtom, target: SeveralVariables, on: Box, why: str, proving: Proving | None, effort: Effort
+    atom: GridAtom, target: SeveralVariables, on: Box, why: str, progress: Progress | None, effort: Effort
 ) -> tuple[Certificate, str]:
     """A proof, or, if there is a reason why there is none, a measurement; and that reason."""
     if why:
         return _measured(atom, target, on, why), why
     done = 0.0
 
-    def noted(share: float, left: float) -> None:
+    def noted(status: Status) -> None:
         nonlocal done
-        done = share
-        tell(share, left)
+        done = status.share or done
+        if progress:
+            progress(status)
 
     try:
-        with proving_line(proving) as tell:
-            ends, model = (target.low, target.high), require_model(atom.dtype)
-            bound = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
-            return bound.statement(str(target)).certificate(on, atom.dtype), ""
+        ends, model = (target.low, target.high), require_model(atom.dtype)
+        bound = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
+        return bound.statement(str(target)).certificate(on, atom.dtype), ""
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
@@ -163,7 +158,7 @@ def _certified(
     atom: GridAtom,
     target: SeveralVariables,
     why: str,
-    proving: Proving | None,
+    progress: Progress | None,
     tokens: int | None,
     outside: Outside,
     effort: Effort,
@@ -172,7 +167,7 @@ def _certified(
     network = grid_network(atom, tokens, target.variables)
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-    certificate, why = _known(atom, target, on, why, proving, effort)
+    certificate, why = _known(atom, target, on, why, progress, effort)
     return network.with_(target=target.record(), certificate=certificate, outside=outside), why
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -13,7 +12,7 @@ import torch
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.representable import require_representable
-from anchorhead.decimals import round_up
+from anchorhead.decimals import beyond_float64, round_up
 from anchorhead.domain import Box, interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
@@ -26,15 +25,15 @@ from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.network.network import as_numbers
-from anchorhead.network.tensors import require_dense
+from anchorhead.network.named_inputs import side_by_side
+from anchorhead.network.tensors import as_numbers, require_dense
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import HeadBound, prove_head, target_words
 from anchorhead.proof.overflow import require_room
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
-Progress = Callable[[int, float], None]
 TRIES = 4
 MOST_ANCHORS = 512
 FEW_EVEN, MOST_EVEN = 8, 256
@@ -83,12 +82,17 @@ class Head:
             raise AnchorheadError("the head has no certificate")
         return self.network.certificate
 
-    def __call__(self, s: Any) -> Any:
-        """r(s), entry by entry, as the dtype computes it; several functions add an axis. Arrays in, arrays out."""
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """r(s), entry by entry, as the dtype computes it: head(0.3), or head(x=0.3) by the name of the variable.
+
+        A number gives a number, an array or a tensor one of the same shape; several functions add an axis.
+        """
+        alone = len(inputs) == 1 and not named
+        s = inputs[0] if alone else side_by_side(self.network.variables, inputs, named)[..., 0]
         given = require_dense(s) if isinstance(s, torch.Tensor) else as_numbers(s)
         y = self.network(given.reshape(-1, 1, 1))
         shape = tuple(given.shape) if self.target.outputs == 1 else (*given.shape, self.target.outputs)
-        return y.reshape(shape)
+        return y.reshape(shape)[()]
 
     def save(self, path: Any) -> None:
         """Writes the network, the target and the certificate to one safetensors file."""
@@ -106,7 +110,7 @@ class Head:
 
 def head(
     function: Any,
-    on: tuple[float, float],
+    on: Any,
     within: float | None = None,
     *,
     anchors: int | None = None,
@@ -115,17 +119,18 @@ def head(
     max_value: float | None = None,
     max_slope: float | None = None,
     lipschitz: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Head:
     """A head for a function of one variable on an interval.
 
     function   a name ("gelu"), an expression in x ("sin(5*x)*exp(-x**2)"), a list of these, or a callable
+    on         the two ends of the interval, (-10, 10); or {"t": (-10, 10)}, for an expression in t
     within     the smallest head that is proven within this error, rounding included
     anchors    or: the best head with at most so many anchors, and what it achieves
     placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function
     max_value, max_slope   caps on the weights
     lipschitz  a bound on a callable's slope: with it the certificate is proven, without it measured
-    progress   called with (anchors, error) as the search goes on
+    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
@@ -134,9 +139,9 @@ def head(
     if within is not None:
         require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
     proofs = Effort(PROOFS * (MORE_EVEN if placement == "uniform" else 1.0))
-    tell = progress or (lambda anchors, error: None)
-    request = _Request(target, kind, placement, max_value, max_slope, tell, proofs=proofs)
-    return request.within(within) if within is not None else request.with_anchors(anchors or 0)
+    with progress_line(progress, "solving for a head") as tell, beyond_float64():
+        request = _Request(target, kind, placement, max_value, max_slope, tell, proofs=proofs)
+        return request.within(within) if within is not None else request.with_anchors(anchors or 0)
 
 
 @dataclass(frozen=True)
@@ -271,6 +276,7 @@ class _Request:
         network = head_network(atom, target)
         require_room(network, Box.of(self._interval))
         opaque = isinstance(target, CallableTarget) and target.lipschitz is None
+        self.progress(Status("measuring" if opaque else "proving", atom.anchors))
         if opaque:
             certificate = self._measured(atom)
         else:

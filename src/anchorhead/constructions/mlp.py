@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from anchorhead.constructions.head import Progress
 from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
@@ -25,6 +24,7 @@ from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.network import Network, Outside, TargetRecord
+from anchorhead.progress import Progress
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.mlp import MlpBound, prove_mlp

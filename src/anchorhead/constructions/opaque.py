@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.callable_checks import require_continuous
-from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
+from anchorhead.constructions.grid import MOST_ANCHORS, TRIES
 from anchorhead.constructions.opaque_lipschitz import callable_box, callable_network, prove_callable, shown, smooth
 from anchorhead.constructions.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
@@ -21,6 +21,7 @@ from anchorhead.heads.grid import solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
+from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.callable_search import largest_error
 from anchorhead.proof.uniform_shape import SHARPNESS
@@ -92,7 +93,7 @@ def _uniform(
         atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
         error, at = largest_error(atom, target)
         if progress:
-            progress(atom.anchors, error)
+            progress(Status("solving for a grid", atom.anchors, error))
         if round_up(error) <= within:
             return _found(atom, target, error, at, outside)
         best = min(best, error)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.grid import MOST_ANCHORS, TRIES, Progress
+from anchorhead.constructions.grid import MOST_ANCHORS, TRIES
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -24,7 +24,7 @@ from anchorhead.heads.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction, Samples
 from anchorhead.network import Network, Outside, TargetRecord
-from anchorhead.progress import at_its_pace, proving_line
+from anchorhead.progress import Progress, Status, at_its_pace
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.grid_cover import CoverBound, cell_counts, prove_cover, steepest
 from anchorhead.proof.grid_rounding import prove_grid_rounding
@@ -110,7 +110,7 @@ class _Request:
             bound = prove_uniform_lipschitz(atom, table, self.lipschitz, target.low, target.high, model)
             total = round_up(bound.total)
             if self.progress:
-                self.progress(atom.anchors, total)
+                self.progress(Status("solving for a grid", atom.anchors, total))
             if total <= self.within:
                 ends = target.low, target.high
                 return self._proven(atom, uniform_lipschitz_statement(bound, atom, *ends, self.lipschitz, str(target)))
@@ -143,7 +143,7 @@ class _Request:
             total = round_up(found.total)
             spent += bound.cells
             if self.progress:
-                self.progress(atom.anchors, total)
+                self.progress(Status("solving for a grid", atom.anchors, total))
             if total <= self.within:
                 return self._proven(atom, found, counts)
             room *= 0.97 * (self.within - bound.found - rounding) / max(bound.bound - bound.found, 1e-300)
@@ -162,16 +162,16 @@ class _Request:
         return counts
 
     def _covered(self, atom: GridAtom, counts: tuple[int, ...]) -> CoverBound:
-        with proving_line() as line:
-            tell, ends = at_its_pace(line), (self.target.low, self.target.high)
-            return prove_cover(
-                atom,
-                self.target.values,
-                self.lipschitz,
-                *ends,
-                counts,
-                lambda share: tell(share, share, 1 - share),
-            )
+        tell = at_its_pace(self.progress or (lambda status: None), "proving")
+        return prove_cover(
+            atom,
+            self.target.values,
+            self.lipschitz,
+            self.target.low,
+            self.target.high,
+            counts,
+            lambda share: tell(share, share, 1 - share),
+        )
 
     def _proven(self, atom: GridAtom, found: Statement, cells: tuple[int, ...] | None = None) -> Network:
         record = self.target.record(self.lipschitz, cells)

@@ -13,7 +13,6 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, grid_network, seated_grid
-from anchorhead.constructions.head import Progress
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.side_by_side import Part, side_by_side
 from anchorhead.constructions.way import Way
@@ -21,7 +20,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Network, Outside, TargetRecord
-from anchorhead.progress import Proving
+from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grid_form import grid_form
 from anchorhead.proof.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
@@ -57,7 +56,6 @@ class Wish:
     prove: bool = True
     outside: Outside = "warn"
     progress: Progress | None = None
-    proving: Proving | None = None
 
 
 def approximate_parts(target: Expressions, wish: Wish) -> Network:
@@ -105,7 +103,6 @@ def _solved(target: Expressions, wish: Wish, share: float) -> list[_Grid]:
         several = grid_target(target, part)
         network = approximate_grid(
             several, ROOM * share * wish.within / rivals, wish.way.dtype, wish.prove, wish.progress,
-            proving=wish.proving,
         )  # fmt: skip
         if network.certificate is None:
             raise AnchorheadError(f"{part} came without a certificate")

@@ -16,7 +16,7 @@ import numpy as np
 
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.foreseen import foreseen
-from anchorhead.constructions.head import Placement, Progress
+from anchorhead.constructions.head import Placement
 from anchorhead.constructions.mlp import MARGIN, inputs_of, shares
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
 from anchorhead.constructions.plan_tables import WIDTH, csv_table, latex_table, listed, text_table
@@ -29,6 +29,7 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype
+from anchorhead.progress import Progress
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.neurons import Layer

@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.grid import AIM, MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
-from anchorhead.constructions.head import SEARCH, Placement, Progress
+from anchorhead.constructions.head import SEARCH, Placement
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.mlp import built
 from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, grid_target, network_part
@@ -36,6 +36,7 @@ from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.heads.solve import SAFETY, smallest
 from anchorhead.heads.table import lookup
 from anchorhead.network import Attention, Network, Softmax
+from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.shape import Shape
 from anchorhead.proof.uniform_shape import SHARPNESS
@@ -195,10 +196,11 @@ class _Climbed:
         self._met.append((found.atom.anchors, found.total))
         return self._counted(within, found.atom, found.total, ESTIMATED)
 
-    def _note(self, anchors: int, error: float) -> None:
-        self._met.append((anchors, error))
+    def _note(self, status: Status) -> None:
+        if status.anchors is not None and status.error is not None:
+            self._met.append((status.anchors, status.error))
         if self.progress:
-            self.progress(anchors, error)
+            self.progress(status)
 
     def _counted(self, within: float, atom: Atom, bound: float, note: str) -> Row:
         counted = _Counted.of(head_network(atom, self.target))
@@ -265,10 +267,10 @@ def _side_by_side(request: Request, wish: Wish, shapes: Shapes) -> Row:
 
 
 def _noted(last: list[float], wish: Wish) -> Progress:
-    def progress(anchors: int, error: float) -> None:
-        last[0] = error
+    def progress(status: Status) -> None:
+        last[0] = last[0] if status.error is None else status.error
         if wish.progress:
-            wish.progress(anchors, error)
+            wish.progress(status)
 
     return progress
 

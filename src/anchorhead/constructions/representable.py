@@ -10,7 +10,6 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.proof.arithmetic import require_model
 
 _LOOKS = 8
 
@@ -28,7 +27,7 @@ def require_representable(within: float, values: np.ndarray, dtype: str) -> None
     """Refuses an error below half of what rounding the largest of some values may cost."""
     finite = np.abs(values[np.isfinite(values)])
     largest = float(finite.max(initial=0.0))
-    least = require_model(dtype).unit * largest
+    least = float(np.finfo(dtype).eps) / 2 * largest
     if within < least / 2:
         wider = 'dtype="float64", ' if dtype == "float32" else ""
         raise AnchorheadError(

@@ -13,12 +13,14 @@ from anchorhead.constructions.causal import causal_expressions
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_count, shown
+from anchorhead.given import checked_count, pair, shown
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expressions import Expressions
-from anchorhead.targets.parser import parse
+from anchorhead.targets.parser import meant, names_in, parse
 from anchorhead.targets.parts import Parts
+from anchorhead.targets.scalar import NARROWEST
 from anchorhead.targets.spec import expression_of
+from anchorhead.targets.sympy_expressions import without_sympy
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 
@@ -76,11 +78,12 @@ class Request:
 
 def requested(function: Texts, on: Any, tokens: Any, features: Any) -> Request:
     """What a user wrote, checked: every variable has an interval, and every interval a variable."""
+    function = without_sympy(function)
     check_counts(tokens, features)
     if tokens is not None and features is not None:
         return _of_tokens(function, on, tokens, features)
-    names, low, high = intervals(on)
     texts = [function] if isinstance(function, str | Expression) else _listed(function, "expressions")
+    names, low, high = intervals(on, () if isinstance(on, Mapping) else _occurring(texts))
     expressions = tuple(_parsed(text, names) for text in texts)
     unused = [name for name in names if not any(name in one.variables for one in expressions)]
     if unused and any(one.variables for one in expressions):  # a constant is a function of anything
@@ -102,10 +105,19 @@ def check_counts(tokens: Any, features: Any) -> None:
         )
 
 
-def intervals(on: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """The variables, in order, and the ends of their intervals."""
+def intervals(on: Any, occurring: Sequence[str] = ()) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The variables, in order, and the ends of their intervals.
+
+    on         {"x": (-1, 1), "y": (0, 2)}; or (-1, 1), where there is one variable
+    occurring  the variables of expressions; of a callable nothing is known, and its only one is called x
+    """
+    if not isinstance(on, Mapping) and _is_interval(on):
+        on = {_only(occurring, on): on}
     if not isinstance(on, Mapping) or not on:
-        raise AnchorheadError(f"on={shown(on)}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}")
+        raise AnchorheadError(
+            f"on={shown(on)}: an interval for each variable, as in on={{'x': (-1, 1), 'y': (0, 2)}}, or for the only "
+            "one, as in on=(-1, 1)"
+        )
     names = tuple(str(name) for name in on)
     boxes = [Box.of(on[name]) for name in on]
     if any(box.low.size != 1 for box in boxes):
@@ -113,6 +125,37 @@ def intervals(on: Any) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     low, high = (np.array([float(getattr(box, end).reshape(-1)[0]) for box in boxes]) for end in ("low", "high"))
     _check_wide(names, low, high)
     return names, low, high
+
+
+def _is_interval(on: Any) -> bool:
+    """Whether it is a box of one number, or the two ends of one."""
+    if isinstance(on, Box):
+        return on.low.size == 1
+    return all(np.ndim(one) == 0 and not isinstance(one, str) for one in pair(on) or ([],))
+
+
+def _only(occurring: Sequence[str], on: Any) -> str:
+    """The variable that an interval without a name is for."""
+    if len(occurring) < 2:
+        return next(iter(occurring), "x")
+    each = ", ".join(f"'{name}': (-1, 1)" for name in occurring)
+    raise AnchorheadError(
+        f"on={shown(on)} is one interval, and there are {len(occurring)} variables, {', '.join(occurring)}: give each "
+        f"its own, as in on={{{each}}}"
+    )
+
+
+def _occurring(texts: Sequence[Any]) -> tuple[str, ...]:
+    """The variables of expressions, each once. A lone word is a function's name, or mistyped, and no variable."""
+    found = [one.variables if isinstance(one, Expression) else names_in(str(one)) for one in texts]
+    used = {name for text, names in zip(texts, found, strict=True) for name in names if str(text).strip() != name}
+    for word in (str(text).strip() for text in texts):
+        if word.isidentifier() and len(word) > 1 and any(word in names for names in found) and word not in used:
+            raise AnchorheadError(
+                f"{word} is no function that has a name here: {meant(word)}Write an expression such as "
+                "'sin(3*x)*exp(x)', or name the variable: on={'x': (-1, 1)}"
+            )
+    return tuple(dict.fromkeys(name for names in found for name in names))
 
 
 def entries(on: Any, tokens: int, features: int) -> tuple[tuple[str, ...], Box]:
@@ -128,6 +171,12 @@ def _check_wide(names: tuple[str, ...], low: np.ndarray, high: np.ndarray) -> No
     if flat:
         raise AnchorheadError(
             f"the interval of {', '.join(flat)} is a single point: put the number into the expression"
+        )
+    narrow = [name for name, a, b in zip(names, low, high, strict=True) if b - a < NARROWEST]
+    if narrow:
+        raise AnchorheadError(
+            f"the interval of {', '.join(narrow)} is narrower than {NARROWEST:.3g}, where float64 has fewer digits: "
+            "rescale"
         )
 
 
@@ -157,6 +206,6 @@ def _parsed(text: Any, names: tuple[str, ...]) -> Expression:
         return text
     if not isinstance(text, str):
         raise AnchorheadError(f"{shown(text)} is not an expression: give a text such as 'x*y + sin(z)'")
-    if names == ("x",):
-        return expression_of(text, LACKS)
+    if len(names) == 1 and "[" not in names[0]:
+        return expression_of(text, LACKS, names[0])
     return parse(text, names, "" if any("[" in name for name in names) else LACKS)

@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.ridge_fit_model import ACTIVATIONS, Ridges, TwoLayers
-from anchorhead.constructions.ridge_fit_samples import LEAST, NEAR, Function, Progress, Samples
+from anchorhead.constructions.ridge_fit_samples import LEAST, NEAR, Function, Samples
 from anchorhead.constructions.ridge_fit_step import Effort, M, Steps
+from anchorhead.progress import Progress
 
 EFFORT = 1e12
 FIRST, GROWTH, TRIAL, MOST_NEURONS = 8, 1.5, 18, 512

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,9 +9,9 @@ from jaxtyping import Float
 
 from anchorhead.constructions.ridge_fit_model import Model
 from anchorhead.constructions.ridge_fit_step import values
+from anchorhead.progress import Progress, Status
 from anchorhead.proof.callable_search import largest_error
 
-Progress = Callable[[int, float], None]
 """Called with (neurons, largest error so far met)."""
 
 LEAST, MOST, FRESH = 4000, 40_000, 4000
@@ -75,7 +74,7 @@ class Samples:
             if error <= self.aim:
                 error = max(error, self.searched(model, asked))
         if self.progress is not None:
-            self.progress(model.neurons, error * self.scale)
+            self.progress(Status(f"fitting {model.neurons} neurons", error=error * self.scale))
         if error > self.aim:
             self._join(*asked.worst(model))
             wanted = max((1.4 if error > 1.5 * trained else 1.0) * len(self.x), 3 * model.neurons * (self.d + 1))

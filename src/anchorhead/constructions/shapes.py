@@ -8,11 +8,12 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from anchorhead.constructions.head import Head, Placement, Progress, head
+from anchorhead.constructions.head import Head, Placement, head
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.straight import best_straight
 from anchorhead.heads.table import STANDARD, Entry, Frontier, lookup
+from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import prove_head
 from anchorhead.proof.shape import Shape, degree_of

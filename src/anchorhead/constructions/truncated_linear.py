@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions import multi_head, single_head
+from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.ramp import Lattice, Theorem, lattice_of, prove_ramp, ramp_statement
 from anchorhead.targets.ramp import TruncatedLinear
@@ -37,6 +39,7 @@ def truncated_linear(
     outputs: Any = None,
     dtype: Any = None,
     outside: Outside = "warn",
+    progress: Progress | bool | None = True,
 ) -> Network:
     """An attention layer whose token i computes min(max(w_i . x_i + t_i, low), high), with its certificate.
 
@@ -49,6 +52,7 @@ def truncated_linear(
                or as a function of the anchor's number; by default one output
     dtype      float32 or float64; by default that of w
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
+    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
     w, t, kind = _linear_functions(w, t, dtype)
     low, high = _range(low, high)
@@ -68,15 +72,16 @@ def truncated_linear(
         return single_head.network(target, scale, features, c, kind)
 
     require_model(kind)
-    c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
-    network = build(c)
-    found = ramp_statement(network, target, box, theorem)
-    if not np.isfinite(found.total):
-        raise AnchorheadError(
-            f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller box "
-            f"or smaller w{', or float64' if kind == 'float32' else ''}"
-        )
-    return network.with_(target=target.record(), certificate=found.certificate(box, kind), outside=outside)
+    with progress_line(progress, "looking for the best sharpness"), beyond_float64():
+        c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
+        network = build(c)
+        found = ramp_statement(network, target, box, theorem)
+        if not np.isfinite(found.total):
+            raise AnchorheadError(
+                f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
+                f"box or smaller w{', or float64' if kind == 'float32' else ''}"
+            )
+        return network.with_(target=target.record(), certificate=found.certificate(box, kind), outside=outside)
 
 
 def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, scale: Lattice) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.grid import MOST_ANCHORS, Progress
+from anchorhead.constructions.grid import MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -24,6 +24,7 @@ from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.uniform_grid import UniformBound, prove_uniform_grid
 from anchorhead.proof.uniform_shape import SHARPNESS
@@ -43,7 +44,7 @@ def approximate_uniform_grid(
 ) -> Network:
     """The smallest uniform grid found that is proven within the error, rounding included, as a network.
 
-    progress  called with (anchors, proven error) for every grid that is tried
+    progress  told the anchors and the proven error of every grid that is tried
     tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
@@ -69,7 +70,7 @@ def _smallest(
         bound = prove_uniform_grid(atom, target.expressions, target.variables, target.low, target.high, model)
         reached = round_up(bound.total)
         if progress:
-            progress(atom.anchors, reached)
+            progress(Status("solving for a uniform grid", atom.anchors, reached))
         if reached <= within:
             if found is not None or reached >= 0.9 * within:
                 return bound, atom

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from anchorhead.constructions.head import Placement, Progress, head
+from anchorhead.constructions.head import Placement, head
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.way import Form, Layout, way_of
@@ -19,12 +19,14 @@ from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
 from anchorhead.convert.splines import spline_target
 from anchorhead.convert.torch_modules import mlp_of
 from anchorhead.convert.weight_files import mlp_from_safetensors
+from anchorhead.decimals import beyond_float64
 from anchorhead.disk import file_to_read
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_within
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import Progress, progress_line
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.mlp import Mlp
@@ -51,7 +53,7 @@ def convert(
     order: Sequence[str] | None = None,
     output: str | None = None,
     outside: Outside = "warn",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Network:
     """An attention-only network that is proven within an error of the model, on a box of inputs.
 
@@ -71,27 +73,28 @@ def convert(
     order      of a safetensors file: the names of its layers, first to last; by default sorted, fc2 before fc10
     output     of an ONNX file: the name of the value at which the network ends; by default its only output
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
-    progress   called with (anchors, error) while heads are solved for
+    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
-    target, own = read(model, tokens, activation, output, order)
-    kind = dtype_name(own if dtype is None else dtype)
-    words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}
-    if isinstance(target, Expression):
-        return _spline(target, model, on, within, kind, words, outside, progress)
-    if isinstance(target, KernelSmoother):
-        _refuse(words, "a kernel smoother is one softmax head, exactly")
-        return kernel_smoother(target, _box(on), kind, within, outside)
-    if within is None:
-        raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
-    within = checked_within(within)
-    way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
-    if on is None and type(model).__module__.startswith("scipy.interpolate"):
-        on = spline_target(model)[1]
-    if on is None and from_sklearn(model):
-        raise AnchorheadError(
-            "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
-        )
-    return mlp_network(target, _box(on), within, way, outside, progress)
+    with progress_line(progress, "converting") as tell, beyond_float64():
+        target, own = read(model, tokens, activation, output, order)
+        kind = dtype_name(own if dtype is None else dtype)
+        words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}
+        if isinstance(target, Expression):
+            return _spline(target, model, on, within, kind, words, outside, tell)
+        if isinstance(target, KernelSmoother):
+            _refuse(words, "a kernel smoother is one softmax head, exactly")
+            return kernel_smoother(target, _box(on), kind, within, outside)
+        if within is None:
+            raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
+        within = checked_within(within)
+        way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
+        if on is None and type(model).__module__.startswith("scipy.interpolate"):
+            on = spline_target(model)[1]
+        if on is None and from_sklearn(model):
+            raise AnchorheadError(
+                "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
+            )
+        return mlp_network(target, _box(on), within, way, outside, tell)
 
 
 def read(

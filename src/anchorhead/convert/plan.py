@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from anchorhead.constructions.head import Progress
 from anchorhead.constructions.plan import Plan
 from anchorhead.constructions.plan import plan as planned
 from anchorhead.constructions.plan_expressions import USUAL, plan_expressions
@@ -15,16 +13,18 @@ from anchorhead.constructions.request import requested
 from anchorhead.constructions.way import Form, Layout
 from anchorhead.convert.convert import read
 from anchorhead.convert.splines import spline_target
+from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.targets.expression import Expression
+from anchorhead.progress import Progress, progress_line
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.spec import is_expression
+from anchorhead.targets.sympy_expressions import without_sympy
 
 MOST = 1000
 """How many errors may be asked for at once."""
-SUFFIXES = (".safetensors", ".onnx")
 
 
 def plan(
@@ -41,7 +41,7 @@ def plan(
     activation: str | None = None,
     order: Sequence[str] | None = None,
     output: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Plan:
     """How large a network would become: of a model, as `ah.convert` builds it, or of expressions, as `ah.approximate`.
 
@@ -49,7 +49,7 @@ def plan(
                 ONNX file, an MLP of scikit-learn, a Maxout, a spline of straight pieces; or expressions as
                 `ah.approximate` takes them, "x*y + sin(z)"
     on          the box of inputs: (0, 1), or a pair of arrays with the ends of each input; of expressions, an interval
-                for each variable
+                for each variable, or (-1, 1) for the only one
     within      the error asked for, or a list of errors; of expressions, 1e-2 to 1e-8 by default
     tokens      the model's vectors are so many tokens, one after the other; of expressions, with features=, the input
                 is (tokens, features)
@@ -59,44 +59,37 @@ def plan(
     activation  what stands between the layers of a safetensors file
     order       of a safetensors file: the names of its layers, first to last, where sorting them is not enough
     output      of an ONNX file: the name of the value at which the network ends; by default its only output
-    progress    called with (anchors, error) where a head is not at hand and has to be solved for
+    progress    a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     Of a model, layers, heads, anchors, parameters, logits and multiply-adds are upper bounds that building never
     exceeds, and so is the bound. Of expressions, they are what solving finds, without a proof; `plan.found` says what
     every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")`
     show it.
     """
-    if is_expression(model):
-        for name, word in (("activation", activation), ("order", order), ("output", output)):
-            if word is not None:
-                raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
-        request = requested(model, on, tokens, features)
-        errors = list(USUAL) if within is None else _withins(within)
-        kind = dtype_name("float64" if dtype is None else dtype)
-        return plan_expressions(request, errors, kind, form, layout, causal, progress)  # type: ignore[arg-type]
-    words = {"features": features, "form": form, "layout": layout}
-    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
-    if given:
-        raise AnchorheadError(f"{', '.join(given)}: of a model, all forms and layouts are planned; leave it out")
-    target, own = read(model, tokens, activation, output, order)
-    if not isinstance(target, Mlp):
-        raise AnchorheadError(
-            f"a {type(model).__name__} becomes one head, whose size ah.convert says: plans are for networks"
-        )
-    if on is None and type(model).__module__.startswith("scipy.interpolate"):
-        on = spline_target(model)[1]
-    if on is None:
-        raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
-    return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, progress)  # type: ignore[arg-type]
-
-
-def is_expression(model: Any) -> bool:
-    """Whether something is an expression or lists of them: a text that neither is a file nor has the name of one."""
-    if isinstance(model, str):
-        return not (model.lower().endswith(SUFFIXES) or os.path.isfile(model))
-    if isinstance(model, Sequence):
-        return bool(model) and all(is_expression(one) for one in model)
-    return isinstance(model, Expression)
+    with progress_line(progress, "planning") as tell, beyond_float64():
+        model = without_sympy(model)
+        if is_expression(model):
+            for name, word in (("activation", activation), ("order", order), ("output", output)):
+                if word is not None:
+                    raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
+            request = requested(model, on, tokens, features)
+            errors = list(USUAL) if within is None else _withins(within)
+            kind = dtype_name("float64" if dtype is None else dtype)
+            return plan_expressions(request, errors, kind, form, layout, causal, tell)  # type: ignore[arg-type]
+        words = {"features": features, "form": form, "layout": layout}
+        given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
+        if given:
+            raise AnchorheadError(f"{', '.join(given)}: of a model, all forms and layouts are planned; leave it out")
+        target, own = read(model, tokens, activation, output, order)
+        if not isinstance(target, Mlp):
+            raise AnchorheadError(
+                f"a {type(model).__name__} becomes one head, whose size ah.convert says: plans are for networks"
+            )
+        if on is None and type(model).__module__.startswith("scipy.interpolate"):
+            on = spline_target(model)[1]
+        if on is None:
+            raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
+        return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, tell)  # type: ignore[arg-type]
 
 
 def _withins(within: Any) -> list[float]:

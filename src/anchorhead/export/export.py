@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from anchorhead.disk import check_writable, file_to_read, path_of, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import shown
-from anchorhead.network import Network
-from anchorhead.network.files import load
+from anchorhead.progress import Progress, progress_line
 
 if TYPE_CHECKING:
     from anchorhead.constructions.head import Head
+    from anchorhead.network import Network
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,19 @@ SHORT = {"lens": "transformer-lens"}
 """Other words for formats."""
 
 
-def export(network: Network | Head | str | Path, path: str | Path | None = None, *, to: str | None = None) -> Any:
+def export(
+    network: Network | Head | str | Path,
+    path: str | Path | None = None,
+    *,
+    to: str | None = None,
+    progress: Progress | bool | None = True,
+) -> Any:
     """The network in another format: written to `path`, which is returned; without a path, the object itself.
 
     network  a Network, a Head, or the path of a saved one
     path     where to write it; its ending says the format: f.onnx, f.pt2, f.lens.safetensors
     to       "onnx", "torch" or "transformer-lens" ("lens"), where no path or ending says it
+    progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     An ONNX file (opset 17) holds MatMul, Add, Softmax and changes of shape alone, in a Loop where layers repeat, runs
     without Python, takes any batch of 1 or more, and carries certificate, target and feature names in its metadata. A
@@ -81,15 +88,19 @@ def export(network: Network | Head | str | Path, path: str | Path | None = None,
     if path is not None:
         check_writable(path)
     given = _network(network, path)
-    made = chosen.function("make")(given)
-    if path is None:
-        return made
-    write_atomically(path, chosen.function("to_bytes")(made, given))
-    return Path(path)
+    with progress_line(progress, "exporting"):
+        made = chosen.function("make")(given)
+        if path is None:
+            return made
+        write_atomically(path, chosen.function("to_bytes")(made, given))
+        return Path(path)
 
 
 def _network(thing: Any, path: str | Path | None) -> Network:
     """The network that is meant; its own file is never what is written over."""
+    from anchorhead.network import Network
+    from anchorhead.network.files import load
+
     if isinstance(thing, str | Path):
         source = file_to_read(thing, "a saved network")
         if path is not None and Path(path).exists() and Path(path).samefile(source):

@@ -11,7 +11,7 @@ V = F x_1 pinv(W^1) … x_d pinv(W^d), one small least-squares problem an axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -27,10 +27,10 @@ from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype, softmax
 from anchorhead.heads.grid_atom import GridAtom, contract
 from anchorhead.heads.grid_samples import BoxedFunction, Samples, SeveralFunction, chebyshev
+from anchorhead.progress import Progress, Status
 
 __all__ = ["GridAtom", "even_places", "solve_grid", "uniform_grid"]
 
-Progress = Callable[[int, float], None]
 _DELTAS = (0.3, 0.45, 0.65, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0, 7.0)
 """Slope steps, per half width of the box."""
 _POWERS = (0.5, 1.0, 2.0, 3.0)
@@ -79,7 +79,7 @@ def solve_grid(
     f         vectorised, (n, d) -> (n, m) or (n,)
     low, high the ends of the box, (d,)
     most      the most anchors that the grid may have; a grid that would be larger is refused before it is built
-    progress  called with (anchors, error) as the search goes on
+    progress  told the anchors and the error as the search goes on
     """
     if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not within > 0:
         raise AnchorheadError(f"within={within!r}: the error asked for, a number above 0")
@@ -104,7 +104,7 @@ def solve_grid(
         effort.spend(_TRIED * samples.looked_at)
         best = min(best, exact + rounding)
         if progress:
-            progress(atom.anchors, exact + rounding)
+            progress(Status("solving for a grid", atom.anchors, exact + rounding))
         if exact + rounding <= within:
             return atom
     if not np.isfinite(best) and prod(needed) > most:
@@ -134,6 +134,10 @@ def solved(samples: Samples, keys: Sequence[_Keys], dtype: Dtype) -> GridAtom:
         steep = slopes / box.half[j]
         tilted = offsets - steep * (box.mid[j] - origins[j])
         axes.append((steep.astype(dtype), (tilted - tilted.max() / 2).astype(dtype)))
+        if not all(np.isfinite(array).all() for array in axes[-1]):
+            raise AnchorheadError(
+                f"a grid would need weights beyond what {dtype} holds: rescale the function and its box"
+            )
         # weights of the keys as stored, so that their rounding is no error
         steep, tilted = (array.astype(wide) for array in axes[-1])
         x = box.mid[j] + box.half[j] * samples.nodes[j] - origins[j]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,8 +18,8 @@ from anchorhead.heads.placed import Placed, ladder_of
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.single import Ladder, Solution, origins_of
 from anchorhead.heads.summed import Sums
+from anchorhead.progress import Progress, Status
 
-Progress = Callable[[int, float], None]
 Way = (
     Sums | Glue | Ladder
 )  # each: fewest and most anchors, patience; floor, outlook, sketch, solution, work for so many
@@ -37,7 +37,7 @@ class Search:
     dtype: Dtype
     max_value: float = np.inf
     max_slope: float = np.inf
-    progress: Progress = lambda anchors, error: None
+    progress: Progress = lambda status: None
     aim: float | None = None  # the error asked for, if one was
     effort: Effort = field(default_factory=lambda: Effort(np.inf))  # once it is over, climbs end
     sketched: list[tuple[float, int, Way]] = field(default_factory=list)  # error, anchors and way of every climb
@@ -95,7 +95,7 @@ class Search:
             gain, patience = (_LEAP, _HOPELESS) if hopeless else (_GAIN, way.patience)
             since = 0 if error < (1 - gain) * last else since + 1
             last = error if since == 0 else last
-            self.progress(anchors, min(last, best))
+            self.progress(Status("solving for a head", anchors, min(last, best)))
             if since > patience or (aim is not None and best <= aim):
                 return
 

@@ -11,8 +11,9 @@ from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.problem import Function, Problem
-from anchorhead.heads.search import Progress, Search, Way
+from anchorhead.heads.search import Search, Way
 from anchorhead.heads.single import Solution
+from anchorhead.progress import Progress
 
 SAFETY = 0.95  # of the error asked for: what a proof may add to an estimate
 _SHARP = 3e-4  # below this part of the target's range a free softmax cannot beat those that follow the kinks
@@ -62,7 +63,7 @@ def improvements(
 ) -> list[Solution]:
     """The heads with at most so many anchors that were, on some way, better than all with fewer anchors.
 
-    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress(anchors, error)` is called on the way.
+    f takes (n,) and gives (n,) or (n, m); between kinks it is smooth. `progress` is told on the way.
     With more anchors the list only grows; it ends where the effort does.
     """
     search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress, effort=effort)
@@ -142,7 +143,7 @@ def _search(
         dtype,
         np.inf if max_value is None else max_value,
         np.inf if max_slope is None else max_slope,
-        progress or (lambda anchors, error: None),
+        progress or (lambda status: None),
         aim,
         effort or Effort(np.inf),
     )

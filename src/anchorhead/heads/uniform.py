@@ -34,7 +34,7 @@ def uniform(
     places = np.linspace(problem.low, problem.high, anchors)
     values = problem.at(places)
     away = places - float(np.dtype(dtype).type(origin))
-    spacing = (problem.high - problem.low) / (anchors - 1)
+    spacing = np.float64((problem.high - problem.low) / (anchors - 1))  # whose square may overflow, or be 0
 
     def atom(c: float) -> Atom:
         beta = c / spacing**2

@@ -74,7 +74,10 @@ def course(target: Descent, one: Examples) -> Course:
     Where the slope is the same everywhere and no range is stated, nothing need be followed.
     """
     A = one.design(target.intercept)
-    gram, decays = A.T @ A / len(A), np.diag(target.decays)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: no rate is small enough
+        gram, decays = A.T @ A / len(A), np.diag(target.decays)
+    if not np.isfinite(gram).all():
+        return Course(np.inf, (-np.inf, np.inf))
     line = target.loss.link.affine() if target.scores is None else None
     if line is not None and target.loss.form != "g(s, y)":
         return Course(_largest(float(line[0].get("x", 0)) * gram + decays), (-np.inf, np.inf))

@@ -17,7 +17,8 @@ Arguments that all models have:
     tol             distance_ at which the steps end
     max_iter        the most steps of a learner; if they do not suffice a ConvergenceWarning says so
     dtype           "float64" or "float32", in which the network computes
-    verbose         whether a line on stderr says how far it is, if it takes more than ten seconds; by default not
+    verbose         whether a line on stderr says how far it is, if it takes more than three seconds and someone sees
+                    it (anchorhead.progress); by default not, as is scikit-learn's way
 
 All examples count alike: a sample_weight of fit other than None, and class_weight of a LogisticRegression, are refused.
 Where a threshold makes coefficients 0 they are exactly 0: estimators_zeros says how that is told.
@@ -43,11 +44,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number
-from anchorhead.incontext.estimators_fit import FitLine, fitted
-from anchorhead.incontext.estimators_task import Task, coefficients_of
+from anchorhead.incontext.estimators_fit import fitted
+from anchorhead.incontext.estimators_task import Task, coefficients_of, require_finite
 from anchorhead.incontext.estimators_zeros import with_zeros
 from anchorhead.network import Repeat
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import progress_line
 
 Array = Float[np.ndarray, "..."]
 
@@ -73,15 +75,10 @@ class InContext(BaseEstimator):
     def _learn(self, X: Array, y: Array) -> tuple[Array, float]:
         """The coefficients and the intercept; sets everything else."""
         self._check_parameters()
+        require_finite(X, y)
         task = self._task(y)
-        line = FitLine() if self.verbose else None
-        try:
-            found = fitted(
-                task, X, y, self.tol, self.max_iter, dtype_name(self.dtype), None if line is None else line.told
-            )
-        finally:
-            if line is not None:
-                line.clear()
+        with progress_line(bool(self.verbose), "fitting") as tell:
+            found = fitted(task, X, y, self.tol, self.max_iter, dtype_name(self.dtype), tell)
         self.network_, self.columns_, self.labels_ = found.learner, found.columns, task.labels
         self.n_iter_, self.n_steps_, self.distance_ = found.steps, found.every_step, found.distance
         layers = next(layer for layer in found.learner.layers if isinstance(layer, Repeat))

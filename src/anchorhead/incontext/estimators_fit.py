@@ -7,27 +7,22 @@ faster, the learner starts again with it. The learner that is kept is the last o
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for, require_finite
+from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for
 from anchorhead.incontext.estimators_zeros import with_zeros
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.settled import Settled, settle
-from anchorhead.progress import EVERY_S, LONG_S, SELDOM_S, ProvingLine
+from anchorhead.progress import Progress
 
 FIRST_MOMENTUM, FIRST_EASE, LEAST_EASE = 0.8, 4.0, 2.0**-16
 LEAST_LEFT = 0.2
 """With smaller rates it is not their overshooting that takes scores beyond the range that is served."""
 MOST_RUNS = 40
-
-Telling = Callable[[int, float, float], None]
-"""Called with the steps of this run, its momentum, and about how far w still is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +50,13 @@ def fitted(
     tolerance: float,
     most: int,
     dtype: str,
-    tell: Telling | None = None,
+    tell: Progress | None = None,
 ) -> Fit:
     """Fits a model in context.
 
     tolerance   how far w may be from where it settles, relative to its largest entry
     most        the most steps that a learner may have
     """
-    require_finite(X, y)
     columns = task.columns(X)
     examples, labels = columns(X), task.labels(y)
     momentum, ease, scores, spent = FIRST_MOMENTUM, FIRST_EASE, list(task.scores), 0
@@ -70,6 +64,9 @@ def fitted(
         learner = learner_for(
             task.descent(columns, momentum, ease, most, len(y)), labels, dtype, scores[0] if scores else None
         )
+        if ease > LEAST_EASE and learner.outside != "ignore" and not learner.bears(learner.prompt(examples, labels)):
+            ease /= 2  # a threshold may keep the steps from growing, but the learner would refuse its own prompt
+            continue
         found = _run(learner, examples, labels, tolerance, tell, patient=run >= MOST_RUNS // 2)
         spent += found.steps
         match found.outcome:
@@ -96,7 +93,7 @@ def fitted(
 
 
 def _run(
-    learner: Learner, X: np.ndarray, y: np.ndarray, tolerance: float, tell: Telling | None, patient: bool
+    learner: Learner, X: np.ndarray, y: np.ndarray, tolerance: float, tell: Progress | None, patient: bool
 ) -> Settled:
     descent = learner.descent
     design = np.column_stack([X, np.ones(len(y))]) if descent.intercept else X
@@ -110,19 +107,7 @@ def _run(
         learner,
         learner.prompt(X, y),
         tolerance,
-        None if tell is None else lambda steps, distance: tell(steps, descent.momentum, distance),
+        tell,
         None if descent.scores is None or descent.loss.name != "poisson" else within,
         patient,
     )
-
-
-class FitLine(ProvingLine):
-    """A line on stderr for a fit that takes long."""
-
-    def told(self, steps: int, momentum: float, distance: float) -> None:
-        now = time.monotonic()
-        if now - self.began < LONG_S or now - self.last < (EVERY_S if self.renewed else SELDOM_S):
-            return
-        self.last = now
-        away = f", {distance:.1e} from where it settles" if np.isfinite(distance) else ""
-        self._write(f"fitting: {steps:,} steps with momentum {momentum:.4g}{away}")

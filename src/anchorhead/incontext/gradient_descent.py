@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.certified import certificate_for_box, steepest_link
@@ -20,6 +21,7 @@ from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.squared import squared_network
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof import descent_grid, descent_linked
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.targets.descent import Descent, LearnerLayout
@@ -50,6 +52,7 @@ def gradient_descent(
     examples: int = 64,
     dtype: Any = "float64",
     outside: Outside = "warn",
+    progress: Progress | bool | None = True,
     **parameters: float,
 ) -> Learner:
     """A network whose forward pass is gradient descent on the examples of its prompt; the same weights for all prompts.
@@ -70,6 +73,7 @@ def gradient_descent(
     examples      the most examples that it covers; in the sequence layout, how many a prompt has
     parameters    of the loss: delta=1.35 for "huber", q=0.5 for "quantile", smoothing=0.1 for "absolute", "quantile"
                   and "hinge"
+    progress      a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
     kind = dtype_name(dtype)
     if isinstance(loss, Loss) and parameters:
@@ -86,8 +90,9 @@ def gradient_descent(
         raise AnchorheadError(f"on={on!r}: a box of examples in which every feature may differ from 0")
     if given != "direct":
         target = replace(target, scores=_scores(target, scores, y), labels=y if chosen.form == "g(s, y)" else None)
-    made = _BUILDERS[given](target, kind, x, y) or _measured(target, kind, x, y)
-    return made.with_(outside=outside)
+    with progress_line(progress, "building a learner and its bound"), beyond_float64():
+        made = _BUILDERS[given](target, kind, x, y) or _measured(target, kind, x, y)
+        return made.with_(outside=outside)
 
 
 def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:

@@ -17,8 +17,11 @@ from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
+from anchorhead.network.named_inputs import the_only
+from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.descent import most_curvature
 from anchorhead.targets.descent import Descent
 
@@ -53,18 +56,19 @@ class Learner(Network):
         made = prompt(X, y, self.descent.loss, standardise)
         return made.to(getattr(torch, self.dtype)) if isinstance(made, Tensor) else made.astype(self.dtype)
 
-    def __call__(self, x: Any, outside: Outside | None = None, path: bool = False) -> Any:
+    def __call__(self, *inputs: Any, outside: Outside | None = None, path: bool = False, **named: Any) -> Any:
         """The fitted weights, (..., weights); with path, (..., steps + 1, weights) of all steps from 0 on.
 
         Prompts for which the rate is too large are refused: their descent diverges.
         """
-        way = self.outside if outside is None else outside
+        x = the_only(inputs, named, "a prompt, as net.prompt(X, y) makes it")
+        way = checked_outside(self.outside if outside is None else outside)
         sets = self._examples(self.cast(x))
         if way != "ignore":
             self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
         if not path:
-            return super().__call__(x, outside)[..., 0, :]
+            return self._run(x, way)[..., 0, :]
         tensor = self._guarded(x, way)
         with threads_for(self._numbers(tensor)), torch.no_grad():
             found = self._runner(tensor.device).path(tensor)[..., 0, :]
@@ -77,13 +81,17 @@ class Learner(Network):
         found = np.array(paths).reshape(*np.shape(x)[:-2], descent.steps + 1, descent.weights)
         return found if path else found[..., -1, :]
 
-    def certify(self, x: Any) -> Certificate:
-        """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's."""
+    def certify(self, x: Any, progress: Progress | bool | None = True) -> Certificate:
+        """A certificate for one prompt: a bound on |w_t - exact w_t| for all steps t, tighter than the box's.
+
+        progress   as everywhere, see anchorhead.progress
+        """
         cast = self.cast(x)
         sets = self._examples(cast)
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
-        return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
+        with progress_line(progress, "proving a bound for this prompt"):
+            return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
 
     def seen_by_the_state(self, x: Any, step: int) -> Float[np.ndarray, " tokens"]:
         """The weights with which the first head of the layer that updates the state sees the rows of one prompt.
@@ -126,6 +134,11 @@ class Learner(Network):
                     f"by net.prompt(X, y), or by incontext.prompt(X, y, loss=...), with labels {loss.labels}"
                 )
         return sets
+
+    def bears(self, x: Any) -> bool:
+        """Whether exact descent on the prompts cannot diverge: the rate is small enough for how steep their loss is."""
+        limit = most_curvature(self.descent) * (1 + 1e-9)
+        return all(course(self.descent, one).steepest <= limit for one in self._examples(self.cast(x)))
 
     def _require_safe(self, sets: list[Examples], way: Outside) -> None:
         descent = self.descent

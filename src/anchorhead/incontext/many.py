@@ -21,8 +21,9 @@ from anchorhead.incontext.many_prompts import many_prompt
 from anchorhead.incontext.squared import balanced_sharpness
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.network.network import as_numbers
-from anchorhead.network.tensors import without_torch
+from anchorhead.network.named_inputs import the_only
+from anchorhead.network.network import checked_outside
+from anchorhead.network.tensors import as_numbers, without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.proof import descent_many
 from anchorhead.proof.arithmetic import require_model
@@ -70,13 +71,14 @@ class ManyLearner(Network):
         made = many_prompt(self.learners, examples, labels, loss, rate, penalty, begin, standardise).astype(self.dtype)
         return torch.from_numpy(made).to(X.device) if tensors else made
 
-    def __call__(self, x: Any, outside: Outside | None = None, path: bool = False) -> Any:
+    def __call__(self, *inputs: Any, outside: Outside | None = None, path: bool = False, **named: Any) -> Any:
         """The fitted weights, (..., weights); with path, (..., steps + 1, weights) of all steps from the start on."""
-        way = self.outside if outside is None else outside
+        x = the_only(inputs, named, "a prompt, as net.prompt(X, y) makes it")
+        way = checked_outside(self.outside if outside is None else outside)
         if way != "ignore":
             self._require_safe(self._rows(x))
         if not path:
-            return super().__call__(x, outside)[..., 0, :]
+            return self._run(x, way)[..., 0, :]
         tensor = self._guarded(x, way)
         with threads_for(self._numbers(tensor)), torch.no_grad():
             found = self._runner(tensor.device).path(tensor)[..., 0, :]

@@ -24,6 +24,7 @@ from anchorhead.incontext.learner import Learner
 from anchorhead.network.module import RepeatModule
 from anchorhead.network.stated_arithmetic import stated_arithmetic
 from anchorhead.network.threads import threads_for
+from anchorhead.progress import Progress, Status
 
 EVERY = 10
 """After how many steps the state is looked at."""
@@ -141,7 +142,7 @@ def settle(
     learner: Learner,
     prompt: Any,
     tolerance: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
     watch: Callable[[np.ndarray], bool] | None = None,
     patient: bool = False,
 ) -> Settled:
@@ -149,7 +150,7 @@ def settle(
 
     For learners with momentum: the features v of their state are the last step.
 
-    progress   called with the number of steps and the distance, now and then
+    progress   told the number of steps and the distance, now and then
     watch      says of w whether to go on
     patient    go on even if another momentum would be faster
     """
@@ -162,7 +163,8 @@ def settle(
         steps, weights = number, w
         pace.add(w, v)
         if progress is not None:
-            progress(steps, pace.distance)
+            away = f", {pace.distance:.1e} from where it settles" if np.isfinite(pace.distance) else ""
+            progress(Status(f"fitting: {steps:,} steps{away}"))
         faster = None if patient else pace.faster()
         outcome = _outcome(pace, faster, watch is None or watch(weights))
         if outcome != "steps":

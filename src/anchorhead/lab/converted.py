@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Attention, Network
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.mlp_search import worst_error
 from anchorhead.targets.mlp import KIND, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
@@ -70,7 +71,7 @@ def paper_task(
     neurons: int = 10,
     within: Sequence[tuple[Dtype, float]] = (("float64", 1e-6), ("float32", 2e-2)),
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = True,
 ) -> list[TaskRow]:
     """The paper's experiment: X uniform in [0, 1]^(tokens x features), a ReLU network with standard normal weights.
 
@@ -80,30 +81,30 @@ def paper_task(
     ways: list[tuple[Dtype, float, str, str]]
     ways = [(dtype, error, form, layout) for dtype, error in within for form in FORMS[:2] for layout in LAYOUTS]
     rows = []
-    for done, (dtype, error, form, layout) in enumerate(ways):
-        if progress:
-            progress(done, len(ways))
-        began = time.perf_counter()
-        network = mlp_network(target, Box.of((0, 1)), error, way_of(target, form, layout, "solved", dtype, False))
-        seconds = time.perf_counter() - began
-        found = looseness(network, seed)
-        heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
-        anchors = max(len(part) for part in _anchors(network))
-        rows.append(
-            TaskRow(
-                dtype,
-                form,
-                layout,
-                heads,
-                anchors,
-                network.parameters,
-                error,
-                found.bound,
-                found.error,
-                found.bound / found.range,
-                seconds,
+    with progress_line(progress, "converting") as tell:
+        for done, (dtype, error, form, layout) in enumerate(ways):
+            tell(Status(f"{form}, {layout}, {dtype}", share=done / len(ways)))
+            began = time.perf_counter()
+            network = mlp_network(target, Box.of((0, 1)), error, way_of(target, form, layout, "solved", dtype, False))
+            seconds = time.perf_counter() - began
+            found = looseness(network, seed)
+            heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
+            anchors = max(len(part) for part in _anchors(network))
+            rows.append(
+                TaskRow(
+                    dtype,
+                    form,
+                    layout,
+                    heads,
+                    anchors,
+                    network.parameters,
+                    error,
+                    found.bound,
+                    found.error,
+                    found.bound / found.range,
+                    seconds,
+                )
             )
-        )
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +21,7 @@ from anchorhead.heads.uniform import uniform
 from anchorhead.lab.polynomial import best_polynomial
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.plotting import Frontier, FrontierRow
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.head import prove_head
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
@@ -29,9 +29,6 @@ from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 FEWEST, MOST, LIMIT = 2, 16, 64
 SHOWN = 8
 """So many anchors are shown even where fewer reach all that the dtype can."""
-
-Progress = Callable[[str], None]
-"""Told in words what is being done."""
 
 _POINTS = 2000  # on which polynomials are fitted, besides those that close in on kinks
 
@@ -44,7 +41,7 @@ def frontier(
     max_value: float | None = None,
     max_slope: float | None = None,
     lipschitz: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Frontier:
     """A row for each number of anchors from 2 to `most`, or to where more of them gain nothing in the dtype.
 
@@ -55,19 +52,20 @@ def frontier(
     """
     most = checked_count("most", most, FEWEST, LIMIT)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    work = _Work(target_of(function, on, lipschitz), kind, progress or (lambda text: None))
-    solved = work.solved(most, max_value, max_slope)
-    first, last = max(FEWEST, solved[0].atom.anchors), min(most, max(SHOWN, solved[-1].atom.anchors + 1))
-    target = work.target
-    return Frontier(
-        name=target.name,
-        low=target.low,
-        high=target.high,
-        dtype=kind,
-        kind="measured" if work.opaque else "proven",
-        resolution=float(np.finfo(kind).eps) / 2 * float(np.abs(work.samples).max()),
-        rows=tuple(work.row(anchors, solved) for anchors in range(first, last + 1)),
-    )
+    with progress_line(progress, "solving") as tell:
+        work = _Work(target_of(function, on, lipschitz), kind, tell)
+        solved = work.solved(most, max_value, max_slope)
+        first, last = max(FEWEST, solved[0].atom.anchors), min(most, max(SHOWN, solved[-1].atom.anchors + 1))
+        target = work.target
+        return Frontier(
+            name=target.name,
+            low=target.low,
+            high=target.high,
+            dtype=kind,
+            kind="measured" if work.opaque else "proven",
+            resolution=float(np.finfo(kind).eps) / 2 * float(np.abs(work.samples).max()),
+            rows=tuple(work.row(anchors, solved) for anchors in range(first, last + 1)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +104,9 @@ class _Work:
         if known is not None:
             return known
 
-        def climbed(anchors: int, error: float) -> None:
-            self.tell(f"solving: {anchors} anchors, error {error:.2g}")
-
         target, caps = self.target, (max_value, max_slope)
         found = improvements(
-            target.values, target.kinks, target.low, target.high, most, self.dtype, *caps, progress=climbed
+            target.values, target.kinks, target.low, target.high, most, self.dtype, *caps, progress=self.tell
         )
         best: list[_Bounded] = []
         for solution in sorted(found, key=_size):
@@ -150,7 +145,7 @@ class _Work:
     def _bound(self, atom: Atom) -> float:
         if self.opaque:
             return round_up(estimate(atom, self.problem, count=5000).total)
-        self.tell(f"proving: {atom.anchors} anchors")
+        self.tell(Status("proving", atom.anchors))
         model = require_model(self.dtype)
         return round_up(prove_head(atom.parts, atom.origin, atom.bias, self.target, model).total)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from anchorhead import incontext
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.trace import Trace
 from anchorhead.network import Repeat
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.targets.losses import LOSSES
 
 
@@ -57,7 +58,7 @@ def learner_study(
     steps: int = 50,
     seed: int = 0,
     dtype: str = "float64",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = True,
 ) -> LearnerStudy:
     """Every loss (or those named) in every layout that it has, on data of its own; "direct" is the squared loss's."""
     losses = list(LOSSES) if losses is None else losses
@@ -66,27 +67,28 @@ def learner_study(
         raise AnchorheadError(f"losses {', '.join(map(repr, unknown))}: choose from {', '.join(LOSSES)}")
     cases = [(loss, layout) for loss in losses for layout in layouts if layout != "direct" or loss == "squared"]
     rows, traces = [], []
-    for done, (loss, layout) in enumerate(cases):
-        if progress is not None:
-            progress(done, len(cases))
-        X, y = made_data(loss, examples, features, seed)
-        net = incontext.gradient_descent(
-            loss,
-            layout=layout,  # type: ignore[arg-type]
-            steps=steps,
-            rate=_rate(loss, X),
-            features=features,
-            examples=examples,
-            on=(-float(np.abs(X).max()), float(np.abs(X).max())),
-            labels=(-float(np.abs(y).max()), float(np.abs(y).max())),
-            dtype=dtype,
-        )
-        found = incontext.trace(net, net.prompt(X, y))
-        certificate = found.certificate
-        bound, kind = (np.nan, "") if certificate is None else (certificate.bound, certificate.kind)
-        deviation = float(found.deviation.max())
-        rows.append(LearnerRow(loss, layout, _layers(net), net.parameters, deviation, bound, kind))
-        traces.append(found)
+    with progress_line(progress, "building learners") as tell:
+        for done, (loss, layout) in enumerate(cases):
+            tell(Status(f"{loss}, {layout}", share=done / len(cases)))
+            X, y = made_data(loss, examples, features, seed)
+            net = incontext.gradient_descent(
+                loss,
+                layout=layout,  # type: ignore[arg-type]
+                steps=steps,
+                rate=_rate(loss, X),
+                features=features,
+                examples=examples,
+                on=(-float(np.abs(X).max()), float(np.abs(X).max())),
+                labels=(-float(np.abs(y).max()), float(np.abs(y).max())),
+                dtype=dtype,
+                progress=False,
+            )
+            found = incontext.trace(net, net.prompt(X, y))
+            certificate = found.certificate
+            bound, kind = (np.nan, "") if certificate is None else (certificate.bound, certificate.kind)
+            deviation = float(found.deviation.max())
+            rows.append(LearnerRow(loss, layout, _layers(net), net.parameters, deviation, bound, kind))
+            traces.append(found)
     return LearnerStudy(tuple(rows), tuple(traces))
 
 

@@ -12,15 +12,13 @@ from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import Row, Sweep, Theorem
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.scalar_form import scalar_form
 from anchorhead.proof.search import worst_error
 from anchorhead.targets.ramp import TruncatedLinear
 
 ON = 10.0
 """Inputs of a sweep lie between -ON and ON."""
-
-Progress = Callable[[int, int], None]
-"""Told how many networks are done, and of how many."""
 
 
 def single_head_sweep(
@@ -32,7 +30,7 @@ def single_head_sweep(
     seed: int = 0,
     dtype: str = "float64",
     c: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Sweep:
     """The single-head theorem with so many anchors p each; without anchors, p = n for each number of tokens.
 
@@ -45,12 +43,15 @@ def single_head_sweep(
     else:
         raise AnchorheadError(f"anchors={anchors} and tokens={tokens}: with anchors, give one number of tokens")
     rows = []
-    for p, n in sizes:
-        w, t = sample_functions(n, features, low, high, seed)
-        beta = None if c is None or p < 2 else c / ((high - low) / (p - 1)) ** 2
-        network = truncated_linear(w, t, low, high, anchors=p, on=(-ON, ON), sharpness=beta, dtype=dtype)
-        rows.append(_row(network, size=p, heads=1, intervals=p - 1, seed=seed))
-        _tell(progress, len(rows), len(sizes))
+    with progress_line(progress, "building networks") as tell:
+        for p, n in sizes:
+            w, t = sample_functions(n, features, low, high, seed)
+            beta = None if c is None or p < 2 else c / ((high - low) / (p - 1)) ** 2
+            network = truncated_linear(
+                w, t, low, high, anchors=p, on=(-ON, ON), sharpness=beta, dtype=dtype, progress=False
+            )
+            rows.append(_row(network, size=p, heads=1, intervals=p - 1, seed=seed))
+            tell(Status("building networks", share=len(rows) / len(sizes)))
     varied = "anchors p" if anchors is not None else "tokens n, with as many anchors"
     return _sweep("single-head", varied, rows, low, high, dtype)
 
@@ -64,7 +65,7 @@ def multi_head_sweep(
     seed: int = 0,
     dtype: str = "float64",
     c: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
 ) -> Sweep:
     """The multi-head theorem for each number of heads H with each number of tokens n.
 
@@ -74,14 +75,17 @@ def multi_head_sweep(
     sizes = sorted(product(_listed(heads), _listed(tokens)), key=lambda size: ((size[1] - 2) * size[0], size[1]))
     varied, size_of = _varied(_listed(heads), _listed(tokens))
     rows: list[Row] = []
-    for h, n in reversed(sizes):
-        cells = (n - 2) * h
-        w, t = sample_functions(n, features, low, high, seed)
-        beta = None if c is None or cells < 1 else c / ((high - low) / cells) ** 2
-        network = truncated_linear(w, t, low, high, heads=h, on=(-ON, ON), sharpness=beta, dtype=dtype)
-        c = sharpness_of(network) if c is None else c
-        rows.append(_row(network, size=size_of(h, n), heads=h, intervals=cells, seed=seed))
-        _tell(progress, len(rows), len(sizes))
+    with progress_line(progress, "building networks") as tell:
+        for h, n in reversed(sizes):
+            cells = (n - 2) * h
+            w, t = sample_functions(n, features, low, high, seed)
+            beta = None if c is None or cells < 1 else c / ((high - low) / cells) ** 2
+            network = truncated_linear(
+                w, t, low, high, heads=h, on=(-ON, ON), sharpness=beta, dtype=dtype, progress=False
+            )
+            c = sharpness_of(network) if c is None else c
+            rows.append(_row(network, size=size_of(h, n), heads=h, intervals=cells, seed=seed))
+            tell(Status("building networks", share=len(rows) / len(sizes)))
     return _sweep("multi-head", varied, rows[::-1], low, high, dtype)
 
 
@@ -152,8 +156,3 @@ def _listed(sizes: int | Sequence[int]) -> list[int]:
     if not listed:
         raise AnchorheadError("a sweep over no sizes: give at least one")
     return listed
-
-
-def _tell(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(done, total)

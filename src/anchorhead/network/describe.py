@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from anchorhead.network.attention import Attention
+from anchorhead.network.chain import weights
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.magnitude import sizes
-from anchorhead.network.network import Network, weights
+from anchorhead.network.network import Network
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import Stream

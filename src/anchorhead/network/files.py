@@ -21,9 +21,10 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
-from anchorhead.network.network import Network, TargetRecord
+from anchorhead.network.network import Network
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
+from anchorhead.network.target_record import TargetRecord
 
 FORMAT = 2
 LARGEST = 2**33

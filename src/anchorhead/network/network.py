@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,35 +18,25 @@ from anchorhead.conditions import Excluded
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.given import checked_word
 from anchorhead.network.attention import Attention
+from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
+from anchorhead.network.named_inputs import is_number, side_by_side
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import KINDS, Kind, Stream
-from anchorhead.network.tensors import require_dense
+from anchorhead.network.target_record import TargetRecord
+from anchorhead.network.tensors import as_numbers, require_dense
 from anchorhead.network.threads import threads_for
-from anchorhead.read_only import ReadOnly, read_only
+from anchorhead.read_only import ReadOnly
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
 Outside = Literal["warn", "raise", "clip", "ignore"]
 OUTSIDE: tuple[Outside, ...] = ("warn", "raise", "clip", "ignore")
 MEMORY_CAP = 256 * 2**20
 """Bytes that the logits of one block may take when a network is called."""
-
-
-@dataclass(frozen=True, eq=False)
-class TargetRecord(ReadOnly):
-    """What a network approximates, in the canonical form that is saved with it."""
-
-    kind: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "arrays", {name: read_only(array) for name, array in self.arrays.items()})
-        object.__setattr__(self, "data", dict(self.data))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -78,15 +68,15 @@ class Network(ReadOnly):
         token_axis: bool = True,
     ) -> None:
         set_ = object.__setattr__
-        set_(self, "layers", tuple(layers))
+        set_(self, "layers", as_layers(layers))
         set_(self, "output", output)
         set_(self, "target", target)
         set_(self, "certificate", certificate)
         set_(self, "outside", checked_outside(outside))
         set_(self, "token_axis", bool(token_axis))
         self.__dict__["_cache"] = {"warned": False}
-        _check_layers(self.layers)
-        set_(self, "streams", _chain(self.layers))
+        check_layers(self.layers)
+        set_(self, "streams", chain(self.layers))
         if output not in self.streams[-1].kinds:
             raise AnchorheadError(
                 f"output={output!r} of a network whose last layer leaves {self.streams[-1]}: "
@@ -134,13 +124,39 @@ class Network(ReadOnly):
         """How many numbers are stored as weights."""
         return sum(array.size for array in weights(self.layers))
 
-    def __call__(self, x: Any, outside: Outside | None = None) -> Any:
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the inputs, in order, where the box has names and the network one token; else none."""
+        names = tuple(self.target.data.get("variables") or ()) if self.target is not None else ()
+        plain = all(isinstance(name, str) and name.isidentifier() for name in names)
+        return names if plain and self.embed.tokens == 1 and len(names) == self.embed.inputs else ()
+
+    def __call__(self, *inputs: Any, outside: Outside | None = None, **named: Any) -> Any:
         """The network's output: a tensor for a tensor, an array for anything else.
 
-        x (..., tokens, inputs) becomes (..., tokens, outputs), in the network's dtype; without a token axis
-        (..., inputs) becomes (..., outputs). Long batches, many tokens and many heads are worked through in blocks.
+        net(x)               x (..., tokens, inputs) becomes (..., tokens, outputs), in the network's dtype; without a
+                             token axis (..., inputs) becomes (..., outputs)
+        net(0.5, 0.5), net(x=0.5, y=0.5)   of a network whose inputs have names (net.variables): numbers, or arrays of
+                             one shape (or that broadcast to one). Numbers give a number, arrays an array of that shape;
+                             a network of several outputs adds an axis for them
+        outside              what to do with inputs outside the certified box, if not what the network does by itself
+
+        Long batches, many tokens and many heads are worked through in blocks.
         """
-        tensor = self._guarded(x, checked_outside(self.outside if outside is None else outside))
+        way = checked_outside(self.outside if outside is None else outside)
+        if len(inputs) == 1 and not named and not (self.variables and is_number(inputs[0])):
+            return self._run(inputs[0], way)
+        if not self.variables:
+            raise self._without_names(len(inputs) + len(named))
+        x = side_by_side(self.variables, inputs, named)
+        y = self._run(x[..., None, :] if self.token_axis else x, way)
+        y = y[..., 0, :] if self.token_axis else y
+        if y.shape[-1] == 1:
+            y = y[..., 0]
+        return y[()]
+
+    def _run(self, x: Any, outside: Outside) -> Any:
+        tensor = self._guarded(x, outside)
         module = self._runner(tensor.device)
         axes = 2 if self.token_axis else 1
         batch = tensor.shape[:-axes]
@@ -152,6 +168,14 @@ class Network(ReadOnly):
             y = parts[0] if len(parts) == 1 else torch.cat(parts)
         y = y.reshape(*batch, *y.shape[1:])
         return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
+
+    def _without_names(self, given: int) -> AnchorheadError:
+        inputs, tokens = self.embed.inputs, "tokens" if self.embed.tokens is None else self.embed.tokens
+        needed = f"(..., {tokens}, {inputs})" if self.token_axis else f"(..., {inputs})"
+        return AnchorheadError(
+            f"{given} input{'s' * (given != 1)} of a network whose inputs have no names: give one array of shape "
+            f"{needed}"
+        )
 
     def attention(self, x: Any) -> list[Any]:
         """The attention weights: a (..., heads, tokens that ask, tokens that are seen) for each attention
@@ -243,7 +267,7 @@ class Network(ReadOnly):
             raise AnchorheadError(text)
         if not self._cache.get(key):
             self._cache[key] = True
-            warnings.warn(text, OutsideWarning, stacklevel=4)
+            warnings.warn(text, OutsideWarning, stacklevel=5)
 
     def _runner(self, device: torch.device) -> NetworkModule:
         if device not in self._cache:
@@ -270,7 +294,7 @@ class Network(ReadOnly):
     @cached_property
     def _all_streams(self) -> tuple[Stream, ...]:
         """What leaves each layer, those inside a Repeat included."""
-        return (self.streams[0], *_leaving(self.layers[1:], self.streams[0]))
+        return (self.streams[0], *leaving(self.layers[1:], self.streams[0]))
 
     @property
     def _cache(self) -> dict[Any, Any]:
@@ -279,63 +303,6 @@ class Network(ReadOnly):
 
 def checked_outside(outside: Any) -> Outside:
     return checked_word("outside", outside, OUTSIDE)
-
-
-def weights(layers: Iterable[Any]) -> Iterable[np.ndarray]:
-    """All arrays of floating-point weights in the layers."""
-    for layer in layers:
-        for value in vars(layer).values():
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                yield value
-            elif isinstance(value, Linear):
-                yield from weights([value])
-            elif isinstance(layer, Repeat) and isinstance(value, tuple):
-                yield from weights(value)
-
-
-def _leaving(layers: Iterable[Any], stream: Stream) -> Iterable[Stream]:
-    """The stream that leaves every layer, those inside a Repeat included."""
-    for layer in layers:
-        if isinstance(layer, Repeat):
-            yield from _leaving(layer.layers, stream)
-        stream = layer.follow(stream)
-        yield stream
-
-
-def _check_layers(layers: tuple[Any, ...]) -> None:
-    if not layers or type(layers[0]) is not Embed:
-        first = type(layers[0]).__name__ if layers else "nothing"
-        raise AnchorheadError(f"a network starts with an Embed, the map that makes its tokens; given: {first}")
-    for layer in layers[1:]:
-        if type(layer) not in (Linear, Attention, Softmax, Repeat):
-            raise AnchorheadError(
-                f"a network holds a {type(layer).__name__}: after its Embed only Linear, Attention, Softmax and Repeat"
-            )
-    dtypes = sorted({str(array.dtype) for array in weights(layers)})
-    if len(dtypes) != 1:
-        raise AnchorheadError(f"a network's weights have dtypes {', '.join(dtypes)}: all must have the same")
-
-
-def _chain(layers: tuple[Any, ...]) -> tuple[Stream, ...]:
-    streams = [layers[0].start()]
-    for number, layer in enumerate(layers[1:], start=2):
-        try:
-            streams.append(layer.follow(streams[-1]))
-        except AnchorheadError as error:
-            raise AnchorheadError(f"layer {number} does not follow on layer {number - 1}: {error}") from error
-    return tuple(streams)
-
-
-def as_numbers(x: Any) -> np.ndarray:
-    """An array of float16, float32 or float64 as it is; whole numbers and anything like an array, as float64."""
-    try:
-        array = np.asarray(x)
-    except Exception as error:  # ragged lists, lists of tensors without data: each raises something else
-        raise AnchorheadError(f"an input that is not an array of numbers: {error}") from error
-    if array.dtype.kind not in "fiub":
-        raise AnchorheadError(f"an input of dtype {array.dtype}: give real numbers")
-    kept = array.dtype.newbyteorder("=") in (np.float16, np.float32, np.float64)
-    return np.array(array, dtype=array.dtype.newbyteorder("=") if kept else np.float64)
 
 
 def _check_shape(tensor: Tensor, embed: Embed, token_axis: bool) -> None:

@@ -2,7 +2,7 @@
 
 from anchorhead.plotting.frontier import Frontier, FrontierRow
 from anchorhead.plotting.heat_maps import HeatMap, HeatMaps
-from anchorhead.plotting.picture import check_picture_path, plot
+from anchorhead.plotting.picture import plot
 from anchorhead.plotting.sweep import Row, Sweep, Theorem
 
-__all__ = ["Frontier", "FrontierRow", "HeatMap", "HeatMaps", "Row", "Sweep", "Theorem", "check_picture_path", "plot"]
+__all__ = ["Frontier", "FrontierRow", "HeatMap", "HeatMaps", "Row", "Sweep", "Theorem", "plot"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from anchorhead.constructions.head import Head
 from anchorhead.constructions.plan import Plan
-from anchorhead.disk import check_writable, write_atomically
+from anchorhead.disk import check_picture_path, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators_path import CoefficientPath
 from anchorhead.incontext.trace import Trace
@@ -30,8 +30,6 @@ from anchorhead.targets.scalar import KIND
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUFFIXES = (".png", ".svg", ".pdf")
-
 
 def plot(thing: Any, path: str | Path, function: Callable[..., Any] | None = None) -> None:
     """Draws a head, a network, a plan, a frontier, a sweep, heat maps or a learner's trace: .png, .svg or .pdf.
@@ -40,16 +38,6 @@ def plot(thing: Any, path: str | Path, function: Callable[..., Any] | None = Non
     """
     check_picture_path(path)
     write_atomically(path, _rendered(thing, Path(path).suffix.lower(), function))
-
-
-def check_picture_path(path: Any) -> None:
-    """Refuses a path that no picture can be written to, so that no work is done in vain."""
-    if not isinstance(path, str | Path):
-        raise AnchorheadError(f"a picture goes to a path, not to a {type(path).__name__}: ah.plot(thing, 'thing.png')")
-    suffix = Path(path).suffix
-    if suffix.lower() not in SUFFIXES:
-        raise AnchorheadError(f"{path} ends in {suffix or 'no suffix'}: a picture is written as .png, .svg or .pdf")
-    check_writable(path)
 
 
 def _rendered(thing: Any, suffix: str, function: Callable[..., Any] | None) -> bytes:

@@ -59,7 +59,7 @@ def prove_sup(
     rtol: float = 0.02,
     floor: float = 0.0,
     effort: Effort | None = None,
-    progress: Callable[[float], None] | None = None,
+    tell_share: Callable[[float], None] | None = None,
     jump: float = 0.0,
 ) -> Proof:
     """Prove |target(s) - head(s)| <= bound for all real s in [low, high], for every output, exactly.
@@ -77,7 +77,7 @@ def prove_sup(
 
     The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
     values (an exact head). Once the effort is over the bound is what has been shown by then, and not `tight`.
-    `progress` is told the fraction done. Where a kink's ball hides more than two neighbours, give `jump`:
+    `tell_share` is told the fraction done. Where a kink's ball hides more than two neighbours, give `jump`:
     within such a ball the target differs from either neighbour by at most that. It is added to the bound.
     """
     check_interval(low, high)
@@ -89,7 +89,7 @@ def prove_sup(
     several = _lists(pieces)
     if len(several) != len(heads):
         raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
-    sup = Supremum(rtol, floor, effort, progress)
+    sup = Supremum(rtol, floor, effort, tell_share)
     for head, own in zip(heads, several, strict=True):
         spans = _spans(own, head, low, high)
         sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))

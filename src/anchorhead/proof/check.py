@@ -12,6 +12,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network
 from anchorhead.network.files import load
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.ball_head import check_head
 from anchorhead.proof.ball_kernel_smoother import check_kernel_smoother
 from anchorhead.proof.ball_ramp import check_ramp
@@ -41,7 +42,11 @@ class HasNetwork(Protocol):
     def network(self) -> Network: ...
 
 
-def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any] | None = None) -> Certificate:
+def check(
+    thing: Network | HasNetwork | str | Path,
+    function: Callable[..., Any] | None = None,
+    progress: Progress | bool | None = True,
+) -> Certificate:
     """Proves a certificate again, from the stored weights and the stored target, and returns it.
 
     Every field is compared with what follows. Truncated linear functions, kernel smoothers and the rounding of heads
@@ -49,6 +54,7 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
     CertificateError where anything does not follow.
 
     function  of a network for a callable of several inputs: the callable, which files do not keep
+    progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
     """
     inside = load(thing) if isinstance(thing, str | Path) else getattr(thing, "network", thing)
     if not isinstance(inside, Network):
@@ -68,7 +74,7 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
     if target.kind not in CHECKERS and not opaque:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
     try:
-        with np.errstate(all="ignore"):  # nothing follows from what overflows
+        with progress_line(progress, "checking"), np.errstate(all="ignore"):  # nothing follows from what overflows
             if opaque:
                 follows = check_callable(network, target, certificate, function)
             else:

@@ -78,6 +78,7 @@ class Moments:
         cls, x: Weights, rms: float, most: float, terms: float, w: float, v: float, examples: int, wrong: float = 0.0
     ) -> Moments:
         """Of every prompt with |x_ij| <= x_j, mean r^2 <= rms^2 and |r_i| <= most, known up to `wrong`."""
+        rms, most = np.float64(rms), np.float64(most)  # whose powers become infinite where Python's raise
         return cls(
             x=x,
             xr=x * rms,

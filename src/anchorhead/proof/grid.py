@@ -26,7 +26,7 @@ from anchorhead.certificate import Worst
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.progress import Proving, at_its_pace
+from anchorhead.progress import Progress, at_its_pace
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.grid_head import (
     MOST_COEFFICIENTS,
@@ -61,6 +61,7 @@ _HALVINGS = 40
 _USUAL = 3.3
 """About the Lebesgue constant of the degrees that occur: only to share errors out."""
 _UP = 1 + 1e-9
+PROVING = "proving (Ctrl-C keeps the network, unproven)"
 OPERATIONS = 20_000_000
 """On balls (proof.operations), of one proof: about so many microseconds."""
 # the operations that a value of a polynomial takes, in floats; a ball that becomes a float; a ball within an array
@@ -95,12 +96,12 @@ def prove_grid(
     high: Sequence[float],
     arithmetic: Arithmetic,
     effort: Effort | None = None,
-    proving: Proving | None = None,
+    progress: Progress | None = None,
 ) -> GridBound:
     """A bound on |computed head - target| for every x of the box from low to high, in every output.
 
     Raises where the target is not analytic around the box, and TooLong where it takes more than the effort.
-    `proving` is told the share that is done and about how many seconds are left.
+    `progress` is told the share that is done and about how many seconds are left.
     """
     start, stop = (np.asarray(end, np.float64).reshape(-1) for end in (low, high))
     if not len(start) == len(stop) == len(variables) == atom.variables or len(expressions) != atom.outputs:
@@ -113,7 +114,7 @@ def prove_grid(
             f"low={list(start)}, high={list(stop)} is not a box: give finite ends, the lower ones first"
         )
     rounding = prove_grid_rounding(atom, start, stop, arithmetic)
-    work = Work(effort or Effort(OPERATIONS), None if proving is None else at_its_pace(proving))
+    work = Work(effort or Effort(OPERATIONS), None if progress is None else at_its_pace(progress, PROVING))
     smooth = smooth_on_box(expressions, variables, start.tolist(), stop.tolist())
     exact = _Exact(atom, AnalyticTarget(smooth, variables, work.spend), work, rounding / 20)
     exact.cover(start, stop)

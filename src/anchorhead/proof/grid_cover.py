@@ -68,11 +68,11 @@ def prove_cover(
     low: Sequence[float],
     high: Sequence[float],
     counts: Sequence[int],
-    progress: Callable[[float], None] | None = None,
+    tell_share: Callable[[float], None] | None = None,
 ) -> CoverBound:
     """A bound for every x of the box, from f (n, d) -> (n, m) at the centres of counts_1 x … x counts_d cells.
 
-    `progress` is told the share of the cells that is done.
+    `tell_share` is told the share of the cells that is done.
     """
     start, stop = np.asarray(low, np.float64), np.asarray(high, np.float64)
     axes, half = zip(*(_centres(a, b, n) for a, b, n in zip(start, stop, counts, strict=True)), strict=True)
@@ -99,8 +99,8 @@ def prove_cover(
         if gap[place] > found:
             found, at = float(gap[place]), tuple(float(x) for x in x[place[1:]])
         bound = max(bound, float((off + _moved(atom, some, reach)).max()) + slack)
-        if progress:
-            progress(min(first + rows, counts[0]) / counts[0])
+        if tell_share:
+            tell_share(min(first + rows, counts[0]) / counts[0])
     return CoverBound(bound * _UP, found, at, prod(counts))
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,11 @@ from jaxtyping import Float, Int
 from anchorhead.disk import path_of, read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count
+from anchorhead.progress import Progress, Status
 from anchorhead.proof.hunt_claim import PRECISION, Claim, Found
 from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
 from anchorhead.targets.precision import precision
 
-Progress = Callable[[int, int], None]
 KEPT, SHOWN = 1000, 100
 """The worst inputs that Arb judges in any case; those of them computed alone, and the most violations listed."""
 SAMPLE, MARGIN = 2048, 4
@@ -68,7 +67,7 @@ def hunt(
     """Tries so many inputs. The result depends on the claim, `inputs` and `seed` alone.
 
     state     a file that is written after every chunk, and from which the hunt goes on if it exists
-    progress  called with (inputs tried, inputs) after every chunk
+    progress  told how far it is after every chunk
     """
     inputs, seed = checked_count("inputs", inputs), checked_count("seed", seed, least=0)
     search = _Search(claim, inputs, seed)
@@ -79,7 +78,7 @@ def hunt(
         if state is not None:
             write_atomically(state, json.dumps(search.to_json()).encode())
         if progress is not None:
-            progress(search.tried, inputs)
+            progress(Status("trying inputs", share=search.tried / inputs))
     return search.finish()
 
 

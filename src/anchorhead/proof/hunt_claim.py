@@ -15,7 +15,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Network
-from anchorhead.network.network import weights
+from anchorhead.network.chain import weights
 from anchorhead.proof.head_form import head_form
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.precision import precision

@@ -33,7 +33,7 @@ def prove_sup_lipschitz(
     rtol: float = 0.1,
     floor: float = 0.0,
     evaluations: int = 2_000_000,
-    progress: Callable[[float], None] | None = None,
+    tell_share: Callable[[float], None] | None = None,
 ) -> Proof:
     """Prove |f(s) - r(s)| <= bound on [low, high], given |f(s) - f(t)| <= lipschitz |s - t| and values of f.
 
@@ -44,7 +44,7 @@ def prove_sup_lipschitz(
 
     r(c) being computed in float64, within `noise` of its value (proof.head_rounding). Cells are halved until
     bound <= max((1 + rtol) (found + 2 (f_error + noise)), floor), or until so many `evaluations`
-    are spent: the bound is then what the cells give, and not `tight`. `progress` is told
+    are spent: the bound is then what the cells give, and not `tight`. `tell_share` is told
     the fraction of the evaluations spent.
     """
     check_interval(low, high)
@@ -88,8 +88,8 @@ def prove_sup_lipschitz(
             np.concatenate([centre[unfinished], right[unfinished]]),
             np.tile(rates[unfinished], 2),
         )
-        if progress:
-            progress(spent / evaluations if len(left) else 1.0)
+        if tell_share:
+            tell_share(spent / evaluations if len(left) else 1.0)
     return Proof(bound, found, at, bound <= goal, cells)
 
 

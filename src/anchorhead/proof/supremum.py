@@ -60,9 +60,9 @@ class Supremum:
         rtol: float,
         floor: float = 0.0,
         effort: Effort | None = None,
-        progress: Callable[[float], None] | None = None,
+        tell_share: Callable[[float], None] | None = None,
     ) -> None:
-        self.rtol, self.floor, self.effort, self.progress = rtol, floor, effort or Effort(OPERATIONS), progress
+        self.rtol, self.floor, self.effort, self.tell_share = rtol, floor, effort or Effort(OPERATIONS), tell_share
         self.bound, self.found, self.at, self.cells, self.done = 0.0, 0.0, math.nan, 0, 0.0
         # 1/cos(pi / (2K)) is then about 1 + rtol/4
         self.oversampling = max(4, math.ceil(math.pi / (2 * math.sqrt(min(rtol, 1.0) / 2))))
@@ -77,7 +77,7 @@ class Supremum:
         scale   the size of the numbers of which f is the difference: 2^-80 of it counts as 0
         bits    the bits that an argument needs before f, of size `scale`, is right to 2^-72 of it
         hints   points that are worth a look
-        share   of the whole work, for `progress`
+        share   of the whole work, for `tell_share`
         """
         self.floor = max(self.floor, 2.0**-80 * scale, _SMALLEST)
         spans = [replace(span, f=self._counted(span)) for span in spans]
@@ -120,8 +120,8 @@ class Supremum:
                 self.cells += 1
                 self.bound = max(self.bound, bound)
                 self.done += share_here
-                if self.progress:
-                    self.progress(min(self.done, 1.0))
+                if self.tell_share:
+                    self.tell_share(min(self.done, 1.0))
             else:
                 stack += [(middle, right, share_here / 2), (left, middle, share_here / 2)]
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number
+from anchorhead.targets.callable_arguments import require_one_argument
 from anchorhead.targets.kink_search import find_kinks
 from anchorhead.targets.scalar import interval
 
@@ -41,6 +42,7 @@ class CallableTarget:
         self.lipschitz = lipschitz
         self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
         self.eps = float(np.finfo(np.float64).eps)
+        require_one_argument(f, self.name)
         self._call, self.outputs = self._choose()
         if lipschitz is not None:
             require_float64(self.f)
@@ -90,7 +92,7 @@ class CallableTarget:
     def to_json(self) -> dict[str, Any]:
         samples = self.values(self._points(_SAMPLES))
         digest = hashlib.sha256(samples.astype("<f8").tobytes()).hexdigest()
-        return {"opaque": digest, "low": self.low, "high": self.high, "lipschitz": self.lipschitz,
+        return {"opaque": digest, "variables": ["x"], "low": self.low, "high": self.high, "lipschitz": self.lipschitz,
                 "samples": samples.tolist()}  # fmt: skip
 
     def matches(self, data: dict[str, Any], tolerance: float = 1e-12) -> bool:
@@ -108,7 +110,7 @@ class CallableTarget:
 
     def _points(self, count: int) -> np.ndarray:
         """Both ends, and points between that crowd towards them."""
-        inner = self.low + (self.high - self.low) * (1 - np.cos(np.linspace(0, np.pi, count))) / 2
+        inner = self.low + (self.high - self.low) * ((1 - np.cos(np.linspace(0, np.pi, count))) / 2)
         return np.clip(inner, self.low, self.high)
 
     def _choose(self) -> tuple[Callable[[np.ndarray], np.ndarray], int]:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
+from anchorhead.targets.callable_arguments import require_one_argument
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque import require_float64, tensor_for
 
@@ -34,6 +35,7 @@ class CallableSeveral:
         self.f, self.tokens, self.variables = f, tokens, names
         self.low, self.high = tuple(map(float, low)), tuple(map(float, high))
         self.name = getattr(f, "__name__", type(f).__name__).replace("<lambda>", "a callable")
+        require_one_argument(f, self.name, names)
         self.evaluations = 0
         self.outputs = self._outputs()
         self.values(self._telling())

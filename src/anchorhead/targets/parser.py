@@ -60,6 +60,14 @@ def parse(text: str, variables: Iterable[str] = ("x",), lacks: str = "") -> Expr
     return _Reader(text, names, lacks).read()
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """The names in an expression's text that are neither functions nor constants, each once: its variables."""
+    found = [(match.group(), match.end()) for match in _TOKEN.finditer(text) if match.lastgroup == "name"]
+    called = [word for word, end in found if text[end:].lstrip().startswith("(")]
+    taken = {*NAMED, *called, "min", "max", "where", "pi", "e", *_WORDS}
+    return tuple(dict.fromkeys(word for word, _ in found if word not in taken))
+
+
 class _Reader:
     def __init__(self, text: str, variables: tuple[str, ...], lacks: str = "") -> None:
         self.text, self.lacks = text, lacks
@@ -196,7 +204,7 @@ class _Reader:
         if name in NAMED:
             raise self.error(f"{name} is a function: write {NAMED[name].signature}", self.place(node))
         known = ", ".join(list(self.variables.values())[:12]) or "none"
-        message = f"{name} is not known here: {_meant(name)}the variables are {known}, the constants pi and e"
+        message = f"{name} is not known here: {meant(name)}the variables are {known}, the constants pi and e"
         raise self.error(message + self.lacking(name), self.place(node))
 
     def subscript(self, node: ast.Subscript) -> Expression:
@@ -219,7 +227,7 @@ class _Reader:
         if name == "where":
             return self.where(node, depth)
         if name not in NAMED and name not in ("min", "max"):
-            raise self.error(f"{name} is not a function here: {_meant(name)}{_allowed()}", self.place(node))
+            raise self.error(f"{name} is not a function here: {meant(name)}{_allowed()}", self.place(node))
         args = tuple(self.walk(arg, depth + 1) for arg in node.args)
         return build.make(name, args) if name in ("min", "max") else call(name, args)
 
@@ -238,7 +246,8 @@ def _entry(name: str) -> tuple[str, ...]:
     return (head, *index.split(",")) if index else (head,)
 
 
-def _meant(name: str) -> str:
+def meant(name: str) -> str:
+    """A question after the function that has a name like this one, if there is any."""
     close = get_close_matches(name, [*NAMED, "min", "max", "where"], n=1)
     return f"did you mean {close[0]}? " if close else ""
 

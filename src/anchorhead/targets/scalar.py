@@ -19,6 +19,8 @@ from anchorhead.targets.named import NAMED, shown_args
 from anchorhead.targets.pieces import Pieces, analyse
 
 KIND = "scalar"
+NARROWEST = float(np.finfo(np.float64).tiny)
+"""Of an interval: below this, numbers have fewer digits, and an interval cannot be divided as others are."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class ScalarTarget(ReadOnly):
     def to_json(self) -> dict[str, Any]:
         return {
             "expressions": [expression.to_json() for expression in self.expressions],
+            "variables": [self.variable],
             "low": self.low,
             "high": self.high,
         }
@@ -86,6 +89,11 @@ class ScalarTarget(ReadOnly):
         if not isinstance(data, dict) or not isinstance(data.get("expressions"), list):
             raise AnchorheadError('a saved target is {"expressions": [...], "low": ..., "high": ...}')
         expressions = tuple(Expression.from_json(one) for one in data["expressions"])
+        occurring = sorted({name for one in expressions for name in one.variables})
+        if occurring and data.get("variables", occurring) != occurring:
+            raise AnchorheadError(
+                f"a saved target of {', '.join(occurring)} says that its variables are {shown(data['variables'])}"
+            )
         return cls(expressions, *interval((data.get("low"), data.get("high"))))
 
     def __str__(self) -> str:
@@ -103,6 +111,10 @@ def interval(on: Any) -> tuple[float, float]:
     if low >= high:
         empty = "is a single point" if low == high else "has its lower end above its upper end"
         raise AnchorheadError(f"on={shown(on)} {empty}: give the lower end first, as in on=(-10, 10)")
+    if high - low < NARROWEST:
+        raise AnchorheadError(
+            f"on={shown(on)} is narrower than {NARROWEST:.3g}, where float64 has fewer digits: rescale"
+        )
     if not math.isfinite(high - low):
         raise AnchorheadError(f"on={shown(on)} is wider than float64 can hold: give a smaller domain")
     return low, high

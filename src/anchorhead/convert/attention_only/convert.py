@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,10 +37,10 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.gate import GateHead
 from anchorhead.network.dtypes import CERTIFIED
+from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic import Arithmetic, require_model
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def attention_only(
     dtype: Any = None,
     inputs: Inputs | Sequence[Inputs] | None = None,
     inplace: bool = False,
-    progress: Tell | None = None,
+    progress: Progress | bool | None = True,
 ) -> tuple[Any, AttentionOnlyReport]:
     """A transformers model with attention heads in the place of every feed-forward sublayer, and what is proven of it.
 
@@ -71,7 +71,7 @@ def attention_only(
     inputs    what to measure the whole model's change on: inputs by name, as a tokenizer makes them, or a list of such;
               by default random ones
     inplace   change the model itself; by default it stays as it is, and a copy is changed
-    progress  called with what is being done, in words
+    progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     The result is a model of transformers: it generates, saves and loads as the original does. Saved folders carry their
     code: AutoModel.from_pretrained(folder, trust_remote_code=True); without that they do not load.
@@ -81,23 +81,23 @@ def attention_only(
     """
     transformers_or_error()
     within = checked_within(within)
-    tell = progress or (lambda text: None)
-    kind = _checked(model, dtype)
-    if not inplace:
-        model = copy.deepcopy(model)
-    resolve_parametrizations(model)
-    model = model.to(DTYPES[kind])
-    check_finite(model)
-    certified = kind if kind in CERTIFIED else "float32"
-    arithmetic = require_model(certified)
-    prepared = []
-    for sublayer in feed_forward_sublayers(model):
-        tell(f"bounding the neurons of {sublayer.name}")
-        prepared.append(_prepared(sublayer, arithmetic))
-    heads = heads_for([_need(one) for one in prepared], within, certified, tell)
-    tell("running the original")
-    before = outputs_before(model, inputs)
-    return _converted(model, prepared, heads, within, kind, arithmetic, before, tell)
+    with progress_line(progress, "converting") as tell:
+        kind = _checked(model, dtype)
+        if not inplace:
+            model = copy.deepcopy(model)
+        resolve_parametrizations(model)
+        model = model.to(DTYPES[kind])
+        check_finite(model)
+        certified = kind if kind in CERTIFIED else "float32"
+        arithmetic = require_model(certified)
+        prepared = []
+        for sublayer in feed_forward_sublayers(model):
+            tell(Status(f"bounding the neurons of {sublayer.name}"))
+            prepared.append(_prepared(sublayer, arithmetic))
+        heads = heads_for([_need(one) for one in prepared], within, certified, tell)
+        tell(Status("running the original"))
+        before = outputs_before(model, inputs)
+        return _converted(model, prepared, heads, within, kind, arithmetic, before, tell)
 
 
 def transformers_or_error() -> Any:
@@ -166,7 +166,7 @@ def _converted(
     kind: str,
     arithmetic: Arithmetic,
     before: Before,
-    tell: Tell,
+    tell: Progress,
 ) -> tuple[Any, AttentionOnlyReport]:
     """Puts the heads in place and writes the report; `model` itself is changed."""
     from anchorhead.convert.attention_only.modeling_attention_only import attention, attention_only_class, place_heads
@@ -185,14 +185,14 @@ def _converted(
     }
     layers = []
     for one, head in zip(prepared, heads, strict=True):
-        tell(f"proving {one.sublayer.name}")
+        tell(Status(f"proving {one.sublayer.name}"))
         module = attention(numbers_of(head)).to(one.sublayer.up.weight.device)
         layers.append(_report(one, head, module, kind, arithmetic))
         _check_measured(layers[-1])
     place_heads(model, settings)
     model.__class__ = attention_only_class(type(model))
     _remember(model, settings)
-    tell("running the attention-only model")
+    tell(Status("running the attention-only model"))
     changes = (change_since(before, model),)
     proven = "proven" if kind in CERTIFIED else "measured"
     return model, AttentionOnlyReport(original, kind, within, proven, tuple(layers), _left_alone(model), changes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from anchorhead.convert.attention_only.readme import readme
 from anchorhead.convert.attention_only.report import AttentionOnlyReport
 from anchorhead.convert.attention_only.source import check_settings, check_source, copied_files, read_json
 from anchorhead.convert.attention_only.stored_weights import built_without_numbers, check_weights, require_size
-from anchorhead.disk import check_folder_out, path_of, whole_folder
+from anchorhead.disk import check_apart, check_folder_out, path_of, require_model_folder, whole_folder
 from anchorhead.errors import AnchorheadError
 
 REPORT = "attention_only_report.json"
@@ -56,10 +55,7 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """A folder's config.json, if it is that of a model that can be converted."""
-    path = folder / "config.json"
-    if not os.path.isfile(path):  # unlike Path's, False where a name cannot be looked up at all
-        what = "has no config.json" if os.path.isdir(folder) else "is not a folder"
-        raise AnchorheadError(f"{folder} {what}: give a local folder in the Hugging Face layout, with a model in it")
+    path = require_model_folder(folder)
     config = read_json(path)
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise AnchorheadError(f"{path} names no model_type: it is not the config of a transformers model")
@@ -127,9 +123,7 @@ def write_folder(
 def check_out(out: str | Path, source: str | Path | None, force: bool) -> None:
     """Refuses an output folder before any work is done."""
     if source is not None:
-        one, two = path_of(out).resolve(), path_of(source).resolve()
-        if one == two or two in one.parents or one in two.parents:
-            raise AnchorheadError(f"{out} and the model's folder {source} are one in the other: give a folder apart")
+        check_apart(out, source)
     check_folder_out(out, replace=force)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from anchorhead.heads.gate import GateHead
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_powers import powers
 from anchorhead.heads.own_table import known_functions
+from anchorhead.progress import Progress, Status
 
 Heads = OwnHead | GateHead
 SHARES = (0.25, 0.5)
@@ -32,7 +32,7 @@ class Need:
     high: float
 
 
-def heads_for(needs: list[Need], within: float, dtype: str, tell: Callable[[str], None]) -> list[Heads]:
+def heads_for(needs: list[Need], within: float, dtype: str, tell: Progress) -> list[Heads]:
     """A head for each need: those of one activation and kind share one, made for the widest range."""
     ranges: dict[tuple[Activation, bool], tuple[float, float]] = {}
     for need in needs:
@@ -40,7 +40,7 @@ def heads_for(needs: list[Need], within: float, dtype: str, tell: Callable[[str]
         ranges[need.activation, need.gated] = min(low, need.low), max(high, need.high)
     found: dict[tuple[Activation, bool], Heads] = {}
     for (activation, gated), (low, high) in ranges.items():
-        tell(f"solving for heads: {activation.name}{' with a gate' if gated else ''}")
+        tell(Status(f"solving for heads: {activation.name}{' with a gate' if gated else ''}"))
         if gated and activation.gate is not None:
             found[activation, gated] = gate_head(activation.gate, within, dtype, max(-low, high))
         else:
