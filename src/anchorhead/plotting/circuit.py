@@ -1,0 +1,311 @@
+"""A network as a circuit: a lane for each token, a band for each layer, what heads do, and attention for an input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anchorhead.network import Attention, Linear, Network, Softmax
+from anchorhead.network.describe import counted
+from anchorhead.network.stream import Kind, Stream
+from anchorhead.plotting import style
+from anchorhead.plotting.circuit_lanes import Lane, grouped, shares
+from anchorhead.plotting.circuit_view import Circuit, Stage, counts_of
+from anchorhead.plotting.page import AS_DESIGNED, Page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS: dict[Kind, str] = {"input": style.BLUE, "register": style.ORANGE, "state": style.GREEN}
+NAMES: dict[Kind, str] = {"input": "input token", "register": "register", "state": "state"}
+WIDE = 8.4
+LANES = 0.40
+"""Share of the width for the lanes of tokens; the words stand beside."""
+MOST_FEATURES = 8
+FEW, LONGEST, SHORT = 6, 5, 2
+"""Up to FEW heads of a layer have labels of up to LONGEST lines, more of them of SHORT ones."""
+LEAST_DRAWN = 0.02
+"""Smaller attention weights are no line."""
+SHRINKS = (1.0, 1.2, 1.45, 1.75, 2.1, 2.6, 3.2, 4.0, 5.0, 6.5, 8.0)
+
+
+def draw_circuit(network: Network, x: Any = None, page: Page = AS_DESIGNED) -> Figure:
+    """As high as it needs to be, or, where the height is given, with words as small as they need to be."""
+    circuit = Circuit.of(network, x)
+    width = page.width or WIDE
+    drawing = _Drawing(circuit, width, 1.0)
+    height = drawing.height
+    if page.height is not None:
+        drawing = _fitted(circuit, width, page.height)
+        height = page.height
+    figure = page.figure(width, height) if page.height else page.figure(width, height * style.FONT / page.font)
+    figure.set_layout_engine("none")
+    drawing.draw(figure.add_axes((0, 0, 1, 1)), width, height)
+    return figure
+
+
+def draw_circuit_on(axes: Axes, network: Network, x: Any = None) -> None:
+    """Into axes that are there, with words as small as they need to be."""
+    figure: Any = axes.get_figure()
+    box = axes.get_position()
+    dots = figure.bbox
+    width, height = box.width * dots.width / figure.dpi, box.height * dots.height / figure.dpi
+    _fitted(Circuit.of(network, x), width, height).draw(axes, width, height)
+
+
+def _fitted(circuit: Circuit, width: float, height: float) -> _Drawing:
+    for shrink in SHRINKS:
+        drawing = _Drawing(circuit, width, shrink)
+        if drawing.height <= height:
+            break
+    return drawing
+
+
+class _Drawing:
+    """Places in inches, from the top left corner; all sizes follow the words, which are `shrink` times smaller."""
+
+    def __init__(self, circuit: Circuit, width: float, shrink: float) -> None:
+        self.circuit, self.width = circuit, width
+        self.size = style.points(11.5) / shrink  # of words
+        self.unit = self.size / 72 * style.LINE  # from line to line, inches
+        self.margin = 0.6 * self.unit
+        self.left, self.right = self.margin + 1.6 * self.unit, LANES * width
+        self.words_from = self.right + 1.4 * self.unit
+        self.room = width - self.margin - self.words_from
+        self.patterns = any(stage.patterns is not None for stage in circuit.stages)
+        self.pattern_width = min(0.3 * self.room, 8 * self.unit) if self.patterns else 0.0
+        network = circuit.network
+        known = network.certificate
+        bound = f", {known.kind} within {known.bound:.3g}" if known else ""
+        heading = f"{counted(len(network.layers), 'layer')}, {counted(network.parameters, 'parameter')}{bound}"
+        target = known.target if known else "a network without a certificate"
+        inches = width - 2 * self.margin
+        self.title = style.wrapped(style.shortened(target, 160), inches, 1.1 * self.size, style.BOLD_SIGN)
+        self.note = style.wrapped(f"{heading}, {network.dtype}; {_legend(self.patterns)}", inches, self.size)
+        self.texts = [self._words(stage) for stage in circuit.stages]
+        self.height = (len(self.title) * 1.15 + len(self.note) + 3.4) * self.unit + sum(
+            self._band(n) for n in range(len(self.texts))
+        )
+
+    def _words(self, stage: Stage) -> list[tuple[list[str], int | None]]:
+        """What stands beside a stage: lines, and the number of the head whose pattern stands before them."""
+        wrap = style.wrapped
+        blocks: list[tuple[list[str], int | None]] = [(wrap(stage.name, self.room, self.size, style.BOLD_SIGN), None)]
+        most = LONGEST if len(stage.heads) <= FEW else SHORT
+        for head in stage.heads:
+            indent = self.pattern_width + 0.6 * self.unit if stage.patterns is not None else 0.6 * self.unit
+            lines = wrap(f"• {head.label}", self.room - indent, self.size)
+            if len(lines) > most:
+                lines = [*lines[: most - 1], style.shortened(lines[most - 1], len(lines[most - 1]) - 1) + "…"]
+            blocks.append((lines, head.number))
+        if stage.kind is not Softmax:
+            blocks.append((wrap(_features(stage.leaves), self.room, 0.9 * self.size), None))
+        return blocks
+
+    def _band(self, number: int) -> float:
+        """Inches from the top of one stage to that of the next."""
+        stage, blocks = self.circuit.stages[number], self.texts[number]
+        least = 1.5 if stage.patterns is not None else 1.0
+        lines = sum(max(len(lines), least if head is not None else 0) for lines, head in blocks)
+        return (max(lines + 0.9, 3.6) + (1.6 if self._changes(number) else 0)) * self.unit
+
+    def _changes(self, number: int) -> bool:
+        """Whether other tokens leave the stage than entered it; the first makes them, after the last they come out."""
+        stage = self.circuit.stages[number]
+        tokens = self.circuit.tokens
+        last = number == len(self.circuit.stages) - 1
+        return number == 0 or last or counts_of(stage.enters, tokens) != counts_of(stage.leaves, tokens)
+
+    def draw(self, axes: Axes, width: float, height: float) -> None:
+        axes.set_autoscale_on(False)
+        axes.set_xlim(0, width)
+        axes.set_ylim(-height, 0)
+        axes.set_axis_off()
+        y = -self.margin
+        y = self._text(axes, self.margin, y, self.title, bold=True, size=1.1 * self.size) - 0.15 * self.unit
+        y = self._text(axes, self.margin, y, self.note, colour=style.GREY) - 0.9 * self.unit
+        spans: dict[tuple[str, int], list[float]] = {}
+        for number, stage in enumerate(self.circuit.stages):
+            end = y - self._band(number)
+            self._stage(axes, number, stage, y, end)
+            for one in stage.repeats:
+                spans.setdefault(one, [y, end])[1] = end
+            y = end
+        if self.circuit.left_out:
+            words = f"{counted(self.circuit.left_out, 'layer')} before the last four left out"
+            self._text(axes, self.margin, y, [words], colour=style.GREY)
+        for depth, ((_, times), (top, bottom)) in enumerate(spans.items()):
+            self._bracket(axes, top, bottom, times, depth)
+
+    def _stage(self, axes: Axes, number: int, stage: Stage, top: float, end: float) -> None:
+        changes = self._changes(number)
+        rail = end + (0.9 * self.unit if changes else 0)
+        lanes = self._lanes(stage.enters)
+        if number == 0:
+            self._chips(axes, lanes, rail)
+        else:
+            for lane in lanes:
+                if stage.kind is not Attention or stage.keeps:
+                    self._wire(axes, lane, top, rail)
+            match stage.kind:
+                case _ if stage.kind is Attention:
+                    self._attention(axes, stage, lanes, top, rail)
+                case _ if stage.kind is Linear:
+                    self._box(axes, lanes, (top + rail) / 2, stage.layer.across, "")
+                case _:
+                    self._box(axes, lanes, (top + rail) / 2, False, "σ")
+            if changes:
+                outputs = self.circuit.network.output if number == len(self.circuit.stages) - 1 else None
+                self._chips(axes, self._lanes(stage.leaves), rail, outputs)
+        self._beside(axes, stage, self.texts[number], top)
+
+    def _beside(self, axes: Axes, stage: Stage, blocks: list[tuple[list[str], int | None]], y: float) -> None:
+        for place, (lines, head) in enumerate(blocks):
+            if place == 0:
+                y = self._text(axes, self.words_from, y, lines, bold=True)
+            elif head is None:
+                y = self._text(axes, self.words_from, y, lines, colour=style.GREY, size=0.9 * self.size)
+            else:
+                x, below = self.words_from + 0.3 * self.unit, y - max(len(lines), 1.5) * self.unit
+                if stage.patterns is not None:
+                    if 0 <= head < len(stage.patterns) and stage.patterns[head].size:
+                        self._pattern(axes, stage.patterns[head], x, y)
+                    x += self.pattern_width + 0.5 * self.unit
+                y = self._text(axes, x, y, lines)
+                y = min(y, below) if stage.patterns is not None else y
+
+    def _text(
+        self, axes: Axes, x: float, y: float, lines: Sequence[str], bold: bool = False, colour: str = "",
+        size: float | None = None,
+    ) -> float:  # fmt: skip
+        """Writes lines from y on, and returns where the next ones go."""
+        size = size or self.size
+        for line in lines:
+            axes.text(
+                x, y, line, va="top", ha="left", fontsize=size, fontweight="bold" if bold else "normal",
+                color=colour or style.ink(), parse_math=False,
+            )  # fmt: skip
+            y -= self.unit * size / self.size
+        return y
+
+    def _lanes(self, stream: Stream) -> list[Lane]:
+        """Lanes at even distances, the kinds a little apart; many tokens of a kind share one in the middle."""
+        counts = counts_of(stream, self.circuit.tokens)
+        most = max(4, int((self.right - self.left) / (1.05 * self.unit)) // len(counts))
+        groups = [lane for kind, count in counts.items() for lane in grouped(kind, count, most)]
+        gaps = [0.7 * (one.kind != other.kind) for one, other in pairwise(groups)]
+        total = len(groups) - 1 + sum(gaps)
+        pitch = min(2.2 * self.unit, (self.right - self.left) / max(total, 1))
+        x, found = self.left + 0.5 * self.unit, []
+        for lane, gap in zip(groups, [*gaps, 0.0], strict=True):
+            found.append(Lane(lane.kind, lane.first, lane.last, lane.label, x))
+            x += pitch * (1 + gap)
+        return found
+
+    def _chips(self, axes: Axes, lanes: list[Lane], y: float, output: Kind | None = None) -> None:
+        for lane in lanes:
+            shown = output in (None, lane.kind)
+            if lane.last > lane.first or lane.last < 0:
+                mark = "⋯"
+                axes.text(lane.x, y, mark, ha="center", va="center", fontsize=self.size, color=COLOURS[lane.kind])
+                continue
+            axes.plot(
+                lane.x, y, "o", markersize=1.25 * self.size, color=COLOURS[lane.kind],
+                markerfacecolor=COLOURS[lane.kind] if shown else style.paper(), zorder=3,
+                markeredgewidth=0.08 * self.size,
+            )  # fmt: skip
+            colour = "white" if shown else COLOURS[lane.kind]
+            axes.text(
+                lane.x, y, lane.label, ha="center", va="center_baseline", fontsize=0.68 * self.size, color=colour,
+                fontweight="bold", zorder=4,
+            )  # fmt: skip
+
+    def _wire(self, axes: Axes, lane: Lane, top: float, bottom: float) -> None:
+        dotted = lane.last != lane.first
+        axes.plot(
+            [lane.x, lane.x], [top, bottom], color=COLOURS[lane.kind], alpha=0.45, linewidth=0.11 * self.size,
+            linestyle=":" if dotted else "-", zorder=1,
+        )  # fmt: skip
+
+    def _box(self, axes: Axes, lanes: list[Lane], y: float, across: bool, sign: str) -> None:
+        """A map on every token, or one bar that mixes them."""
+        from matplotlib.patches import Rectangle
+
+        half, groups = 0.32 * self.unit, [[lane] for lane in lanes]
+        for group in [lanes] if across else groups:
+            start, end = group[0].x - half, group[-1].x + half
+            look = {"facecolor": style.paper(), "edgecolor": style.GREY, "linewidth": 0.1 * self.size, "zorder": 3}
+            axes.add_patch(Rectangle((start, y - half), end - start, 2 * half, **look))
+            if sign:
+                axes.text(
+                    group[0].x, y, sign, ha="center", va="center_baseline", fontsize=0.7 * self.size, zorder=4,
+                    color=style.ink(),
+                )  # fmt: skip
+
+    def _attention(self, axes: Axes, stage: Stage, lanes: list[Lane], top: float, bottom: float) -> None:
+        """A line from each token that is seen, above, to each that asks, below: dark where a head gives much weight."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        weights = shares(stage, lanes, self.circuit.tokens)
+        arrive = bottom + 0.55 * self.unit
+        for (a, b), weight in weights.items():
+            if weight < LEAST_DRAWN:
+                continue
+            start, end = (lanes[b].x, top), (lanes[a].x, arrive)
+            bend = 0.5 * (top - arrive)
+            path = Path([start, (start[0], top - bend), (end[0], arrive + bend), end], [1, 4, 4, 4])
+            width = 0.1 * self.size * (0.6 + 1.6 * weight if stage.patterns is not None else 1.0)
+            look = {"edgecolor": style.ink(), "alpha": 0.12 + 0.75 * weight, "linewidth": width}
+            axes.add_patch(PathPatch(path, fill=False, zorder=2, **look))
+        asking = [lane for lane in lanes if lane.kind in stage.asks]
+        for lane in asking:
+            axes.plot(lane.x, arrive, "v", color=style.ink(), markersize=0.5 * self.size, zorder=3)
+            self._wire(axes, lane, arrive, bottom)
+
+    def _pattern(self, axes: Axes, weights: np.ndarray, x: float, y: float) -> None:
+        """Rows: tokens that ask; columns: tokens that are seen; dark: much weight."""
+        from matplotlib.patches import Rectangle
+
+        height = 1.25 * self.unit
+        extent = (x, x + self.pattern_width, y - height, y)
+        axes.imshow(
+            weights,
+            cmap=style.weights_map(),
+            vmin=0,
+            vmax=1,
+            aspect="auto",
+            interpolation="nearest",
+            extent=extent,
+            zorder=2,
+        )
+        look = {"fill": False, "edgecolor": style.GREY, "linewidth": 0.06 * self.size, "zorder": 3}
+        axes.add_patch(Rectangle((extent[0], extent[2]), self.pattern_width, height, **look))
+
+    def _bracket(self, axes: Axes, top: float, bottom: float, times: int, depth: int) -> None:
+        x = self.margin + (0.35 + 0.45 * depth) * self.unit
+        arm = 0.3 * self.unit
+        inset = 0.25 * self.unit
+        axes.plot(
+            [x + arm, x, x, x + arm], [top - inset, top - inset, bottom + inset, bottom + inset], color=style.GREY,
+            linewidth=0.1 * self.size,
+        )  # fmt: skip
+        axes.text(
+            x - 0.1 * self.unit, (top + bottom) / 2, f"{times:,} times", rotation=90, ha="right", va="center",
+            fontsize=0.85 * self.size, color=style.GREY,
+        )  # fmt: skip
+
+
+def _legend(patterns: bool) -> str:
+    words = "blue: input tokens, orange: registers, green: states; lines: who reads whom"
+    return words + (", the darker the more attention; strips: tokens that ask by tokens seen" if patterns else "")
+
+
+def _features(stream: Stream) -> str:
+    names = list(stream.features[:MOST_FEATURES])
+    more = stream.width - len(names)
+    return f"leaves {', '.join(names)}" + (f" and {counted(more, 'more feature')}" if more else "")
