@@ -10,6 +10,7 @@ from anchorhead.incontext.estimators_path import CoefficientPath
 from anchorhead.network.describe import counted
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.style import Heading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +38,7 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     left.set_ylabel("coefficient times the column's scale")
     left.grid(True)
     grey = f"; grey: the other {len(order) - MOST_NAMED:,}" if len(order) > MOST_NAMED else ""
-    style.heading(left, f"{path.model} in context", f"dots: {path.compared_with} coefficients{grey}", legend=True)
+    dots = f"dots: {path.compared_with} coefficients{grey}"
     distance = path.distance
     right.plot(path.steps, np.clip(distance, LEAST, MOST), color=style.BLUE)
     right.set_yscale("log")
@@ -46,7 +47,8 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     right.set_ylabel("largest difference over the largest coefficient")
     right.grid(True)
     left_over = f"{distance[-1]:.1e} after {counted(int(path.steps[-1]), 'step')}"
-    style.heading(right, f"Distance from {path.compared_with} coefficients", left_over)
+    where = f"Distance from {path.compared_with} coefficients"
+    page.write([Heading(left, f"{path.model} in context", dots, True), Heading(right, where, left_over)])
     return figure
 
 

@@ -71,8 +71,8 @@ def draw_heat_maps(maps: HeatMaps, page: Page = AS_DESIGNED) -> Figure:
 
 NOTE = (
     "Each row of cells is a token, each column an anchor. One sharpness β for each construction. Heads stand side by "
-    "side, orange lines between them: a head rests on the end of its slice where s lies beyond it, and adds 0 there unless "
-    "that is a or b."
+    "side, orange lines between them: a head rests on the end of its slice where s lies beyond it, and adds 0 there "
+    "unless that is a or b."
 )
 
 

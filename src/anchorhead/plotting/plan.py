@@ -86,13 +86,30 @@ def _panel(axes: Axes, series: dict[Key, list[Row]], size: str) -> None:
     room = max(high / low, 10.0) ** (1.15 * STRIP / (1 - STRIP)) if lost else 1.0
     axes.set_ylim(low / 2.5, high * 2.5 * room)
     if lost:
-        axes.axhspan(1 - STRIP, 1, transform=axes.transAxes, color=style.PALE, alpha=0.45, linewidth=0)
+        _strip(axes)
     for (form, placement), rows in series.items():
         move = _ratio(errors) ** (APART * (forms.index(form) - (len(forms) - 1) / 2))
         _line(axes, form, placement, rows, size, move)
     axes.set_xlim(errors[0] * _ratio(errors) ** 0.35, errors[-1] / _ratio(errors) ** 0.35)
     axes.grid(True)
     axes.minorticks_off()
+
+
+def _strip(axes: Axes) -> None:
+    """Where the marks of errors stand that are out of reach."""
+    from matplotlib.patches import Rectangle
+
+    look = {"facecolor": style.PALE, "alpha": 0.5, "linewidth": 0}
+    axes.add_patch(Rectangle((0, 1 - STRIP), 1, STRIP, transform=axes.transAxes, **look))
+    axes.text(
+        0.015,
+        1 - STRIP / 2,
+        "out of reach",
+        transform=axes.transAxes,
+        va="center",
+        fontsize=style.points(12),
+        color=style.ink(),
+    )
 
 
 def _ratio(errors: Sequence[float]) -> float:

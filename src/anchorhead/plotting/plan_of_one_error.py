@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 def draw_one_error(plan: Plan, page: Page) -> Figure:
     """Parameters, then anchors of one softmax: what is known is a mark with its number, the rest is said in words."""
     rows = sorted(plan.rows, key=lambda row: row.placement == LATTICE)
-    figure, panels = page.side_by_side(13.6, 1.9 + 0.42 * len(rows), (1, 1))
-    for number, (axes, size, label) in enumerate(
-        zip(panels, ("parameters", "anchors"), ("parameters", "anchors of one softmax, p"), strict=True)
-    ):
-        _panel(axes, rows, size, named=number == 0 or page.narrow)
-        style.heading(axes, label.capitalize())
+    figure, panels = page.side_by_side(13.6, 2.4 + (0.6 if page.narrow else 0.42) * len(rows), (1, 1))
+    for number, (axes, size) in enumerate(zip(panels, ("parameters", "anchors"), strict=True)):
+        _panel(axes, rows, size, "\n" if page.narrow else " " if number == 0 else "")
+        style.heading(axes, size.capitalize())
     title, note = heading_of(plan)
     within = plan.rows[0].within
     hollow = any(row.parameters is not None and not row.reachable for row in rows)
-    more = "; hollow: not built, for their number or their rounding" if hollow else ""
+    more = "; solved or even anchors" if rows[0].form != "head" else ""
+    more += "; hollow: not built, for their number or their rounding" if hollow else ""
     style.title(figure, f"{title}, within {within:g}", note + more)
     return figure
 
 
-def _panel(axes: Axes, rows: list[Row], size: str, named: bool) -> None:
+def _panel(axes: Axes, rows: list[Row], size: str, gap: str) -> None:
+    """gap: between the words of a name; none: no names."""
     known = [getattr(row, size) for row in rows if getattr(row, size)]
     low, high = (min(known), max(known)) if known else (1, 10)
     pt = style.points
     axes.set_xscale("log")
-    axes.set_xlim(low / 3, high * max(high / low, 100) ** 0.4)
+    axes.set_xlim(low / 3, high * max(high / low, 1000) ** 0.6)
     for place, row in enumerate(rows):
         number = getattr(row, size)
         colour = COLOURS[row.form]
@@ -55,7 +55,7 @@ def _panel(axes: Axes, rows: list[Row], size: str, named: bool) -> None:
             f"{number:,}" if number < 1e7 else f"{number:.1e}", (max(number, 1), place), (pt(9), 0),
             textcoords="offset points", va="center", fontsize=pt(12),
         )  # fmt: skip
-    names = [_name(row) for row in rows] if named else [""] * len(rows)
+    names = [_name(row, gap) for row in rows] if gap else [""] * len(rows)
     axes.set_yticks(range(len(rows)), names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -63,6 +63,6 @@ def _panel(axes: Axes, rows: list[Row], size: str, named: bool) -> None:
     axes.grid(True, axis="x")
 
 
-def _name(row: Row) -> str:
+def _name(row: Row, gap: str) -> str:
     anchors = "even anchors" if row.placement == LATTICE else "solved anchors"
-    return f"head, {anchors}" if row.form == "head" else f"{row.form}, {row.layout}, {anchors}"
+    return f"head,{gap}{anchors}" if row.form == "head" else f"{row.form},{gap}{row.layout}, {anchors.split()[0]}"

@@ -49,9 +49,7 @@ def draw_surface(network: Network, target: SeveralTarget, page: Page = AS_DESIGN
         axes.grid(False)
     more = "" if target.outputs == 1 else f", the first of {target.outputs} outputs"
     style.title(figure, f"{style.shortened(target.text, 110)}{more}")
-    style.heading(left, "The network", f"white lines: level lines of the function itself; {network.dtype}")
-    found = (
-        f"largest here {np.abs(computed - exact).max():.3g}; the scale ends at what is {certificate.kind}, {bound:.3g}"
-    )
-    style.heading(right, "Its error", found)
+    lines = f"white lines: level lines of the function itself; {network.dtype}"
+    found = f"largest here {np.abs(computed - exact).max():.3g}; the scale ends at what is {certificate.kind}"
+    page.write([style.Heading(left, "The network", lines), style.Heading(right, "Its error", f"{found}, {bound:.3g}")])
     return figure
