@@ -12,8 +12,8 @@ from anchorhead.network import Attention, Linear, Network, Softmax
 from anchorhead.network.describe import counted
 from anchorhead.network.stream import Kind, Stream
 from anchorhead.plotting import style
-from anchorhead.plotting.circuit_lanes import Lane, grouped, shares
-from anchorhead.plotting.circuit_view import Circuit, Stage, counts_of
+from anchorhead.plotting.circuit_lanes import Lane, grouped, shares, starts
+from anchorhead.plotting.circuit_view import Circuit, Stage, counts_of, features_words, legend
 from anchorhead.plotting.page import AS_DESIGNED, Page
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS: dict[Kind, str] = {"input": style.BLUE, "register": style.ORANGE, "state": style.GREEN}
-NAMES: dict[Kind, str] = {"input": "input token", "register": "register", "state": "state"}
 WIDE = 8.4
-LANES = 0.40
-"""Share of the width for the lanes of tokens; the words stand beside."""
-MOST_FEATURES = 8
+LANES, PITCH = 0.40, 2.0
+"""Share of the width that the lanes of tokens have at most, and how far they are apart, in lines of words."""
 FEW, LONGEST, SHORT = 6, 5, 2
 """Up to FEW heads of a layer have labels of up to LONGEST lines, more of them of SHORT ones."""
 LEAST_DRAWN = 0.02
@@ -73,7 +71,8 @@ class _Drawing:
         self.size = style.points(11.5) / shrink  # of words
         self.unit = self.size / 72 * style.LINE  # from line to line, inches
         self.margin = 0.6 * self.unit
-        self.left, self.right = self.margin + 1.6 * self.unit, LANES * width
+        self.left = self.margin + (1.4 if any(stage.repeats for stage in circuit.stages) else 0.4) * self.unit
+        self.right = min(LANES * width, self.left + PITCH * self.unit * self._most_lanes())
         self.words_from = self.right + 1.4 * self.unit
         self.room = width - self.margin - self.words_from
         self.patterns = any(stage.patterns is not None for stage in circuit.stages)
@@ -84,12 +83,19 @@ class _Drawing:
         heading = f"{counted(len(network.layers), 'layer')}, {counted(network.parameters, 'parameter')}{bound}"
         target = known.target if known else "a network without a certificate"
         inches = width - 2 * self.margin
-        self.title = style.wrapped(style.shortened(target, 160), inches, 1.1 * self.size, style.BOLD_SIGN)
-        self.note = style.wrapped(f"{heading}, {network.dtype}; {_legend(self.patterns)}", inches, self.size)
+        self.title = style.wrapped(
+            style.shortened(target.replace("->", "→"), 160), inches, 1.1 * self.size, style.BOLD_SIGN
+        )
+        self.note = style.wrapped(f"{heading}, {network.dtype}; {legend(circuit, self.patterns)}", inches, self.size)
         self.texts = [self._words(stage) for stage in circuit.stages]
-        self.height = (len(self.title) * 1.15 + len(self.note) + 3.4) * self.unit + sum(
+        self.height = (len(self.title) * 1.15 + len(self.note) + 1.8) * self.unit + sum(
             self._band(n) for n in range(len(self.texts))
         )
+
+    def _most_lanes(self) -> float:
+        """How many lanes there would be with room for all, the gaps between kinds included."""
+        counts = [counts_of(stage.leaves, self.circuit.tokens) for stage in self.circuit.stages]
+        return max(0.7 * len(one) + sum(3 if count is None else count for count in one.values()) for one in counts)
 
     def _words(self, stage: Stage) -> list[tuple[list[str], int | None]]:
         """What stands beside a stage: lines, and the number of the head whose pattern stands before them."""
@@ -98,12 +104,12 @@ class _Drawing:
         most = LONGEST if len(stage.heads) <= FEW else SHORT
         for head in stage.heads:
             indent = self.pattern_width + 0.6 * self.unit if stage.patterns is not None else 0.6 * self.unit
-            lines = wrap(f"• {head.label}", self.room - indent, self.size)
+            lines = wrap(head.label, self.room - indent - self.unit, self.size)
             if len(lines) > most:
-                lines = [*lines[: most - 1], style.shortened(lines[most - 1], len(lines[most - 1]) - 1) + "…"]
+                lines = [*lines[: most - 1], lines[most - 1][:-2].rstrip() + "…"]
             blocks.append((lines, head.number))
         if stage.kind is not Softmax:
-            blocks.append((wrap(_features(stage.leaves), self.room, 0.9 * self.size), None))
+            blocks.append((wrap(features_words(stage.leaves), self.room, 0.9 * self.size), None))
         return blocks
 
     def _band(self, number: int) -> float:
@@ -111,6 +117,8 @@ class _Drawing:
         stage, blocks = self.circuit.stages[number], self.texts[number]
         least = 1.5 if stage.patterns is not None else 1.0
         lines = sum(max(len(lines), least if head is not None else 0) for lines, head in blocks)
+        if number == 0:
+            return max(lines + 0.7, 1.8) * self.unit
         return (max(lines + 0.9, 3.6) + (1.6 if self._changes(number) else 0)) * self.unit
 
     def _changes(self, number: int) -> bool:
@@ -146,21 +154,27 @@ class _Drawing:
         rail = end + (0.9 * self.unit if changes else 0)
         lanes = self._lanes(stage.enters)
         if number == 0:
-            self._chips(axes, lanes, rail)
-        else:
+            rail = top - 0.5 * self.unit
             for lane in lanes:
-                if stage.kind is not Attention or stage.keeps:
-                    self._wire(axes, lane, top, rail)
-            match stage.kind:
-                case _ if stage.kind is Attention:
-                    self._attention(axes, stage, lanes, top, rail)
-                case _ if stage.kind is Linear:
-                    self._box(axes, lanes, (top + rail) / 2, stage.layer.across, "")
-                case _:
-                    self._box(axes, lanes, (top + rail) / 2, False, "σ")
-            if changes:
-                outputs = self.circuit.network.output if number == len(self.circuit.stages) - 1 else None
-                self._chips(axes, self._lanes(stage.leaves), rail, outputs)
+                self._wire(axes, lane, rail, end)
+        elif stage.kind is Attention:
+            for lane in lanes if stage.keeps else ():
+                self._wire(axes, lane, top, rail)
+            self._attention(axes, stage, lanes, top, rail)
+        else:
+            middle, after = (top + rail) / 2, self._lanes(stage.leaves)
+            for lane in lanes:
+                self._wire(axes, lane, top, middle)
+            for lane in after:
+                self._wire(axes, lane, middle, rail)
+            across = stage.kind is Linear and stage.layer.across
+            self._box(axes, max(lanes, after, key=len), middle, across, "σ" if stage.kind is Softmax else "")
+        if changes:
+            last = number == len(self.circuit.stages) - 1
+            self._chips(axes, self._lanes(stage.leaves), rail, self.circuit.network.output if last else None)
+            if not last and number:
+                for lane in self._lanes(stage.leaves):
+                    self._wire(axes, lane, rail, end)
         self._beside(axes, stage, self.texts[number], top)
 
     def _beside(self, axes: Axes, stage: Stage, blocks: list[tuple[list[str], int | None]], y: float) -> None:
@@ -173,9 +187,10 @@ class _Drawing:
                 x, below = self.words_from + 0.3 * self.unit, y - max(len(lines), 1.5) * self.unit
                 if stage.patterns is not None:
                     if 0 <= head < len(stage.patterns) and stage.patterns[head].size:
-                        self._pattern(axes, stage.patterns[head], x, y)
+                        self._pattern(axes, stage, stage.patterns[head], x, y)
                     x += self.pattern_width + 0.5 * self.unit
-                y = self._text(axes, x, y, lines)
+                self._text(axes, x, y, ["•"])
+                y = self._text(axes, x + 0.8 * self.unit, y, lines)
                 y = min(y, below) if stage.patterns is not None else y
 
     def _text(
@@ -199,7 +214,7 @@ class _Drawing:
         groups = [lane for kind, count in counts.items() for lane in grouped(kind, count, most)]
         gaps = [0.7 * (one.kind != other.kind) for one, other in pairwise(groups)]
         total = len(groups) - 1 + sum(gaps)
-        pitch = min(2.2 * self.unit, (self.right - self.left) / max(total, 1))
+        pitch = min(PITCH * self.unit, (self.right - self.left - self.unit) / max(total, 1))
         x, found = self.left + 0.5 * self.unit, []
         for lane, gap in zip(groups, [*gaps, 0.0], strict=True):
             found.append(Lane(lane.kind, lane.first, lane.last, lane.label, x))
@@ -267,24 +282,22 @@ class _Drawing:
             axes.plot(lane.x, arrive, "v", color=style.ink(), markersize=0.5 * self.size, zorder=3)
             self._wire(axes, lane, arrive, bottom)
 
-    def _pattern(self, axes: Axes, weights: np.ndarray, x: float, y: float) -> None:
-        """Rows: tokens that ask; columns: tokens that are seen; dark: much weight."""
-        from matplotlib.patches import Rectangle
-
-        height = 1.25 * self.unit
-        extent = (x, x + self.pattern_width, y - height, y)
-        axes.imshow(
-            weights,
-            cmap=style.weights_map(),
-            vmin=0,
-            vmax=1,
-            aspect="auto",
-            interpolation="nearest",
-            extent=extent,
-            zorder=2,
+    def _pattern(self, axes: Axes, stage: Stage, weights: np.ndarray, x: float, y: float) -> None:
+        """Rows: tokens that ask; columns: tokens that are seen; dark: much weight. Edges have the kinds' colours."""
+        height, width, edge = 1.2 * self.unit, self.pattern_width, 0.22 * self.size
+        extent = (x, x + width, y - height, y)
+        look = {"cmap": style.weights_map(), "vmin": 0, "vmax": 1, "interpolation": "nearest"}
+        axes.imshow(weights, aspect="auto", extent=extent, zorder=2, **look)
+        counts = counts_of(stage.enters, self.circuit.tokens)
+        rows, columns = (
+            starts(counts, kinds, total) for kinds, total in zip((stage.asks, stage.sees), weights.shape, strict=True)
         )
-        look = {"fill": False, "edgecolor": style.GREY, "linewidth": 0.06 * self.size, "zorder": 3}
-        axes.add_patch(Rectangle((extent[0], extent[2]), self.pattern_width, height, **look))
+        for kind, first, last in rows:
+            ends = [y - height * first / len(weights), y - height * last / len(weights)]
+            axes.plot([x, x], ends, color=COLOURS[kind], linewidth=edge, solid_capstyle="butt", zorder=3)
+        for kind, first, last in columns:
+            ends = [x + width * first / weights.shape[1], x + width * last / weights.shape[1]]
+            axes.plot(ends, [y - height] * 2, color=COLOURS[kind], linewidth=edge, solid_capstyle="butt", zorder=3)
 
     def _bracket(self, axes: Axes, top: float, bottom: float, times: int, depth: int) -> None:
         x = self.margin + (0.35 + 0.45 * depth) * self.unit
@@ -298,14 +311,3 @@ class _Drawing:
             x - 0.1 * self.unit, (top + bottom) / 2, f"{times:,} times", rotation=90, ha="right", va="center",
             fontsize=0.85 * self.size, color=style.GREY,
         )  # fmt: skip
-
-
-def _legend(patterns: bool) -> str:
-    words = "blue: input tokens, orange: registers, green: states; lines: who reads whom"
-    return words + (", the darker the more attention; strips: tokens that ask by tokens seen" if patterns else "")
-
-
-def _features(stream: Stream) -> str:
-    names = list(stream.features[:MOST_FEATURES])
-    more = stream.width - len(names)
-    return f"leaves {', '.join(names)}" + (f" and {counted(more, 'more feature')}" if more else "")

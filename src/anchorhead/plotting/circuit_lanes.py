@@ -41,7 +41,12 @@ def shares(stage: Stage, lanes: list[Lane], tokens: int | None) -> dict[tuple[in
     """
     found: dict[tuple[int, int], float] = {}
     counts = counts_of(stage.enters, tokens)
-    starts = [_starts(counts, kinds) for kinds in (stage.asks, stage.sees)]
+    begin = [
+        {kind: first for kind, first, _ in starts(counts, kinds, side)}
+        for kinds, side in zip(
+            (stage.asks, stage.sees), (0, 0) if stage.patterns is None else stage.patterns.shape[1:], strict=True
+        )
+    ]
     for a, asking in enumerate(lanes):
         for b, other in enumerate(lanes):
             if asking.kind not in stage.asks or other.kind not in stage.sees:
@@ -52,17 +57,18 @@ def shares(stage: Stage, lanes: list[Lane], tokens: int | None) -> dict[tuple[in
             elif stage.patterns.size:
                 rows, columns = (
                     slice(start[lane.kind] + lane.first, start[lane.kind] + lane.last + 1)
-                    for start, lane in zip(starts, (asking, other), strict=True)
+                    for start, lane in zip(begin, (asking, other), strict=True)
                 )
                 found[a, b] = float(stage.patterns[:, rows, columns].sum(axis=2).mean(axis=1).max())
     return found
 
 
-def _starts(counts: dict[Kind, int | None], kinds: Sequence[Kind]) -> dict[Kind, int]:
-    """Where the tokens of each kind begin in a pattern."""
-    starts, total = {}, 0
+def starts(counts: dict[Kind, int | None], kinds: Sequence[Kind], total: int) -> list[tuple[Kind, int, int]]:
+    """Where the tokens of each kind begin and end along one side of a pattern, which has `total` of them."""
+    found, first = [], 0
     for kind in counts:
         if kind in kinds:
-            starts[kind] = total
-            total += counts[kind] or 0
-    return starts
+            last = min(first + (counts[kind] or 0), total)
+            found.append((kind, first, last))
+            first = last
+    return found

@@ -20,6 +20,9 @@ MOST_LAYERS = 24
 """Of more layers than these, some in the middle are left out."""
 MOST_HEADS, MOST_GROUPS = 12, 8
 """Heads of one layer that have a line of their own; and kinds of heads, or heads, that are named of more."""
+MOST_FEATURES = 8
+COLOUR_NAMES: dict[Kind, str] = {"input": "blue", "register": "orange", "state": "green"}
+NAMES: dict[Kind, str] = {"input": "input token", "register": "register", "state": "state"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +141,13 @@ def _heads(layer: Attention) -> tuple[HeadLine, ...]:
     labels = layer.labels or ()
     if len(labels) <= MOST_HEADS:
         return tuple(HeadLine(label, number) for number, label in enumerate(labels))
-    groups: dict[str, list[int]] = {}
-    for number, label in enumerate(labels):
-        groups.setdefault(re.sub(r"-?\d[\d.e+-]*", "#", label), []).append(number)
-    if len(groups) > MOST_GROUPS:
+    for form in (r"-?\d[\d.e+-]*", r"(=|:).*"):  # alike but for numbers, or up to what they are at
+        groups: dict[str, list[int]] = {}
+        for number, label in enumerate(labels):
+            groups.setdefault(re.sub(form, "#", label), []).append(number)
+        if len(groups) <= MOST_GROUPS:
+            break
+    else:
         groups = {str(number): [number] for number in range(MOST_GROUPS)}
     lines = [
         HeadLine(labels[one[0]] if len(one) == 1 else f"{counted(len(one), 'head')} such as: {labels[one[0]]}", one[0])
@@ -173,3 +179,21 @@ def counts_of(stream: Stream, tokens: int | None) -> dict[Kind, int | None]:
     inputs = tokens if stream.inputs is None else stream.inputs
     found: dict[Kind, int | None] = {"input": inputs, "register": stream.registers, "state": stream.states}
     return {kind: found[kind] for kind in KINDS if found[kind] != 0}
+
+
+def legend(circuit: Circuit, patterns: bool) -> str:
+    there = {kind for stage in circuit.stages for kind in stage.leaves.kinds}
+    words = ", ".join(f"{COLOUR_NAMES[kind]}: {name}s" for kind, name in NAMES.items() if kind in there)
+    if any(stage.kind is Attention for stage in circuit.stages):
+        words += "; lines: who reads whom"
+    if patterns:
+        words += ", the darker the more attention; strips: a row for each token that asks, a column for each it sees"
+        if any(stage.repeats for stage in circuit.stages):
+            words += ", at the last repetition"
+    return words
+
+
+def features_words(stream: Stream) -> str:
+    names = list(stream.features[:MOST_FEATURES])
+    more = stream.width - len(names)
+    return f"leaves {', '.join(names)}" + (f" and {counted(more, 'more feature')}" if more else "")
