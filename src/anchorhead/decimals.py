@@ -1,9 +1,14 @@
-"""Numbers with few decimal digits, rounded to the safe side."""
+"""Numbers in words: with few decimal digits, rounded to the safe side; and counts of things."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 head`, `1,200 heads`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def round_up(value: float, digits: int = 3) -> float:

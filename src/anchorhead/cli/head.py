@@ -13,6 +13,7 @@ from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Csv, Dtype, Output, Picture, Placement, PlacementOption, check_files
 from anchorhead.cli.report import write_rows
 from anchorhead.cli.waiting import waiting
+from anchorhead.decimals import counted
 
 Functions = Annotated[
     list[str] | None,
@@ -87,7 +88,10 @@ def _head(
     began = time.perf_counter()
     with waiting("solving") as tell:
         found = make(
-            target, on, progress=lambda anchors, error: tell(f"{anchors} anchors, error {error:.2g}"), **options
+            target,
+            on,
+            progress=lambda anchors, error: tell(f"{counted(anchors, 'anchor')}, error {error:.2g}"),
+            **options,
         )
     print_head(found, time.perf_counter() - began)
     if plot is not None:

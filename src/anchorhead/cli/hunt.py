@@ -11,6 +11,7 @@ from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Dtype
 from anchorhead.cli.report import progress_bar
 from anchorhead.cli.waiting import waiting
+from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -96,7 +97,7 @@ def _solved(function: str, on: Interval, within: float, dtype: str) -> Network:
             (on.low, on.high),
             within,
             dtype=dtype,
-            progress=lambda anchors, error: tell(f"solving: {anchors} anchors, error {error:.2g}"),
+            progress=lambda anchors, error: tell(f"solving: {counted(anchors, 'anchor')}, error {error:.2g}"),
         ).network
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from anchorhead.cli.interval import Interval
+from anchorhead.decimals import counted
 
 
 class Dtype(StrEnum):
@@ -145,7 +146,7 @@ def check_files(plot: Path | None, *others: Path | None) -> None:
 
 def solving(tell: Callable[[str], None]) -> Callable[[int, float], None]:
     """What the library calls while a head is solved for."""
-    return lambda anchors, error: tell(f"solving for a head: {anchors} anchors, error {error:.2g}")
+    return lambda anchors, error: tell(f"solving for a head: {counted(anchors, 'anchor')}, error {error:.2g}")
 
 
 def proving(tell: Callable[[str], None]) -> Callable[[float, float], None]:

@@ -50,10 +50,10 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
 
 def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:
     """Writes a network, its labels and its picture, and returns what is known of it, and its size in words."""
+    from anchorhead.decimals import counted
     from anchorhead.disk import write_atomically
     from anchorhead.incontext import Learner, trace
     from anchorhead.lab import zoo as animals
-    from anchorhead.network.describe import counted
     from anchorhead.plotting import plot
 
     network = one.build()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators_task import Columns, Task, coefficients_of, learner_for, require_finite
 from anchorhead.incontext.estimators_zeros import with_zeros
@@ -125,4 +126,4 @@ class FitLine(ProvingLine):
             return
         self.last = now
         away = f", {distance:.1e} from where it settles" if np.isfinite(distance) else ""
-        self._write(f"fitting: {steps:,} steps with momentum {momentum:.4g}{away}")
+        self._write(f"fitting: {counted(steps, 'step')} with momentum {momentum:.4g}{away}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.decimals import round_up
+from anchorhead.decimals import counted, round_up
 from anchorhead.given import checked_count
 from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.measure import estimate
@@ -107,7 +107,7 @@ class _Work:
             return known
 
         def climbed(anchors: int, error: float) -> None:
-            self.tell(f"solving: {anchors} anchors, error {error:.2g}")
+            self.tell(f"solving: {counted(anchors, 'anchor')}, error {error:.2g}")
 
         target, caps = self.target, (max_value, max_slope)
         found = improvements(
@@ -150,7 +150,7 @@ class _Work:
     def _bound(self, atom: Atom) -> float:
         if self.opaque:
             return round_up(estimate(atom, self.problem, count=5000).total)
-        self.tell(f"proving: {atom.anchors} anchors")
+        self.tell(f"proving: {counted(atom.anchors, 'anchor')}")
         model = require_model(self.dtype)
         return round_up(prove_head(atom.parts, atom.origin, atom.bias, self.target, model).total)
 

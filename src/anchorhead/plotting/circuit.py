@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anchorhead.decimals import counted
 from anchorhead.network import Attention, Linear, Network, Softmax
-from anchorhead.network.describe import counted
 from anchorhead.network.stream import Kind, Stream
 from anchorhead.plotting import style
 from anchorhead.plotting.circuit_lanes import Lane, grouped, shares, starts
@@ -28,7 +28,7 @@ FEW, LONGEST, SHORT = 6, 5, 2
 """Up to FEW heads of a layer have labels of up to LONGEST lines, more of them of SHORT ones."""
 LEAST_DRAWN = 0.02
 """Smaller attention weights are no line."""
-SHRINKS = (1.0, 1.2, 1.45, 1.75, 2.1, 2.6, 3.2, 4.0, 5.0, 6.5, 8.0)
+SHRINKS = (0.7, 0.8, 0.9, 1.0, 1.2, 1.45, 1.75, 2.1, 2.6, 3.2, 4.0, 5.0, 6.5, 8.0)
 
 
 def draw_circuit(network: Network, x: Any = None, page: Page = AS_DESIGNED) -> Figure:

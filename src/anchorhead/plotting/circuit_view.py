@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
-from anchorhead.network.describe import counted
 from anchorhead.network.liveness import askers, everything, seen, steady_needs, streams, through
 from anchorhead.network.stream import KINDS, Kind, Stream
 

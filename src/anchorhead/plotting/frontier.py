@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from anchorhead.as_html import block, table
 from anchorhead.plotting import style
 from anchorhead.plotting.head import short
 from anchorhead.plotting.page import AS_DESIGNED, Page
@@ -50,6 +51,24 @@ class Frontier:
     kind: Literal["proven", "measured"]
     resolution: float
     rows: tuple[FrontierRow, ...]
+
+    def _repr_html_(self) -> str:
+        heads = (
+            "anchors p",
+            f"solved, {self.kind}",
+            f"uniform, {self.kind}",
+            "best polynomial",
+            "largest |value|",
+            "|slope|",
+        )
+        rows = [
+            (
+                row.anchors,
+                *(f"{one:.3g}" for one in (row.solved, row.uniform, row.polynomial, row.max_value, row.max_slope)),
+            )
+            for row in self.rows
+        ]
+        return block(f"{self.name} on [{self.low:g}, {self.high:g}], in {self.dtype}", table(heads, rows))
 
 
 def draw_frontier(frontier: Frontier, page: Page = AS_DESIGNED) -> Figure:

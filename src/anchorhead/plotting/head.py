@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorhead.constructions.head import Head
+from anchorhead.decimals import counted
 from anchorhead.network import Network
-from anchorhead.network.describe import counted
 from anchorhead.plotting import style
 from anchorhead.plotting.head_view import HeadView, Keys
 from anchorhead.plotting.page import AS_DESIGNED, Page

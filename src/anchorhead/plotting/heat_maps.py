@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.as_html import block, table
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
 
@@ -39,6 +40,21 @@ class HeatMaps:
 
     s: Float[np.ndarray, " tokens"]
     rows: dict[str, tuple[HeatMap, ...]]
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                name,
+                f"[{one.low:g}, {one.high:g}]",
+                " × ".join(map(str, one.weights.shape)),
+                f"{one.c:.3g}",
+                f"{one.bound:.3g}",
+            )
+            for name, maps in self.rows.items()
+            for one in maps
+        ]
+        heads = ("construction", "range", "heads × tokens × anchors", "c", "error, proven")
+        return block("Attention weights of both constructions at one input", table(heads, rows))
 
 
 def draw_heat_maps(maps: HeatMaps, page: Page = AS_DESIGNED) -> Figure:

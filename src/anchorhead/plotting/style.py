@@ -235,5 +235,5 @@ def shortened(text: str, most: int) -> str:
 
 
 def minus(text: str) -> str:
-    """The text with a true minus sign in front of its negative numbers."""
-    return re.sub(r"(?<!\w)-(?=[\d.])", "−", text)
+    """The text with true minus signs, in front of numbers and between terms."""
+    return re.sub(r"(?<!\w)-(?=[\d.])|(?<= )-(?= )", "−", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from anchorhead.as_html import block, table
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
 
@@ -49,6 +50,16 @@ class Sweep:
     high: float
     dtype: str
     rate: float | None
+
+    def _repr_html_(self) -> str:
+        heads = ("size", self.intervals_formula, "theorem", "proven", "largest error found", "c")
+        rows = [
+            (row.size, row.intervals, *(f"{one:.3g}" for one in (row.theorem, row.proven, row.measured, row.c)))
+            for row in self.rows
+        ]
+        slope = "" if self.rate is None else f"slope of the errors found: {self.rate:.3f}"
+        title = f"{self.theorem} theorem on [{self.low:g}, {self.high:g}], varying the {self.varied}, in {self.dtype}"
+        return block(title, table(heads, rows), slope)
 
     @property
     def intervals_formula(self) -> str:
