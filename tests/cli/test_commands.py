@@ -133,7 +133,7 @@ def test_a_missing_folder_is_named_before_any_work_is_done(arguments, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["paper", "single-head", "--anchors", "1"], "1 anchors"),
+        (["paper", "single-head", "--anchors", "1"], "anchors=1 "),
         (["paper", "single-head", "--anchors", "8", "--low", "2"], "low must be below high"),
         (["paper", "multi-head", "--tokens", "2"], "at least 3"),
         (["paper", "single-head", "--plot", "rates.gif"], ".png, .svg or .pdf"),

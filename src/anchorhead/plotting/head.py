@@ -42,7 +42,7 @@ def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
     _functions(top, head, s, computed)
     _error(middle, head, s, computed)
     for number, (axes, part) in enumerate(zip(below, drawn, strict=True), start=1):
-        axes.set_ylabel(f"weight,\npart {number}" if len(head.parts) > 1 else "attention weight")
+        axes.set_ylabel(f"weight,\npart {number}" if len(head.parts) > 1 else "weight")
         _weights(axes, part, s, s - head.origin)
     left_out = "" if len(drawn) == len(head.parts) else f", the first {len(drawn)} parts drawn"
     below[-1].set_xlabel("query s")
@@ -79,14 +79,15 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
         axes.axhspan(-in_exact, in_exact, color=style.ORANGE, alpha=0.4, linewidth=0, label=label)
     error = computed - head.exact(s)
     for m, colour in zip(range(min(head.target.outputs, MOST_FUNCTIONS)), style.series(), strict=False):
-        axes.plot(s, error[:, m], color=colour, linewidth=style.points(1.3))
+        label = "head − target" if m == 0 else None
+        axes.plot(s, error[:, m], color=colour, linewidth=style.points(1.3), label=label)
     places, _ = head.crossings()
     places = places[(places >= head.on[0]) & (places <= head.on[1])]
     if len(places):
         floor = np.full(len(places), -1.4 * bound)
         axes.plot(places, floor, "^", color=style.GREY, markersize=style.points(7), label=CROSSINGS, clip_on=False)
     axes.set_ylim(-1.4 * bound, 1.4 * bound)
-    axes.set_ylabel(f"head − target{style.in_powers(axes.yaxis, bound)}")
+    axes.set_ylabel(f"error{style.in_powers(axes.yaxis, bound)}")
     axes.grid(True)
     style.heading(axes, "", legend=True)
 

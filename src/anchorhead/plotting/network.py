@@ -48,7 +48,8 @@ def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
         # where several outputs are 0, the earlier show around the later
         width, name = style.points(2.2 + (drawn - 1 - g)), f"network, output {g}" if target.outputs > 1 else "network"
         upper.plot(s, computed[:, g], color=colour, linewidth=width, label=name)
-        lower.plot(s, computed[:, g] - exact[:, g], color=colour, linewidth=style.points(1.4))
+        label = "network − target" if g == 0 else None
+        lower.plot(s, computed[:, g] - exact[:, g], color=colour, linewidth=style.points(1.4), label=label)
     _hatch(certificate.excluded, (upper, lower))
     lower.axhspan(
         -bound,
@@ -63,7 +64,7 @@ def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
     lower.set_ylim(-1.4 * bound, 1.4 * bound)
     upper.set_xlim(s[0], s[-1])
     upper.set_ylabel("output")
-    lower.set_ylabel(f"network − target{style.in_powers(lower.yaxis, bound)}")
+    lower.set_ylabel(f"error{style.in_powers(lower.yaxis, bound)}")
     lower.set_xlabel("pre-activation s = w·x + t")
     for axes in (upper, lower):
         axes.grid(True)

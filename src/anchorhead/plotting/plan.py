@@ -47,7 +47,7 @@ def draw_plan(plan: Plan, page: Page = AS_DESIGNED) -> Figure:
     style.heading(last, "Anchors")
     title, note = heading_of(plan)
     style.title(figure, title)
-    _legend(figure, plan, page, note)
+    _legend(figure, plan, note)
     return figure
 
 
@@ -143,7 +143,7 @@ def _line(axes: Axes, form: str, placement: str, rows: Sequence[Row], size: str,
     )
 
 
-def _legend(figure: Figure, plan: Plan, page: Page, note: str) -> None:
+def _legend(figure: Figure, plan: Plan, note: str) -> None:
     """What colours, marks and dashes stand for, said once, below all panels."""
     from matplotlib.lines import Line2D
 
@@ -168,8 +168,7 @@ def _legend(figure: Figure, plan: Plan, page: Page, note: str) -> None:
         if any(row.parameters is None and row.placement == placement for row in plan.rows):
             label = f"out of reach, {words} anchors"
             handles.append(Line2D([], [], marker=mark, linestyle="", label=label, **grey))
-    legend = figure.legend(
-        handles=handles, loc="outside lower left", ncols=1 if page.narrow else 4, title=note, frameon=False
-    )
+    columns = style.legend_columns([str(one.get_label()) for one in handles], 0.9 * figure.bbox.width / figure.dpi)
+    legend = figure.legend(handles=handles, loc="outside lower left", ncols=columns, title=note, frameon=False)
     legend.set_alignment("left")
     legend.get_title().set(fontsize=pt(12), color=style.GREY, parse_math=False)

@@ -148,7 +148,7 @@ def headings(*given: Heading) -> None:
             words.set_in_layout(not one.text)
         if one.text:
             lines = wrapped(one.text, one.width, points(14), BOLD_SIGN)
-            one.axes.set_title("\n".join(lines), fontweight="bold", pad=top, parse_math=False)
+            one.axes.set_title("\n".join(lines), fontweight="bold", pad=top, va="bottom", parse_math=False)
 
 
 def heading(axes: Axes, text: str, note: str = "", legend: bool = False) -> None:
@@ -161,9 +161,7 @@ def _legend_above(axes: Axes, width: float) -> float:
     if not labels:
         return 0.0
     size = points(12)
-    columns = next(
-        count for count in range(len(labels), 0, -1) if count == 1 or _wide(labels, count) * size <= 72 * width
-    )
+    columns = legend_columns(labels, width)
     rows = math.ceil(len(labels) / columns)
     axes.legend(
         handles,
@@ -182,11 +180,19 @@ def _legend_above(axes: Axes, width: float) -> float:
     return size * (1.35 * rows + 0.35)
 
 
-def _wide(labels: list[str], columns: int) -> float:
-    """The width of a legend that is filled column by column, in units of the size of its words."""
-    rows = math.ceil(len(labels) / columns)
-    longest = [max(map(len, labels[start : start + rows])) for start in range(0, len(labels), rows)]
-    return sum(SIGN * signs + 4.0 for signs in longest)
+def legend_columns(labels: list[str], inches: float) -> int:
+    """In how many columns a legend fits into a width."""
+    for count in range(len(labels), 1, -1):
+        split = [labels[start : start + size] for start, size in _split(len(labels), count)]
+        if sum(SIGN * max(map(len, column)) + 4.2 for column in split) * points(12) <= 72 * inches:
+            return count
+    return 1
+
+
+def _split(count: int, columns: int) -> list[tuple[int, int]]:
+    """Where columns begin, and how many entries they have: as matplotlib fills them, the first ones being longer."""
+    sizes = [count // columns + (place < count % columns) for place in range(columns)]
+    return [(sum(sizes[:place]), size) for place, size in enumerate(sizes)]
 
 
 def wrapped(text: str, inches: float, size: float, sign: float = SIGN) -> list[str]:
