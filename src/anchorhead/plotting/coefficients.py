@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_NAMED, WIDEST_NAME = 6, 24
+FEW_STEPS = 20
+"""More are drawn on a scale that is logarithmic from the tenth on."""
 LEAST, MOST = 1e-16, 1e16
 """Distances beyond are drawn as these: of coefficients that are all 0, any is infinitely far, relative to them."""
 
@@ -32,8 +34,11 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
         drawn = {"color": colour, "linewidth": style.points(1.8), "label": _label(path.names[j])}
         left.plot(path.steps, path.coefficients[:, j], **drawn)
         left.plot(path.steps[-1], path.settled[j], color=colour, marker="o", markersize=style.points(6))
-    left.set_xscale("symlog", linthresh=10)
-    left.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    if path.steps[-1] > FEW_STEPS:
+        left.set_xscale("symlog", linthresh=10)
+        left.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    else:
+        style.whole_numbers(left.xaxis, 6)
     left.set_xlabel("step")
     left.set_ylabel("coefficient times the column's scale")
     left.grid(True)

@@ -1,7 +1,7 @@
 """How large a picture is to be, and whose style it has: ours, save for what the user has changed in matplotlib's.
 
 A setting of matplotlib's (`rcParams`, a style sheet, a matplotlibrc) that differs from its own default wins over ours:
-`with matplotlib.pyplot.style.context("dark_background"): ah.plot(net)`, or `matplotlib.rcParams["font.size"] = 10`.
+`with matplotlib.pyplot.style.context("dark_background"): ah.plot(net)`, or `matplotlib.rcParams["font.size"] = 9`.
 All widths of lines and sizes of marks and words follow `font.size`. With `ax=` nothing of ours is set.
 """
 

@@ -121,7 +121,7 @@ def _function(thing: Head | Network, function: Callable[..., Any] | None, page: 
     return draw_network(thing, page)
 
 
-def _drawn_on(ax: Axes, thing: Any, kind: View | None, x: Any, size: Any) -> Figure:
+def _drawn_on(ax: Any, thing: Any, kind: View | None, x: Any, size: Any) -> Figure:
     """The whole figure that the axes belong to."""
     from matplotlib.axes import Axes as AnyAxes
     from matplotlib.figure import Figure as WholeFigure
