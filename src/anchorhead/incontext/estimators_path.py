@@ -20,9 +20,9 @@ class CoefficientPath:
     """What ah.plot draws of a fit.
 
     steps          the steps that are kept, the first and the last among them
-    coefficients   after those steps, times the scales of their columns
-    settled        those that they are compared with, scikit-learn's or those after the last step, times the same
-    scale          the scales of the columns
+    coefficients   after those steps
+    settled        those that they are compared with: scikit-learn's, or those after the last step
+    scale          the scales of the columns: times these, large and small columns can be drawn together
     """
 
     model: str
@@ -36,15 +36,12 @@ class CoefficientPath:
     @property
     def distance(self) -> Float[np.ndarray, " points"]:
         """The largest difference of any coefficient, as `relative_difference` has it, for each step."""
-        settled = self.settled / self.scale
-        return np.array([relative_difference(one, settled) for one in self.coefficients / self.scale])
+        return np.array([relative_difference(one, self.settled) for one in self.coefficients])
 
     def _repr_html_(self) -> str:
         rows = [
             (name, f"{ours:.8g}", f"{theirs:.8g}")
-            for name, ours, theirs in zip(
-                self.names, self.coefficients[-1] / self.scale, self.settled / self.scale, strict=True
-            )
+            for name, ours, theirs in zip(self.names, self.coefficients[-1], self.settled, strict=True)
         ]
         title = f"{self.model} in context after {counted(int(self.steps[-1]), 'step')}"
         apart = f"largest difference: {self.distance[-1]:.1e} of the largest coefficient"
@@ -60,24 +57,21 @@ def relative_difference(ours: Float[np.ndarray, " d"], theirs: Float[np.ndarray,
 def coefficient_path(
     model: Any, X: Any, y: Any, names: tuple[str, ...], settled: Any, with_what: str
 ) -> CoefficientPath:
-    """Runs the network of a fitted model once more, and keeps what its coefficients are on the way.
-
-    All are multiplied by the scales of their columns, so that large and small columns can be drawn together.
-    """
+    """Runs the network of a fitted model once more, and keeps what its coefficients are on the way."""
     every = max(1, -(-model.n_iter_ // MOST_POINTS))
     columns, labels = model.columns_, model.labels_
     kept, found = [0], [np.zeros(len(columns.scale))]
     for number, w, _ in states(model.network_, model.prompt(X, y)):
         if number % every == 0 or number == model.n_iter_:
             kept.append(number)
-            found.append(labels.gain * w[: len(columns.scale)])
-    found[-1] = np.ravel(model.coef_) * columns.scale  # as they are printed, zeros and all
+            found.append(labels.gain * w[: len(columns.scale)] / columns.scale)
+    found[-1] = np.ravel(model.coef_)  # as they are printed
     return CoefficientPath(
         type(model).__name__,
         names,
         np.array(kept, dtype=np.float64),
         np.array(found),
-        np.ravel(settled) * columns.scale,
+        np.ravel(settled).astype(np.float64),
         with_what,
         np.asarray(columns.scale, dtype=np.float64),
     )

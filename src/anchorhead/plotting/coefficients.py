@@ -27,13 +27,14 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     from matplotlib.ticker import StrMethodFormatter
 
     figure, (left, right) = page.side_by_side(14.0, 6.4, (1, 1))
-    order = np.argsort(-np.abs(path.settled), kind="stable")
+    coefficients, settled = path.coefficients * path.scale, path.settled * path.scale
+    order = np.argsort(-np.abs(settled), kind="stable")
     for j in order[MOST_NAMED:]:
-        left.plot(path.steps, path.coefficients[:, j], color=style.PALE, linewidth=style.points(1.2))
+        left.plot(path.steps, coefficients[:, j], color=style.PALE, linewidth=style.points(1.2))
     for colour, j in zip(style.series(), order[:MOST_NAMED], strict=False):
         drawn = {"color": colour, "linewidth": style.points(1.8), "label": _label(path.names[j])}
-        left.plot(path.steps, path.coefficients[:, j], **drawn)
-        left.plot(path.steps[-1], path.settled[j], color=colour, marker="o", markersize=style.points(6))
+        left.plot(path.steps, coefficients[:, j], **drawn)
+        left.plot(path.steps[-1], settled[j], color=colour, marker="o", markersize=style.points(6))
     if path.steps[-1] > FEW_STEPS:
         left.set_xscale("symlog", linthresh=10)
         left.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
