@@ -71,11 +71,12 @@ class Circuit:
     @classmethod
     def of(cls, network: Network, x: Any = None) -> Circuit:
         maps, tokens = (None, network.embed.tokens) if x is None else _attention(network, x)
-        needed = through(network.layers[1:], everything(network.streams[-1], (network.output,)), network.streams[0])  # type: ignore[arg-type]
+        layers: Any = network.layers[1:]
+        needed = through(layers, everything(network.streams[-1], (network.output,)), network.streams[0])
         first = Stage("1 Embed", Embed, network.streams[0], network.streams[0], layer=network.embed)
-        stages = [first, *_stages(network.layers[1:], needed, network.streams[0], "", 2, ())]
+        stages = [first, *_stages(layers, needed, network.streams[0], "", 2, ())]
         if maps is not None:
-            runs = _runs(network.layers[1:], "", 2)
+            runs = _runs(layers, "", 2)
             last = dict(zip(runs, maps, strict=True))  # of several runs the last
             stages = [replace(stage, patterns=last.get(stage.name.split()[0])) for stage in stages]
         cut = max(0, len(stages) - MOST_LAYERS)

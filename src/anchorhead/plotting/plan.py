@@ -32,7 +32,7 @@ def draw_plan(plan: Plan, page: Page = AS_DESIGNED) -> Figure:
     if len({row.within for row in plan.rows}) < 2:
         return draw_one_error(plan, page)
     layouts = list(dict.fromkeys(row.layout for row in plan.rows))
-    figure, (*panels, last) = page.side_by_side(6.4 * (1 + len(layouts)), 6.4, [1.15] * len(layouts) + [1])
+    figure, (*panels, last) = page.side_by_side(4.8 * (1 + len(layouts)), 6.2, [1.15] * len(layouts) + [1])
     for axes, layout in zip(panels, layouts, strict=True):
         _panel(axes, _series([row for row in plan.rows if row.layout == layout]), "parameters")
         only = len(layouts) == 1 and next(iter(plan.rows)).form == "head"

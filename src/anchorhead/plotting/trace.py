@@ -22,7 +22,7 @@ MOST_DRAWN = 6
 
 def draw_trace(trace: Trace, page: Page = AS_DESIGNED) -> Figure:
     """With two weights their path over the loss's contours, else each weight by step; attention; deviation."""
-    figure, (left, middle, right) = page.side_by_side(17.0, 6.2, (1, 1, 1))
+    figure, (left, middle, right) = page.side_by_side(15.0, 5.8, (1, 1, 1))
     descent = trace.learner.descent
     two = descent.weights == 2 and descent.loss.value is not None
     found = [
