@@ -58,6 +58,15 @@ def test_a_head_has_a_circuit():
     assert "relu" in said(ah.plot(ah.head("relu", (-1, 1), anchors=3), kind="circuit"))
 
 
+def test_labels_that_files_bring_are_no_orders():
+    net = network("attention (float64)")
+    odd = net.layers[1]
+    words_of = {**vars(odd), "labels": ("\x1b[31m $\\frac$", "<b>")}
+    figure = drawn(ah.plot(Network((net.layers[0], Attention(**words_of))), size="column"))
+    assert "\x1b" not in said(figure)
+    assert "$\\frac$" in said(figure)
+
+
 def test_many_heads_are_counted_and_many_layers_left_out():
     wide = ah.convert(mlp(3, 40, 2), (-1, 1), 1e-2)
     stage = Circuit.of(wide).stages[-2]

@@ -188,7 +188,7 @@ def legend(circuit: Circuit, patterns: bool) -> str:
     if any(stage.kind is Attention for stage in circuit.stages):
         words += "; lines: who reads whom"
     if patterns:
-        words += ", the darker the more attention; strips: a row for each token that asks, a column for each it sees"
+        words += ", the bolder the more attention; strips: a row for each token that asks, a column for each it sees"
         if any(stage.repeats for stage in circuit.stages):
             words += ", at the last repetition"
     return words

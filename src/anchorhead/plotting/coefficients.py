@@ -30,7 +30,7 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     coefficients, settled = path.coefficients * path.scale, path.settled * path.scale
     order = np.argsort(-np.abs(settled), kind="stable")
     for j in order[MOST_NAMED:]:
-        left.plot(path.steps, coefficients[:, j], color=style.PALE, linewidth=style.points(1.2))
+        left.plot(path.steps, coefficients[:, j], color=style.pale(), linewidth=style.points(1.2))
     for colour, j in zip(style.series(), order[:MOST_NAMED], strict=False):
         drawn = {"color": colour, "linewidth": style.points(1.8), "label": _label(path.names[j])}
         left.plot(path.steps, coefficients[:, j], **drawn)

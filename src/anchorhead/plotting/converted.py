@@ -70,7 +70,7 @@ def _inputs(axes: Axes, along: np.ndarray, inputs: np.ndarray, names: Sequence[s
 def _outputs(axes: Axes, along: np.ndarray, exact: np.ndarray, computed: np.ndarray, names: Sequence[str]) -> None:
     for number in range(exact.shape[1]):
         label = "target" if number == 0 else None
-        axes.plot(along, exact[:, number], color=style.PALE, linewidth=style.points(8), label=label)
+        axes.plot(along, exact[:, number], color=style.pale(), linewidth=style.points(8), label=label)
     widths = np.linspace(min(1.8 + 1.5 * (len(names) - 1), 6.5), 1.8, len(names))  # lines below others stay in sight
     for number, (name, colour, width) in enumerate(zip(names, style.series(), widths, strict=False)):
         axes.plot(along, computed[:, number], color=colour, linewidth=style.points(width), label=name)

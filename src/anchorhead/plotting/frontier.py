@@ -78,7 +78,7 @@ def draw_frontier(frontier: Frontier, page: Page = AS_DESIGNED) -> Figure:
     anchors = [row.anchors for row in frontier.rows]
     columns = {
         f"uniform anchors, {frontier.kind}": ([row.uniform for row in frontier.rows], style.VERMILLION, "s"),
-        "best polynomial, p coefficients": ([row.polynomial for row in frontier.rows], style.GREY, "^"),
+        "best polynomial, p coefficients": ([row.polynomial for row in frontier.rows], style.grey(), "^"),
         f"solved anchors, {frontier.kind}": ([row.solved for row in frontier.rows], style.BLUE, "o"),
     }
     for label, (errors, colour, marker) in columns.items():

@@ -58,7 +58,7 @@ def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) 
     drawn = min(head.target.outputs, MOST_FUNCTIONS)
     for m in range(drawn):
         label = "target" if m == 0 else None
-        axes.plot(s, exact[:, m], color=style.PALE, linewidth=style.points(9), label=label)
+        axes.plot(s, exact[:, m], color=style.pale(), linewidth=style.points(9), label=label)
     for m, colour in zip(range(drawn), style.series(), strict=False):
         axes.plot(s, computed[:, m], color=colour, label=_plain(short(names[m])))
     axes.set_ylabel("output")
@@ -85,7 +85,7 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
     places = places[(places >= head.on[0]) & (places <= head.on[1])]
     if len(places):
         floor = np.full(len(places), -1.4 * bound)
-        axes.plot(places, floor, "^", color=style.GREY, markersize=style.points(7), label=CROSSINGS, clip_on=False)
+        axes.plot(places, floor, "^", color=style.grey(), markersize=style.points(7), label=CROSSINGS, clip_on=False)
     axes.set_ylim(-1.4 * bound, 1.4 * bound)
     axes.set_ylabel(f"error{style.in_powers(axes.yaxis, bound)}")
     axes.grid(True)
@@ -99,7 +99,7 @@ def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
 
     count, weights = len(part), part.weights(query)
     highest = float(weights.max())
-    colours = colormaps["viridis"](np.linspace(0.0, 0.82, count))
+    colours = colormaps["viridis"](np.linspace(*((0.25, 1.0) if style.is_dark() else (0.0, 0.82)), count))
     for k, colour in enumerate(colours):
         axes.plot(s, weights[:, k], color=colour, linewidth=style.points(2.2 if count <= MOST_NUMBERED else 1.0))
     for label, place, height, k in _numbers(s, weights) if count <= MOST_NUMBERED else ():

@@ -43,7 +43,7 @@ def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
     drawn = min(target.outputs, MOST_DRAWN)
     for g in range(drawn):
         label = "target" if g == 0 else None
-        upper.plot(s, exact[:, g], color=style.PALE, linewidth=style.points(9), label=label)
+        upper.plot(s, exact[:, g], color=style.pale(), linewidth=style.points(9), label=label)
     for g, colour in zip(range(drawn), style.series(), strict=False):
         # where several outputs are 0, the earlier show around the later
         width, name = style.points(2.2 + (drawn - 1 - g)), f"network, output {g}" if target.outputs > 1 else "network"
@@ -100,5 +100,5 @@ def _hatch(excluded: tuple[tuple[float, float], ...], panels: tuple[Axes, ...]) 
         for number, (low, high) in enumerate(excluded):
             label = "left out of the certificate" if number == 0 and axes is panels[-1] else None
             axes.axvspan(
-                low, high, facecolor=style.paper(), edgecolor=style.GREY, hatch="/////", linewidth=0, label=label
+                low, high, facecolor=style.paper(), edgecolor=style.grey(), hatch="/////", linewidth=0, label=label
             )

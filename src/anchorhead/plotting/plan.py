@@ -99,7 +99,7 @@ def _strip(axes: Axes) -> None:
     """Where the marks of errors stand that are out of reach."""
     from matplotlib.patches import Rectangle
 
-    look = {"facecolor": style.PALE, "alpha": 0.5, "linewidth": 0}
+    look = {"facecolor": style.pale(), "alpha": 0.5, "linewidth": 0}
     axes.add_patch(Rectangle((0, 1 - STRIP), 1, STRIP, transform=axes.transAxes, **look))
     axes.text(
         0.015,
@@ -156,11 +156,11 @@ def _legend(figure: Figure, plan: Plan, note: str) -> None:
     ]
     if any(key[0] == "all" for key in _anchors(plan)):
         handles.append(Line2D([], [], color=style.ink(), marker="D", label="all forms and layouts alike"))
-    grey = {"color": style.GREY, "markeredgewidth": pt(1.8), "markersize": pt(8)}
+    grey = {"color": style.grey(), "markeredgewidth": pt(1.8), "markersize": pt(8)}
     if "solved" in placements:
-        handles.append(Line2D([], [], color=style.GREY, label="solved anchors"))
+        handles.append(Line2D([], [], color=style.grey(), label="solved anchors"))
     if LATTICE in placements:
-        handles.append(Line2D([], [], color=style.GREY, linestyle=DASHED, label="the paper's even anchors"))
+        handles.append(Line2D([], [], color=style.grey(), linestyle=DASHED, label="the paper's even anchors"))
     if any(row.parameters is not None and not row.reachable for row in plan.rows):
         label = "not built: too many, or their rounding"
         handles.append(Line2D([], [], marker="o", linestyle="", markerfacecolor=style.paper(), label=label, **grey))
@@ -171,4 +171,4 @@ def _legend(figure: Figure, plan: Plan, note: str) -> None:
     columns = style.legend_columns([str(one.get_label()) for one in handles], 0.9 * figure.bbox.width / figure.dpi)
     legend = figure.legend(handles=handles, loc="outside lower left", ncols=columns, title=note, frameon=False)
     legend.set_alignment("left")
-    legend.get_title().set(fontsize=pt(12), color=style.GREY, parse_math=False)
+    legend.get_title().set(fontsize=pt(12), color=style.grey(), parse_math=False)

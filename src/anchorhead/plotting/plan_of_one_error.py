@@ -43,10 +43,10 @@ def _panel(axes: Axes, rows: list[Row], size: str, gap: str) -> None:
         if number is None:
             axes.annotate(
                 "out of reach", (0, place), (pt(6), 0), xycoords=("axes fraction", "data"),
-                textcoords="offset points", va="center", fontsize=pt(12), color=style.GREY,
+                textcoords="offset points", va="center", fontsize=pt(12), color=style.grey(),
             )  # fmt: skip
             continue
-        axes.hlines(place, low / 3, max(number, 1), color=style.PALE, linewidth=pt(1.5), zorder=1)
+        axes.hlines(place, low / 3, max(number, 1), color=style.pale(), linewidth=pt(1.5), zorder=1)
         face = colour if row.reachable else style.paper()
         axes.plot(
             max(number, 1), place, "o", color=colour, markerfacecolor=face, markersize=pt(9), markeredgewidth=pt(1.6)

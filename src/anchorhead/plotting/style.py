@@ -87,6 +87,29 @@ def paper() -> str:
     return rcParams["axes.facecolor"]
 
 
+def grey() -> str:
+    """For notes and marks that stand back."""
+    return GREY if ink() == "black" else _mixed(0.62)
+
+
+def pale() -> str:
+    """For broad lines and bands behind others."""
+    return PALE if ink() == "black" else _mixed(0.35)
+
+
+def _mixed(share: float) -> str:
+    """So much of the colour of words, the rest of what is behind them."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    return to_hex([share * a + (1 - share) * b for a, b in zip(to_rgb(ink()), to_rgb(paper()), strict=True)])
+
+
+def is_dark() -> bool:
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(paper())) < 1.5
+
+
 def series() -> tuple[str, ...]:
     """Colours of lines that stand beside each other: ours, or those of the user's own cycle."""
     from matplotlib import rcParams, rcParamsDefault
@@ -140,15 +163,23 @@ def headings(*given: Heading) -> None:
                 xycoords="axes fraction",
                 textcoords="offset points",
                 va="top",
-                color=GREY if ink() == "black" else ink(),
+                color=grey(),
                 fontsize=points(12),
                 linespacing=LINE,
                 parse_math=False,
             )
             words.set_in_layout(not one.text)
         if one.text:
-            lines = wrapped(one.text, one.width, points(14), BOLD_SIGN)
-            one.axes.set_title("\n".join(lines), fontweight="bold", pad=top, va="bottom", parse_math=False)
+            lines = "\n".join(wrapped(one.text, one.width, _title_size(), BOLD_SIGN))
+            one.axes.set_title(lines, loc="left", fontweight="bold", pad=top, va="bottom", parse_math=False)
+
+
+def _title_size() -> float:
+    """Points of titles, which a style may say in words."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+
+    return float(FontProperties(size=rcParams["axes.titlesize"]).get_size_in_points())
 
 
 def heading(axes: Axes, text: str, note: str = "", legend: bool = False) -> None:
@@ -196,8 +227,9 @@ def _split(count: int, columns: int) -> list[tuple[int, int]]:
 
 
 def wrapped(text: str, inches: float, size: float, sign: float = SIGN) -> list[str]:
-    """Lines of words of so many points that are at most so many inches long."""
-    return textwrap.wrap(minus(text), max(12, int(inches * 72 / (size * sign)))) or [""]
+    """Lines of words of so many points that are at most so many inches long; signs that cannot be seen are replaced."""
+    plain = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in minus(text))
+    return textwrap.wrap(plain, max(12, int(inches * 72 / (size * sign)))) or [""]
 
 
 def whole_numbers(axis: Axis, bins: int = 8) -> None:
@@ -233,7 +265,7 @@ def title(figure: Figure, text: str, note: str = "") -> None:
     )
     if note:
         words = "\n".join(wrapped(note, inches, points(12)))
-        figure.supxlabel(words, fontsize=points(12), color=GREY, x=0.01, ha="left", parse_math=False)
+        figure.supxlabel(words, fontsize=points(12), color=grey(), x=0.01, ha="left", parse_math=False)
 
 
 def shortened(text: str, most: int) -> str:

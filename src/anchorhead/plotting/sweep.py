@@ -83,7 +83,7 @@ def draw_sweep_on(axes: Axes, sweep: Sweep) -> None:
     axes.loglog(
         intervals,
         [row.theorem for row in rows],
-        color=style.GREY,
+        color=style.grey(),
         linestyle=(0, (5, 2.5)),
         label=f"the theorem's bound, {sweep.theorem_formula}",
     )

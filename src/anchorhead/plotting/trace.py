@@ -45,7 +45,7 @@ def _over_contours(axes: Axes, trace: Trace) -> Heading:
     lowest = heights.min()
     levels = lowest + (heights.max() - lowest) * np.linspace(0, 1, CONTOURS) ** 2.5
     pt = style.points
-    axes.contour(*ticks, heights, levels=levels[1:], colors=style.PALE, linewidths=pt(1.2))
+    axes.contour(*ticks, heights, levels=levels[1:], colors=style.pale(), linewidths=pt(1.2))
     axes.plot(*trace.exact.T, color=style.ORANGE, linewidth=pt(7), alpha=0.5, label="gradient descent")
     axes.plot(
         *trace.path.T, color=style.BLUE, marker="o", markersize=pt(4), linewidth=pt(1.4), label="attention layers"
@@ -62,7 +62,7 @@ def _by_step(axes: Axes, trace: Trace) -> Heading:
     order = np.sort(np.argsort(-np.ptp(trace.exact, axis=0), kind="stable")[:MOST_DRAWN])
     for number, j in enumerate(order):
         label = "gradient descent" if number == 0 else None
-        axes.plot(trace.exact[:, j], color=style.PALE, linewidth=style.points(7), label=label)
+        axes.plot(trace.exact[:, j], color=style.pale(), linewidth=style.points(7), label=label)
     for j, colour in zip(order, style.series(), strict=False):
         name = "intercept" if descent.intercept and j == descent.weights - 1 else f"w{j}"
         axes.plot(trace.path[:, j], color=colour, linewidth=style.points(1.6), label=name)
