@@ -100,7 +100,7 @@ def _bar(narrow: bool) -> dict[str, Any]:
 
 def _title(name: str, heat_map: HeatMap, number: int, place: int, narrow: bool) -> str:
     """Said once for each row and column: the construction, the width of the range."""
-    width = f"|b − a| = {heat_map.high - heat_map.low:g}"
+    width = f"|b − a| = {heat_map.high - heat_map.low:g}".replace(" ", style.UNBROKEN)
     if not narrow:
         return width if number == 0 else ""
     return f"{name}, {width}"

@@ -24,7 +24,7 @@ def draw_one_error(plan: Plan, page: Page) -> Figure:
     title, note = heading_of(plan)
     within = plan.rows[0].within
     hollow = any(row.parameters is not None and not row.reachable for row in rows)
-    more = "; solved or even anchors" if rows[0].form != "head" else ""
+    more = "; solved, even: how anchors are placed" if rows[0].form != "head" else ""
     more += "; hollow: not built, for their number or their rounding" if hollow else ""
     style.title(figure, f"{title}, within {within:g}", note + more)
     return figure

@@ -25,6 +25,7 @@ SCREEN, FILE = 100, 160
 """Dots per inch on a screen, and in a file."""
 SIGN, BOLD_SIGN = 0.56, 0.64
 """Widths of signs, in units of their size: about the average of words."""
+UNBROKEN = "\N{NO-BREAK SPACE}"
 LINE = 1.32
 """From one line of words to the next, in units of their size."""
 
@@ -228,7 +229,7 @@ def _split(count: int, columns: int) -> list[tuple[int, int]]:
 
 def wrapped(text: str, inches: float, size: float, sign: float = SIGN) -> list[str]:
     """Lines of words of so many points that are at most so many inches long; signs that cannot be seen are replaced."""
-    plain = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in minus(text))
+    plain = "".join(one if one.isprintable() or one == UNBROKEN else "\N{REPLACEMENT CHARACTER}" for one in minus(text))
     return textwrap.wrap(plain, max(12, int(inches * 72 / (size * sign)))) or [""]
 
 
