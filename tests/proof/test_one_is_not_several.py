@@ -15,7 +15,7 @@ NETWORKS = {
     "1 step of gradient descent on": lambda: incontext.gradient_descent(
         steps=1, rate=0.1, features=1, on=(-1, 1), labels=(-1, 1)
     ),
-    "1 head (relu: 3 solved anchors)": lambda: ah.convert(mlp(2, 1, 1), (-1, 1), 1e-2, form="two-layer"),
+    "1 head (relu(x): 3 solved anchors)": lambda: ah.convert(mlp(2, 1, 1), (-1, 1), 1e-2, form="two-layer"),
 }
 
 
