@@ -102,8 +102,8 @@ def thing(name: str) -> Any:
 
 def drawn(figure: Figure) -> Figure:
     """Laid out, every text and tick at its place: as when it is saved, which draws it twice."""
-    for _ in range(2):
-        figure.canvas.draw()
+    figure.draw_without_rendering()
+    figure.canvas.draw()
     return figure
 
 

@@ -65,9 +65,9 @@ def test_points_are_those_of_the_dtype_within_the_domain():
 
 @pytest.mark.parametrize("name", ["two parts", "several functions"])
 def test_a_head_that_was_saved_has_the_same_picture(name, heads, tmp_path):
-    plot(heads[name], tmp_path / "made.svg")
+    plot(heads[name], tmp_path / "made.svg", size="column")
     heads[name].save(tmp_path / "head.safetensors")
-    plot(load(tmp_path / "head.safetensors"), tmp_path / "loaded.svg")
+    plot(load(tmp_path / "head.safetensors"), tmp_path / "loaded.svg", size="column")
     assert (tmp_path / "made.svg").read_bytes() == (tmp_path / "loaded.svg").read_bytes()
 
 

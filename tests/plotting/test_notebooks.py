@@ -54,7 +54,7 @@ def test_everything_that_can_be_plotted_shows_itself(name):
     assert page(thing(name))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("(float32)")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("(float64)")])
 def test_every_network_shows_its_layers_and_what_is_known(name):
     net = network(name)
     words = page(net)

@@ -23,7 +23,7 @@ from plotting.pictures import ramps, sweep, thing, trace
 def test_the_suffix_decides_the_format_and_the_same_thing_is_the_same_file(suffix, start, tmp_path):
     paths = [tmp_path / f"{name}{suffix}" for name in ("one", "two")]
     for path in paths:
-        plot(sweep(), path)
+        plot(sweep(), path, size="column")
     first, second = (path.read_bytes() for path in paths)
     assert first.startswith(start)
     assert first == second

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CONTOURS, POINTS = 14, 121
+CONTOURS, POINTS = 14, 61
 MOST_DRAWN = 6
 
 
