@@ -20,10 +20,7 @@ print(np.c_[x, net(x), np.sin(3 * x) * np.exp(x)])
 print(net.describe())
 
 # %%
-ah.plot(net, "one_variable.png")
-
-# %% [markdown]
-# ![Anchors, weights and error](one_variable.png)
+ah.plot(net)
 
 # %% [markdown]
 # ## Several variables, several outputs

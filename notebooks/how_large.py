@@ -16,10 +16,7 @@ from anchorhead.lab import single_head_sweep
 
 # %%
 sweep = single_head_sweep((8, 16, 32, 64, 128), 8)
-ah.plot(sweep, "rate.png")
-
-# %% [markdown]
-# ![The error falls as 1/p](rate.png)
+ah.plot(sweep)
 
 # %% [markdown]
 # ## Far past the rate
@@ -39,7 +36,4 @@ for anchors in range(3, 11):
 # %%
 plan = ah.plan("sin(3*x)*cos(2*y) + exp(x*y)", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-6)
 print(plan)
-ah.plot(plan, "plan.png")
-
-# %% [markdown]
-# ![Size against error](plan.png)
+ah.plot(plan)

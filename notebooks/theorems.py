@@ -73,10 +73,7 @@ for placement, within in (("uniform", 0.3), ("solved", 0.3), ("solved", 1e-6)):
     net = ah.approximate(text, on=box, within=within, placement=placement)
     anchors = len(net.embed.registers)
     print(f"{placement:8} {anchors:6,} anchors: proven {net.certificate.bound:.2e}")
-ah.plot(net, "surface.png")
-
-# %% [markdown]
-# ![A function of two variables, and the network's error under its bound](surface.png)
+ah.plot(net)
 
 # %% [markdown]
 # ## Gradient descent in context
@@ -89,7 +86,4 @@ y = X @ [1.2, -0.7] + 0.3 * rng.normal(size=40)
 net = incontext.gradient_descent(steps=30, rate=0.3, features=2, labels=(-6, 6))
 trace = incontext.trace(net, net.prompt(X, y))
 print(f"after 30 steps {trace.path[-1]}, at most {trace.certificate.bound:.2e} from exact gradient descent")
-ah.plot(trace, "descent.png")
-
-# %% [markdown]
-# ![The path over the loss, what the state attends to, and the distance from exact descent](descent.png)
+ah.plot(trace)

@@ -19,7 +19,7 @@ def main() -> None:
     for kind, folder in (("theorems", SOURCE / "theorems"), ("notebooks", Path("notebooks"))):
         for script in sorted(folder.glob("*.py")):
             print(f"running {script}", flush=True)
-            page = markdown(run(script, pages / kind))
+            page = markdown(run(script, pages / kind), pages / kind, script.stem)
             (pages / kind / f"{script.stem}.md").write_text(page)
     (pages / "api" / "command_line.md").write_text(command_line())
     subprocess.run([sys.executable, "-m", "anchorhead", "zoo", "-o", str(pages / "zoo")], check=True)

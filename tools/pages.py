@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from base64 import b64decode
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,6 +12,7 @@ import jupytext
 from nbclient import NotebookClient
 from traitlets.config import Config
 
+PICTURE = ".png"
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 
@@ -25,9 +27,9 @@ def run(script: Path, folder: Path) -> Any:
     return notebook
 
 
-def markdown(notebook: Any) -> str:
-    """Text as it is, code and what it printed in fences."""
-    blocks = []
+def markdown(notebook: Any, folder: Path, name: str) -> str:
+    """Text as it is, code and what it printed in fences, figures as files in the folder."""
+    blocks, pictures = [], 0
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             blocks.append(cell.source)
@@ -36,10 +38,21 @@ def markdown(notebook: Any) -> str:
         printed = "".join(_text(output) for output in cell.outputs)
         if printed.strip():
             blocks.append(f"```text\n{printed.rstrip()}\n```")
+        if PICTURE in cell.source:  # it was saved: the text says where it is shown
+            continue
+        for output in filter(_is_picture, cell.outputs):
+            pictures += 1
+            path = folder / f"{name}-{pictures}{PICTURE}"
+            path.write_bytes(b64decode(output.data["image/png"]))
+            blocks.append(f"![What is drawn]({path.name})")
     return "\n\n".join(blocks) + "\n"
 
 
 def _text(output: Any) -> str:
     if output.output_type == "stream":
         return output.text if output.name == "stdout" else ""
-    return output.get("data", {}).get("text/plain", "")
+    return "" if _is_picture(output) else output.get("data", {}).get("text/plain", "")
+
+
+def _is_picture(output: Any) -> bool:
+    return "image/png" in output.get("data", {})

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from anchorhead.as_html import block, table
 from anchorhead.conditions import Condition, Excluded, conditions_from_json
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -104,9 +105,9 @@ class Certificate:
         found = self.condition(Excluded)
         return () if found is None else found.intervals
 
-    def __str__(self) -> str:
-        rows = [
-            (f"{self.kind}:", f"error at most {self.bound:.3g} (sup norm) on {self.on}, in {self.dtype}"),
+    def _rows(self) -> list[tuple[str, str]]:
+        """All that is known, in words: a label and a text each."""
+        return [
             ("target", self.target),
             *(("provided", str(condition)) for condition in self.conditions),
             *((f"{round_up(value):.3g}", name) for name, value in self.terms.items()),
@@ -115,7 +116,17 @@ class Certificate:
             ("method", self.method),
             ("arithmetic", self.arithmetic),
         ]
+
+    @property
+    def _claim(self) -> str:
+        return f"error at most {self.bound:.3g} (sup norm) on {self.on}, in {self.dtype}"
+
+    def __str__(self) -> str:
+        rows = [(f"{self.kind}:", self._claim), *self._rows()]
         return "\n".join(line for label, text in rows for line in _wrapped(label, text))
+
+    def _repr_html_(self) -> str:
+        return block(f"{self.kind}: {self._claim}", table((), self._rows()), kind=self.kind)
 
 
 def _wrapped(label: str, text: str, width: int = 96) -> list[str]:

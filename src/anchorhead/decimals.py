@@ -1,11 +1,15 @@
-"""Numbers with few decimal digits, rounded to the safe side; and numbers beyond float64."""
+"""Numbers in words: with few decimal digits, rounded to the safe side; counts of things; numbers beyond float64."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
 
-import numpy as np
+
+def counted(count: int, noun: str) -> str:
+    """`1 head`, `1,200 heads`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def round_up(value: float, digits: int = 3) -> float:
@@ -20,11 +24,13 @@ def round_down(value: float, digits: int = 3) -> float:
     return down if down <= value else math.nextafter(down, -math.inf)
 
 
-def beyond_float64() -> np.errstate:
+def beyond_float64() -> Any:
     """Around a search or a proof: what is beyond float64 becomes infinite, or NaN, and numpy does not warn of it.
 
     That is expected at the scales at which float64 ends, and handled: a bound that is not finite is none, and refused.
     """
+    import numpy as np
+
     return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from anchorhead.as_html import block, shown
+
 
 class AnchorheadError(ValueError):
     """Something that was given cannot be used."""
@@ -24,6 +26,9 @@ class NotReached(AnchorheadError):
     def __init__(self, message: str, network: Any, bound: float, within: float) -> None:
         super().__init__(message)
         self.network, self.bound, self.within = network, bound, within
+
+    def _repr_html_(self) -> str:
+        return block(self, f"the best there was, as error.network, for {self.within:g} asked for:", shown(self.network))
 
 
 class NotDefined(AnchorheadError):

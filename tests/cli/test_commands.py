@@ -85,6 +85,11 @@ def test_info_describes_a_saved_network(saved):
     assert ran("info", saved).strip() == load(saved).describe()
 
 
+def test_info_draws_a_saved_network_as_a_circuit(saved, tmp_path):
+    assert ran("info", saved, "--plot", tmp_path / "circuit.svg").endswith(f"Plot: {tmp_path / 'circuit.svg'}\n")
+    assert (tmp_path / "circuit.svg").read_bytes().startswith(b"<?xml")
+
+
 def test_check_establishes_a_certificate_again(saved):
     output = ran("check", saved)
     assert "the certificate holds" in output
@@ -133,7 +138,7 @@ def test_a_missing_folder_is_named_before_any_work_is_done(arguments, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["paper", "single-head", "--anchors", "1"], "1 anchors"),
+        (["paper", "single-head", "--anchors", "1"], "anchors=1 "),
         (["paper", "single-head", "--anchors", "8", "--low", "2"], "low must be below high"),
         (["paper", "multi-head", "--tokens", "2"], "at least 3"),
         (["paper", "single-head", "--plot", "rates.gif"], ".png, .svg or .pdf"),

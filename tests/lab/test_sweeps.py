@@ -98,7 +98,7 @@ def test_one_size_has_no_rate():
     [
         (lambda: single_head_sweep([8], [4, 8]), "one number of tokens"),
         (lambda: single_head_sweep([]), "at least one"),
-        (lambda: single_head_sweep([1]), "1 anchors"),
+        (lambda: single_head_sweep([1]), "anchors=1 "),
         (lambda: single_head_sweep([8], features=0), "at least 1 of each"),
         (lambda: multi_head_sweep([2], 2), "at least 3"),
         (lambda: multi_head_sweep([0]), "heads=0"),

@@ -83,6 +83,7 @@ def test_the_command_writes_weights_labels_picture_and_page(tmp_path):
     assert made == {
         "README.md",
         *(f"{name}.{end}" for name in ("sine", "clip") for end in ("safetensors", "json", "png")),
+        *(f"{name}-circuit.png" for name in ("sine", "clip")),
     }
     about = json.loads((tmp_path / "new" / "sine.json").read_text())
     assert about["layers"][1]["heads"] == ["sin"]

@@ -1,4 +1,4 @@
-"""Pictures are written whole, show something, and leave the user's matplotlib alone."""
+"""Pictures are written whole, in the format that is asked for, and leave the user's matplotlib alone."""
 
 from __future__ import annotations
 
@@ -6,47 +6,15 @@ import subprocess
 import sys
 
 import matplotlib as mpl
-import matplotlib.image
-import matplotlib.text
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.errors import AnchorheadError
-from anchorhead.lab import heat_maps
 from anchorhead.network.files import load
-from anchorhead.plotting import Row, Sweep, plot, style
-from anchorhead.plotting.heat_maps import draw_heat_maps
-
-
-def network(**options):
-    rng = np.random.default_rng(0)
-    return truncated_linear(rng.normal(size=(4, 2)), rng.normal(size=4), -1, 1, **options)
-
-
-def sweep(count: int = 3, rate: float | None = -1.0) -> Sweep:
-    rows = tuple(Row(2**k, 8, 1, 2**k, 2 / 2**k, 0.3 / 2**k, 0.25 / 2**k, 2.7) for k in range(3, 3 + count))
-    return Sweep("single-head", "anchors p", rows, -1.0, 1.0, "float64", rate)
-
-
-THINGS = {
-    "single head": lambda: network(anchors=8),
-    "heads": lambda: network(heads=2, dtype="float32"),
-    "several outputs": lambda: network(anchors=8, outputs=lambda k: k // 4),
-    "many outputs": lambda: network(anchors=8, outputs=list(range(8))),
-    "sweep": sweep,
-    "sweep of one": lambda: sweep(1, None),
-    "heat maps": lambda: heat_maps(widths=(1.0, 4.0), tokens=6),
-}
-
-
-@pytest.mark.parametrize("name", THINGS)
-def test_a_picture_of_everything_that_can_be_plotted_is_not_blank(name, tmp_path):
-    plot(THINGS[name](), tmp_path / "picture.png")
-    pixels = mpl.image.imread(tmp_path / "picture.png")
-    assert min(pixels.shape[:2]) > 500
-    assert pixels[..., :3].std() > 0.05
-    assert len(np.unique(pixels[::4, ::4].reshape(-1, pixels.shape[-1]), axis=0)) > 20
+from anchorhead.plotting import plot
+from plotting.pictures import ramps, sweep, thing, trace
 
 
 @pytest.mark.parametrize(
@@ -55,7 +23,7 @@ def test_a_picture_of_everything_that_can_be_plotted_is_not_blank(name, tmp_path
 def test_the_suffix_decides_the_format_and_the_same_thing_is_the_same_file(suffix, start, tmp_path):
     paths = [tmp_path / f"{name}{suffix}" for name in ("one", "two")]
     for path in paths:
-        plot(sweep(), path)
+        plot(sweep(), path, size="column")
     first, second = (path.read_bytes() for path in paths)
     assert first.startswith(start)
     assert first == second
@@ -88,49 +56,109 @@ def test_a_picture_that_fails_leaves_the_old_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("thing", "message"),
+    ("make", "message"),
     [
-        (lambda: network().with_(target=None), "target none"),
-        (lambda: network().with_(certificate=None), "certificate"),
+        (lambda: ramps().with_(target=None), "target none"),
+        (lambda: ramps().with_(certificate=None), "certificate"),
         (lambda: truncated_linear(np.zeros((2, 2)), np.zeros(2), -1, 1), "no input of its box changes"),
     ],
 )
-def test_networks_that_have_no_picture_are_refused(thing, message, tmp_path):
+def test_networks_of_which_no_function_is_known_say_so_where_it_is_asked_for(make, message):
     with pytest.raises(AnchorheadError, match=message):
-        plot(thing(), tmp_path / "picture.png")
+        plot(make(), kind="function")
 
 
-def test_a_network_that_never_reaches_its_range_has_a_picture(tmp_path):
-    plot(truncated_linear(np.full((2, 2), 0.1), np.full(2, 9.0), -1, 1), tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").exists()
+def test_a_network_that_never_reaches_its_range_has_a_picture():
+    assert plot(truncated_linear(np.full((2, 2), 0.1), np.full(2, 9.0), -1, 1)).axes
 
 
-def test_plotting_leaves_pyplot_as_it_was(tmp_path):
+def test_a_figure_is_returned_that_pyplot_does_not_know_of(tmp_path):
     from matplotlib import pyplot
 
     pyplot.switch_backend("agg")
     mine = pyplot.figure()
     before = dict(mpl.rcParams)
-    plot(sweep(), tmp_path / "picture.png")
+    assert isinstance(plot(sweep()), Figure)
+    assert isinstance(plot(sweep(), tmp_path / "picture.png"), Figure)
     assert dict(mpl.rcParams) == before
     assert pyplot.get_fignums() == [mine.number]
     assert pyplot.gcf() is mine
     pyplot.close(mine)
 
 
+def test_notebooks_show_figures_without_pyplot_and_with_it():
+    formatters = pytest.importorskip("IPython.core.formatters")
+    shown, _ = formatters.DisplayFormatter().format(plot(sweep(), size="column"))
+    assert shown["image/png"].startswith(b"\x89PNG")
+    assert "Picture" in shown["text/plain"]
+
+
+def test_axes_of_ones_own_are_drawn_into(tmp_path):
+    figure = Figure(figsize=(6, 3))
+    left, right = figure.subplots(1, 2)
+    assert plot(sweep(), ax=left) is figure
+    assert plot(ramps(), tmp_path / "both.svg", kind="circuit", ax=right) is figure
+    assert len(left.lines) == 3
+    assert any("Attention" in text.get_text() for text in right.texts)
+    assert figure.get_size_inches().tolist() == [6, 3]
+    assert (tmp_path / "both.svg").exists()
+
+
+@pytest.mark.parametrize("name", ["head", "ramps", "plan", "trace", "heat maps"])
+def test_what_needs_several_panels_says_who_takes_one(name):
+    with pytest.raises(AnchorheadError, match='sweeps can, and networks with kind="circuit"'):
+        plot(thing(name), ax=Figure().add_subplot())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"ax": "left"}, "axes of matplotlib"),
+        ({"ax": Figure().add_subplot(), "size": "slide"}, "leave one out"),
+        ({"size": "poster"}, '"column", "slide"'),
+        ({"size": (3, -1)}, "inches"),
+        ({"size": 3}, "inches"),
+        ({"size": "ab"}, "inches"),
+        ({"kind": "circuit"}, "only heads and networks"),
+        ({"x": [1.0]}, "only heads and networks"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words, message):
+    with pytest.raises(AnchorheadError, match=message):
+        plot(sweep(), **words)
+
+
+def test_sizes_are_inches_and_words_follow():
+    sizes = {size: plot(sweep(), size=size) for size in ("column", None, "slide", (5.0, 4.0))}
+    assert sizes["column"].get_figwidth() == 3.5
+    assert sizes["slide"].get_size_inches().tolist() == [13.333, 7.5]
+    assert sizes[5.0, 4.0].get_size_inches().tolist() == [5, 4]
+    fonts = [figure.axes[0].xaxis.label.get_size() for figure in sizes.values()]
+    assert fonts[0] == 8 < fonts[3] < fonts[1] == 13 < fonts[2] == 16
+    widths = [figure.axes[0].lines[-1].get_linewidth() for figure in sizes.values()]
+    assert widths[0] < widths[3] < widths[1] < widths[2]
+
+
+def test_what_the_user_changed_in_matplotlib_wins():
+    with mpl.rc_context({"font.size": 9, "axes.facecolor": "#123456", "grid.color": "red"}):
+        figure = plot(sweep())
+    figure.canvas.draw()  # outside: ticks that are made now have the same look
+    axes = figure.axes[0]
+    assert axes.xaxis.label.get_size() == 9
+    assert mpl.colors.to_hex(axes.get_facecolor()) == "#123456"
+    assert {line.get_color() for line in axes.get_xgridlines()} == {"red"}
+    assert {line.get_color() for line in plot(sweep()).axes[0].get_xgridlines()} == {"#DADADA"}
+
+
+def test_dark_styles_and_cycles_are_kept():
+    from cycler import cycler
+
+    with mpl.rc_context({"text.color": "white", "axes.facecolor": "black", "axes.prop_cycle": cycler(color=["lime"])}):
+        figure = plot(trace(intercept=True))
+    assert figure.axes[0].lines[-1].get_color() == "lime"
+    assert figure.axes[0].title.get_color() == "white"
+
+
 def test_matplotlib_is_imported_only_to_plot():
     code = "import sys, anchorhead.plotting, anchorhead.lab; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_no_words_of_a_heat_map_stand_on_others():
-    with mpl.rc_context(style.PARAMETERS):
-        figure = draw_heat_maps(heat_maps(widths=(1.0, 4.0), tokens=6))
-        figure.canvas.draw()
-    texts = [thing for thing in figure.findobj() if isinstance(thing, matplotlib.text.Text) and thing.get_visible()]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text().strip()]
-    for number, (words, box) in enumerate(boxes):
-        for others, other in boxes[:number]:
-            wide = min(box.x1, other.x1) - max(box.x0, other.x0)
-            high = min(box.y1, other.y1) - max(box.y0, other.y0)
-            assert min(wide, high) <= 3, f"{words!r} stands on {others!r}"

@@ -20,6 +20,7 @@ from anchorhead.cli.first_checks import check_saved
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
 from anchorhead.cli.learn import learn
+from anchorhead.cli.options import check_files
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
 from anchorhead.cli.play import play
@@ -97,15 +98,28 @@ def anchorhead(
 
 
 @app.command()
-def info(file: File) -> None:
+def info(
+    file: File,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw its tokens, layers and heads: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
     """Say what a saved network is: layers, sizes, features, certificate.
 
-    Example: [bold]anchorhead info ramp.safetensors[/bold]
+    Example: [bold]anchorhead info ramp.safetensors --plot circuit.png[/bold]
     """
     check_saved(file)
     from anchorhead.network.files import load
 
-    typer.echo(load(file).describe())
+    check_files(plot)
+    network = load(file)
+    if plot is not None:
+        from anchorhead.plotting import plot as draw
+
+        draw(network, plot, kind="circuit")
+    typer.echo(network.describe())
+    if plot is not None:
+        typer.echo(f"Plot: {plot}")
 
 
 @app.command()

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from anchorhead.cli.report import WIDTH
+from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
@@ -65,7 +66,7 @@ def print_named() -> None:
 
 def _summary(head: Head) -> str:
     parts = f" in {len(head.parts)} parts that add up" if len(head.parts) > 1 else ""
-    count = f"{head.anchors} anchor{'s' if head.anchors != 1 else ''}"
+    count = counted(head.anchors, "anchor")
     return f"{head.target.name} on [{head.on[0]:g}, {head.on[1]:g}] in {head.dtype}: {count}{parts}"
 
 
@@ -93,9 +94,9 @@ def _print_weights(head: Head) -> None:
             rows.append([*([str(number)] if several else []), str(k + 1), *cells, *(["…"] if more else [])])
     Console(width=WIDTH, highlight=False).print(_table(headings, rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
-        typer.echo(f"and {len(rows) - MOST_ROWS} more anchors")
+        typer.echo(f"and {counted(len(rows) - MOST_ROWS, 'more anchor')}")
     if more:
-        typer.echo(f"and {more} more values an anchor")
+        typer.echo(f"and {counted(more, 'more value')} an anchor")
 
 
 def _print_certificate(certificate: Certificate) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from anchorhead.decimals import counted
+
 if TYPE_CHECKING:
     from anchorhead.cli.learn_table import Table
 
@@ -24,7 +26,7 @@ def print_fit(table: Table, estimator: Any, other: Any | None, seconds: float, o
     order = [*range(min(len(names), MOST_PRINTED)), len(names)]
     for j, name in zip(order, [*names[:MOST_PRINTED], "intercept"], strict=True):
         if j == len(names) > MOST_PRINTED:
-            typer.echo(f"and {len(names) - MOST_PRINTED:,} more columns")
+            typer.echo(f"and {counted(len(names) - MOST_PRINTED, 'more column')}")
         beside = f"{theirs[j]:>17.8g}{ours[j] - theirs[j]:>13.1e}" if other is not None else ""
         typer.echo(f"{name:<{width}}{ours[j]:>17.8g}{beside}")
     if table.classes:
@@ -33,8 +35,8 @@ def print_fit(table: Table, estimator: Any, other: Any | None, seconds: float, o
         _print_difference(table, estimator, other)
     beside = f", scikit-learn {others_seconds:.2f} s" if other is not None else ""
     typer.echo(
-        f"{estimator.n_layers_:,} attention layers ({estimator.n_iter_:,} steps) on a prompt of {len(table.y):,} "
-        f"examples; fitted in {seconds:.2f} s{beside}"
+        f"{counted(estimator.n_layers_, 'attention layer')} ({counted(estimator.n_iter_, 'step')}) on a prompt of "
+        f"{counted(len(table.y), 'example')}; fitted in {seconds:.2f} s{beside}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anchorhead.cli.clock import time_words
+from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -55,7 +56,7 @@ def sizes(network: Network) -> str:
     heads = sum(layer.heads for layer in attention)
     grids = [f"{' x '.join(map(str, layer.grid))} anchors" for layer in attention if layer.grid and len(layer.grid) > 1]
     over = f" ({', '.join(dict.fromkeys(grids))})" if grids else ""
-    return f"{'layers':<12}{layers}; {heads:,} head{'s' * (heads != 1)}{over}, {network.parameters:,} parameters"
+    return f"{'layers':<12}{layers}; {counted(heads, 'head')}{over}, {counted(network.parameters, 'parameter')}"
 
 
 def print_found(found: Sequence[tuple[str, str]]) -> None:
@@ -64,7 +65,7 @@ def print_found(found: Sequence[tuple[str, str]]) -> None:
         shown = term if len(term) <= MOST_SIGNS else f"{term[: MOST_SIGNS - 1]}…"
         typer.echo(f"{'found' if not number else '':<12}{shown}: {becomes}")
     if len(found) > MOST_TERMS:
-        typer.echo(f"{'':<12}and {len(found) - MOST_TERMS} more terms")
+        typer.echo(f"{'':<12}and {counted(len(found) - MOST_TERMS, 'more term')}")
 
 
 @contextmanager

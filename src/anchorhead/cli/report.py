@@ -14,6 +14,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from anchorhead.decimals import counted
+
 if TYPE_CHECKING:
     from anchorhead.lab import TaskRow
     from anchorhead.lab.in_context import LearnerRow
@@ -60,7 +62,8 @@ def print_task(rows: Sequence[TaskRow], size: int, neurons: int) -> None:
 
 def print_learners(rows: Sequence[LearnerRow], examples: int, features: int, steps: int, dtype: str) -> None:
     """A line a loss and layout."""
-    typer.echo(f"{steps} steps of gradient descent on {examples:,} examples of {features} features, in {dtype}")
+    data = f"{counted(examples, 'example')} of {counted(features, 'feature')}"
+    typer.echo(f"{counted(steps, 'step')} of gradient descent on {data}, in {dtype}")
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for heading in ("loss", "layout"):
         table.add_column(heading, no_wrap=True)

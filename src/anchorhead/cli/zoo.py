@@ -33,8 +33,9 @@ NAMES = (
 def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) -> None:
     """Build small networks of known functions: ground truth for work on interpretability.
 
-    For each a file of weights, a picture, and a JSON file that says what it takes, what every head does and every
-    feature means; and a page, README.md, that lists them. What is in the folder under other names stays.
+    For each a file of weights, pictures of what it computes and of its circuit, and a JSON file that says what it
+    takes, what every head does and every feature means; and a page, README.md, that lists them. What is in
+    the folder under other names stays.
 
     Example: [bold]anchorhead zoo sort regression -o zoo[/bold]
     """
@@ -70,18 +71,19 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
 
 def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:
     """Writes a network, its labels and its picture, and returns what is known of it, and its size in words."""
+    from anchorhead.decimals import counted
     from anchorhead.disk import write_atomically
     from anchorhead.incontext import Learner, trace
     from anchorhead.lab import zoo as animals
-    from anchorhead.network.describe import counted
     from anchorhead.plotting import plot
 
     network = one.build()
     about = animals.about(one, network)
     network.save(folder / f"{one.name}.safetensors")
     write_atomically(folder / f"{one.name}.json", json.dumps(about, indent=1, ensure_ascii=False).encode())
-    seen = trace(network, one.inputs(1)[0]) if isinstance(network, Learner) else network
-    plot(seen, folder / f"{one.name}.png")
+    x = one.inputs(1)[0]
+    plot(trace(network, x) if isinstance(network, Learner) else network, folder / f"{one.name}.png")
+    plot(network, folder / f"{one.name}-circuit.png", kind="circuit", x=x)
     attentions = [layer for layer in about["layers"] if layer["layer"] == "Attention"]
     layers = counted(sum(layer.get("times", 1) for layer in attentions), "attention layer")
     heads = counted(sum(len(layer["heads"]) * layer.get("times", 1) for layer in attentions), "head")
@@ -107,7 +109,8 @@ def _page(made: list[tuple[dict[str, Any], str]]) -> str:
         lines += [f"{about['proven bound']:.1e}, largest error found {about['largest error found']:.1e}."]
         if about["takes"][0] is None:
             lines += ["Inputs are prompts, which `net.prompt(X, y)` makes of examples and labels."]
-        lines += [f"[Weights]({name}.safetensors), [labels]({name}.json).", "", f"![{computes}]({name}.png)", ""]
+        lines += [f"[Weights]({name}.safetensors), [labels]({name}.json).", ""]
+        lines += [f"![{computes}]({name}.png)", "", f"![tokens, layers and heads of {name}]({name}-circuit.png)", ""]
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.ridge_fit_network import block_of, network_of
 from anchorhead.constructions.way import Form, Layout, Way, way_of
-from anchorhead.decimals import round_up
+from anchorhead.decimals import counted, round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_within
@@ -224,11 +224,12 @@ def _converted(
 
 
 def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:
-    neurons = " and ".join(str(layer.neurons) for layer in fitted.network.hidden)
+    *before, last = [layer.neurons for layer in fitted.network.hidden]
+    neurons = " and ".join([*map(str, before), counted(last, "neuron")])
     split = ", ".join(f"{value:.3g} by {name.split(':')[0]}" for name, value in certificate.terms.items())
     why = f"; {fitted.ended}" if fitted.ended else ""
     return NotReached(
-        f"within={within:g} was not reached: the best network fitted, of {neurons} neurons, errs by "
+        f"within={within:g} was not reached: the best network fitted, of {neurons}, errs by "
         f"{certificate.bound:.3g} ({split}){why}. It is in this error, as .network, with its certificate. What would "
         "help: a larger within, a smaller box, another seed=, or the function as an expression",
         network,

@@ -9,10 +9,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
+from anchorhead.as_html import block, curve, folded, table
+from anchorhead.as_html import shown as shown_html
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.representable import require_representable
-from anchorhead.decimals import beyond_float64, round_up
+from anchorhead.decimals import beyond_float64, counted, round_up
 from anchorhead.domain import Box, interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
@@ -35,6 +37,8 @@ from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
 TRIES = 4
+POINTS = 161
+"""Through which a notebook draws a head."""
 MOST_ANCHORS = 512
 FEW_EVEN, MOST_EVEN = 8, 256
 """Even anchors: from so many on errors fall at a rate, and steeper keys take minutes to prove, or cannot be."""
@@ -101,11 +105,38 @@ class Head:
     def describe(self) -> str:
         return self.network.describe()
 
+    def _repr_html_(self) -> str:
+        """The head over its target, its anchors and its certificate."""
+        low, high = self.on
+        s = np.linspace(low, high, POINTS)
+        exact, computed = (
+            np.asarray(y, np.float64).reshape(POINTS, -1)[:, 0] for y in (self.target.values(s), self(s))
+        )
+        known = self.certificate
+        title = f"{self.target.name} on {interval_text(low, high)}: {known.kind} within {known.bound:.3g}"
+        rows = [
+            (
+                number,
+                *(f"{value:.8g}" for value in (slope, offset)),
+                ", ".join(f"{one:.8g}" for one in np.ravel(values)),
+            )
+            for number, part in enumerate(self.parts, start=1)
+            for slope, offset, values in zip(part.slopes, part.offsets, part.values, strict=True)
+        ]
+        return block(
+            title,
+            f"{counted(self.anchors, 'anchor')} in {counted(len(self.parts), 'part')}, {self.dtype}",
+            curve("the function, broad and grey, and the head over it", s.tolist(), exact.tolist(), computed.tolist()),
+            folded("anchors", table(("part", "slope", "offset", "value"), rows)),
+            folded("certificate", shown_html(known)),
+            kind=known.kind,
+        )
+
     def __repr__(self) -> str:
         parts = f" in {len(self.parts)} parts" if len(self.parts) > 1 else ""
         known = f"{self.certificate.kind} within {self.certificate.bound:.3g}"
         where = f"{self.target.name} on {interval_text(*self.on)}"
-        return f"Head({where}: {self.anchors} anchors{parts}, {self.dtype}, {known})"
+        return f"Head({where}: {counted(self.anchors, 'anchor')}{parts}, {self.dtype}, {known})"
 
 
 def head(
@@ -196,8 +227,9 @@ class _Request:
             return best
         parts = "; ".join(f"{size:.3g} {what}" for what, size in known.terms.items())
         raise NotReached(
-            f"within={error:g} {refused.verdict} {refused.where}: the best head found has {best.anchors} anchors and "
-            f"is {known.kind} within {known.bound:.3g} ({parts}); {refused.advice}",
+            f"within={error:g} {refused.verdict} {refused.where}: the best head found has "
+            f"{counted(best.anchors, 'anchor')} and is {known.kind} within {known.bound:.3g} ({parts}); "
+            f"{refused.advice}",
             best.network,
             known.bound,
             error,

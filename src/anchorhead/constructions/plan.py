@@ -14,12 +14,13 @@ from typing import Literal
 
 import numpy as np
 
+from anchorhead.as_html import block, table
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.head import Placement
 from anchorhead.constructions.mlp import MARGIN, inputs_of, shares
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
-from anchorhead.constructions.plan_tables import WIDTH, csv_table, latex_table, listed, text_table
+from anchorhead.constructions.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
@@ -97,6 +98,11 @@ class Plan:
         title = f"{self.target} {f'for {self.where}' if self.where else f'on {self.on}'}, in {self.dtype}"
         title = fill(f"{title}: sizes before building", WIDTH, subsequent_indent="  ")
         return "\n\n".join([title, *listed(self.found), text_table(self.rows)])
+
+    def _repr_html_(self) -> str:
+        where = f"for {self.where}" if self.where else f"on {self.on}"
+        found = table(("term", "becomes"), self.found) if self.found else ""
+        return block(f"{self.target} {where}, in {self.dtype}: sizes before building", found, html_table(self.rows))
 
     def to_csv(self) -> str:
         """All digits, a line for each row; what is not known is empty."""

@@ -11,6 +11,8 @@ from math import floor, isfinite, log10
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from anchorhead.as_html import Markup, table, text
+
 if TYPE_CHECKING:
     from anchorhead.constructions.plan import Row
 
@@ -32,10 +34,7 @@ def listed(found: Sequence[tuple[str, str]]) -> list[str]:
 
 def text_table(rows: Sequence[Row]) -> str:
     """A block of lines for each error, of at most 100 columns; notes below, by letter."""
-    notes: dict[str, str] = {}
-    for row in rows:
-        if row.note:
-            notes.setdefault(row.note, chr(ord("a") + len(notes)))
+    notes = _notes(rows)
     columns: dict[str, Callable[[Row], str]] = {
         "form": lambda row: row.form,
         "layout": lambda row: row.layout,
@@ -62,6 +61,34 @@ def text_table(rows: Sequence[Row]) -> str:
         line for note, letter in notes.items() for line in wrap(f"{letter}  {note}", WIDTH, subsequent_indent="   ")
     ]
     return "\n".join([*text, *([""] if below else []), *below])
+
+
+def _notes(rows: Sequence[Row]) -> dict[str, str]:
+    """What rows have to say, each with a letter."""
+    notes: dict[str, str] = {}
+    for row in rows:
+        if row.note:
+            notes.setdefault(row.note, chr(ord("a") + len(notes)))
+    return notes
+
+
+def html_table(rows: Sequence[Row]) -> Markup:
+    """A line for each row, the error first; notes below, by letter."""
+    notes = _notes(rows)
+    columns: dict[str, Callable[[Row], str]] = {
+        "within": lambda row: f"{row.within:g}",
+        "form": lambda row: row.form,
+        "layout": lambda row: row.layout,
+        "anchors placed": lambda row: row.placement,
+        "layers": lambda row: short(row.layers),
+        "heads H": lambda row: short(row.heads),
+        "anchors p": lambda row: short(row.anchors),
+        "parameters": lambda row: short(row.parameters),
+        "largest logit": lambda row: short(row.largest_logit),
+        "bound": lambda row: short(row.bound) + (f" ({notes[row.note]})" if row.note else ""),
+    }
+    below = "".join(f"<div>({letter}) {text(note)}</div>" for note, letter in notes.items())
+    return Markup(table(tuple(columns), [[cell(row) for cell in columns.values()] for row in rows]) + below)
 
 
 def csv_table(rows: Sequence[Row]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions import multi_head, single_head
-from anchorhead.decimals import beyond_float64
+from anchorhead.decimals import beyond_float64, counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
@@ -158,9 +158,7 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
         count = tokens if anchors is None else anchors
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MOST_ANCHORS:
             origin = "as many as there are tokens" if anchors is None else "given"
-            raise AnchorheadError(
-                f"{shown(count)} anchors ({origin}): a whole number from 2 to {MOST_ANCHORS:,}; set anchors="
-            )
+            raise AnchorheadError(f"anchors={shown(count)} ({origin}): a whole number from 2 to {MOST_ANCHORS:,}")
         return int(count)
     if anchors is not None:
         raise AnchorheadError(
@@ -169,10 +167,14 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
         )
     heads = checked_count("heads", heads)
     if tokens < 3:
-        raise AnchorheadError(f"{tokens} tokens: the multi-head theorem needs at least 3, for two are only ends")
+        raise AnchorheadError(
+            f"{counted(tokens, 'token')}: the multi-head theorem needs at least 3, for two are only ends"
+        )
     cells = (tokens - 2) * heads
     if cells > MOST_ANCHORS:
-        raise AnchorheadError(f"{tokens} tokens and {heads} heads make {cells:,} cells: at most {MOST_ANCHORS:,}")
+        raise AnchorheadError(
+            f"{counted(tokens, 'token')} and {counted(heads, 'head')} make {cells:,} cells: at most {MOST_ANCHORS:,}"
+        )
     return cells
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anchorhead.decimals import counted
 from anchorhead.domain import interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
@@ -71,7 +72,7 @@ def improvements(
     for way in search.ways:
         found += search.climb(way, _top(search, way, anchors, found))
     if not found:
-        raise AnchorheadError(f"no head with {anchors} anchors keeps to the caps; {_help(search, None)}")
+        raise AnchorheadError(f"no head with {counted(anchors, 'anchor')} keeps to the caps; {_help(search, None)}")
     return found
 
 
@@ -154,13 +155,14 @@ def _out_of_reach(search: Search, within: float, best: Solution | None, max_anch
     where = f"on {interval_text(search.problem.low, search.problem.high)} in {search.dtype}"
     advice = _help(search, best)
     if best is None:
-        told = f"within={within:g} {_verdict(search)} {where}: no head with at most {max_anchors} anchors; {advice}"
+        most = counted(max_anchors, "anchor")
+        told = f"within={within:g} {_verdict(search)} {where}: no head with at most {most}; {advice}"
     else:
         found = best.estimate
         told = (
             f"within={within:g} {_verdict(search)} {where}: the best head found errs by {found.total:.3g} "
             f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) "
-            f"with {best.atom.anchors} anchors; {advice}"
+            f"with {counted(best.atom.anchors, 'anchor')}; {advice}"
         )
     return OutOfReach(told, where, best, advice, _verdict(search))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.measured import measured_certificate
@@ -52,7 +53,7 @@ def certificate_for_prompt(network: Network, target: Descent, one: Examples, giv
             "nothing can be said of this prompt: its residuals are so large that heads leave the range in which they "
             "serve, or its rate is so large that errors grow without bound. Scale its labels, or take a smaller rate"
         )
-    where = f"{target}, for one prompt of {len(one.y):,} examples"
+    where = f"{target}, for one prompt of {counted(len(one.y), 'example')}"
     return Statement(found.total, found.terms, proof.METHOD, where).certificate(Box.of((given, given)), network.dtype)
 
 

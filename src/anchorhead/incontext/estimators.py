@@ -42,6 +42,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number
 from anchorhead.incontext.estimators_fit import fitted
@@ -99,7 +100,7 @@ class InContext(BaseEstimator):
         if not settled:
             left = f"about {self.distance_:.2g} is left" if np.isfinite(self.distance_) else "how far is not known yet"
             warnings.warn(
-                f"{self.n_iter_:,} steps did not settle within tol={self.tol:g}: {left}. "
+                f"{counted(self.n_iter_, 'step')} did not settle within tol={self.tol:g}: {left}. "
                 "Give a larger max_iter or tol, or columns that are less alike",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -9,6 +9,7 @@ from sklearn import linear_model
 
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.estimators_path import relative_difference
 
 TIGHT, MANY = 1e-12, 100_000
 SAME_OBJECTIVE = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "LogisticRegression", "PoissonRegressor")
@@ -50,6 +51,4 @@ def reference(model: Any) -> Any:
 
 def deviation(model: Any, other: Any) -> float:
     """The largest difference of any two coefficients of fitted models, relative to the largest coefficient."""
-    ours, theirs = np.ravel(model.coef_), np.ravel(other.coef_)
-    largest = float(np.abs(theirs).max(initial=0.0))
-    return float(np.abs(ours - theirs).max(initial=0.0)) / (largest or 1.0)
+    return relative_difference(np.ravel(model.coef_), np.ravel(other.coef_))

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from anchorhead.certificate import Certificate
 from anchorhead.conditions import AtMostExamples, KeepsWithin, SafeCurvature
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
@@ -122,7 +123,8 @@ class Learner(Network):
         sets, loss = examples_of(x, self.descent.features), self.descent.loss
         if self.embed.tokens is not None and 2 * len(sets[0].y) != self.embed.tokens:
             raise AnchorheadError(
-                f"a prompt of {len(sets[0].y):,} examples: this layout was built for {self.embed.tokens // 2:,}, each "
+                f"a prompt of {counted(len(sets[0].y), 'example')}: this layout was built for "
+                f"{self.embed.tokens // 2:,}, each "
                 f'with anchors of its own. Build with examples={len(sets[0].y)}, or with layout="transformer", which '
                 "takes any number"
             )
@@ -192,7 +194,7 @@ class Learner(Network):
         if stated is None or examples <= stated.most:
             return
         self._outside(
-            f"a prompt of {examples:,} examples: the certificate covers up to {stated.most:,}. Build with "
+            f"a prompt of {counted(examples, 'example')}: the certificate covers up to {stated.most:,}. Build with "
             f"examples={examples}, or use net.certify(prompt)",
             way,
         )

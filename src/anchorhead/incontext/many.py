@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anchorhead.certificate import Certificate
+from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers
@@ -120,7 +121,7 @@ class ManyLearner(Network):
                 f"reach={learners.reach:g}"
             )
         given = cast.reshape(cast.shape[-2:]).astype(np.float64)
-        where = f"{learners}, for one prompt of {len(sets[0].a):,} rows"
+        where = f"{learners}, for one prompt of {counted(len(sets[0].a), 'row')}"
         stated = Statement(found.total, found.terms, descent_many.METHOD, where)
         return stated.certificate(Box.of((given, given)), self.dtype)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.as_html import block, folded, shown, table
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
@@ -34,6 +35,20 @@ class Trace:
     def deviation(self) -> Float[np.ndarray, " steps"]:
         """The largest |w_t - exact w_t| of any entry, for each step."""
         return np.abs(self.path - self.exact).max(axis=1)
+
+    def _repr_html_(self) -> str:
+        descent, known = self.learner.descent, self.certificate
+        rows = [
+            ("learner", str(descent)),
+            ("examples", f"{len(self.examples.y):,}"),
+            ("weights after all steps", ", ".join(f"{w:.8g}" for w in self.path[-1])),
+            ("largest distance from exact descent", f"{float(self.deviation.max()):.3g}"),
+        ]
+        bound = (
+            folded("certificate for this prompt", shown(known)) if known is not None else f"not certified: {self.why}"
+        )
+        kind = "" if known is None else known.kind
+        return block("A learner at work on one prompt", table((), rows), bound, kind=kind)
 
     def attention(self, step: int) -> Float[np.ndarray, " tokens"]:
         """The weights with which the state's first head sees the rows of the prompt, at a step from 0 on."""

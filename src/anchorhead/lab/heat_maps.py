@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.truncated_linear import truncated_linear
+from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.lab.sweeps import ON, known_of, sample_functions, sharpness_of
 from anchorhead.network import Network
@@ -31,7 +32,7 @@ def heat_maps(
     s = np.linspace(-FARTHEST, FARTHEST, tokens)
     rows = {
         "single head": _row(w, s, widths, {"anchors": tokens}, intervals=tokens - 1),
-        f"{heads} heads": _row(w, s, widths, {"heads": heads}, intervals=(tokens - 2) * heads),
+        counted(heads, "head"): _row(w, s, widths, {"heads": heads}, intervals=(tokens - 2) * heads),
     }
     return HeatMaps(s, rows)
 

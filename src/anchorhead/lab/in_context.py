@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead import incontext
+from anchorhead.as_html import block, table
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.trace import Trace
 from anchorhead.network import Repeat
@@ -32,6 +33,22 @@ class LearnerRow:
 class LearnerStudy:
     rows: tuple[LearnerRow, ...]
     traces: tuple[Trace, ...]
+
+    def _repr_html_(self) -> str:
+        heads = ("loss", "layout", "attention layers", "weights", "distance from exact descent", "bound", "")
+        rows = [
+            (
+                row.loss,
+                row.layout,
+                f"{row.layers:,}",
+                f"{row.parameters:,}",
+                f"{row.deviation:.1e}",
+                f"{row.bound:.1e}",
+                row.kind,
+            )
+            for row in self.rows
+        ]
+        return block("Gradient descent as attention layers", table(heads, rows))
 
 
 def made_data(loss: str, examples: int, features: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

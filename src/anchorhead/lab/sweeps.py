@@ -9,6 +9,7 @@ import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.truncated_linear import truncated_linear
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import Row, Sweep, Theorem
@@ -145,7 +146,7 @@ def _sweep(theorem: Theorem, varied: str, rows: list[Row], low: float, high: flo
 def _varied(heads: list[int], tokens: list[int]) -> tuple[str, Callable[[int, int], int]]:
     """What a multi-head sweep varies, in words, and as a number for each H and n."""
     if len(tokens) == 1:
-        return f"heads H, n = {tokens[0]} tokens", lambda h, n: h
+        return f"heads H, n = {counted(tokens[0], 'token')}", lambda h, n: h
     if len(heads) == 1:
         return f"tokens n, H = {heads[0]}", lambda h, n: n
     return "heads H and tokens n", lambda h, n: (n - 2) * h

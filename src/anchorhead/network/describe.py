@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.decimals import counted
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import weights
 from anchorhead.network.embed import Embed
@@ -97,13 +98,13 @@ def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
             return [f"{number}. Embed: {own}; leaves {leaves}", *features]
         case Linear():
             where = "across tokens" if layer.across else "on each token"
-            return [f"{number}. Linear {where}: {layer.inputs} -> {layer.outputs} features", *features]
+            return [f"{number}. Linear {where}: {layer.inputs} -> {counted(layer.outputs, 'feature')}", *features]
         case Attention():
             heads = _heads(layer.labels or ())
             return [f"{number}. Attention: {_attention(layer, leaves.tokens)}", *heads, *features]
         case Softmax():
             groups = counted(len(layer.groups), "group")
-            return [f"{number}. Softmax within a token: {groups} of {_sizes(layer.groups)} features"]
+            return [f"{number}. Softmax within a token: {groups} of {_sizes(layer.groups)}"]
     return []
 
 
@@ -117,11 +118,6 @@ def _attention(layer: Attention, tokens: int | None) -> str:
     text += f", mask {layer.mask}" if layer.mask else ""
     text += f", grid {' x '.join(str(side) for side in layer.grid)}" if layer.grid else ""
     return text + (", with skip" if layer.skip else "")
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 head`, `1,200 heads`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _features(features: tuple[str, ...]) -> list[str]:
@@ -141,7 +137,7 @@ def _listed(lines: list[str], most: int) -> list[str]:
 
 def _sizes(groups: tuple[int, ...]) -> str:
     low, high = min(groups), max(groups)
-    return str(low) if low == high else f"{low} to {high}"
+    return counted(low, "feature") if low == high else f"{low} to {high} features"
 
 
 def _indented(text: str) -> list[str]:

@@ -217,6 +217,11 @@ class Network(ReadOnly):
 
         save(self, path)
 
+    def _repr_html_(self) -> str:
+        from anchorhead.network.html import network_html
+
+        return network_html(self)
+
     def __repr__(self) -> str:
         kinds = ", ".join(type(layer).__name__ for layer in self.layers)
         known = f", {self.certificate.kind} within {self.certificate.bound:.3g}" if self.certificate else ""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.dtypes import stored
 from anchorhead.read_only import read_only
@@ -61,7 +62,7 @@ class Stream:
         counts = [f"{'any number of' if self.inputs is None else self.inputs} input"]
         counts += [f"{self.registers} register"] if self.registers else []
         counts += [f"{self.states} state"] if self.states else []
-        return f"{' + '.join(counts)} tokens of {self.width} features"
+        return f"{' + '.join(counts)} tokens of {counted(self.width, 'feature')}"
 
 
 def weight(array: object, what: str, dims: tuple[int, ...]) -> Float[np.ndarray, "..."]:

@@ -6,49 +6,55 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorhead.decimals import counted
 from anchorhead.incontext.estimators_path import CoefficientPath
 from anchorhead.plotting import style
+from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.style import Heading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_NAMED, WIDEST_NAME = 6, 24
+FEW_STEPS = 20
+"""More are drawn on a scale that is logarithmic from the tenth on."""
 LEAST, MOST = 1e-16, 1e16
 """Distances beyond are drawn as these: of coefficients that are all 0, any is infinitely far, relative to them."""
 
 
-def draw_coefficients(path: CoefficientPath) -> Figure:
+def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure:
     """Left each coefficient by step, the largest with their names; right the distance, on a logarithmic scale."""
     from matplotlib.ticker import StrMethodFormatter
 
-    figure = style.figure(14.0, 6.0)
-    left, right = figure.subplots(1, 2)
-    order = np.argsort(-np.abs(path.settled), kind="stable")
+    figure, (left, right) = page.side_by_side(14.0, 6.4, (1, 1))
+    coefficients, settled = path.coefficients * path.scale, path.settled * path.scale
+    order = np.argsort(-np.abs(settled), kind="stable")
     for j in order[MOST_NAMED:]:
-        left.plot(path.steps, path.coefficients[:, j], color=style.PALE, linewidth=1.2)
-    named = []
-    for colour, j in zip(style.SERIES, order[:MOST_NAMED], strict=False):
-        named += left.plot(path.steps, path.coefficients[:, j], color=colour, linewidth=1.8)
-        left.plot(path.steps[-1], path.settled[j], color=colour, marker="o", markersize=6)
-    left.set_xscale("symlog", linthresh=10)
-    left.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        left.plot(path.steps, coefficients[:, j], color=style.pale(), linewidth=style.points(1.2))
+    for colour, j in zip(style.series(), order[:MOST_NAMED], strict=False):
+        drawn = {"color": colour, "linewidth": style.points(1.8), "label": _label(path.names[j])}
+        left.plot(path.steps, coefficients[:, j], **drawn)
+        left.plot(path.steps[-1], settled[j], color=colour, marker="o", markersize=style.points(6))
+    if path.steps[-1] > FEW_STEPS:
+        left.set_xscale("symlog", linthresh=10)
+        left.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    else:
+        style.whole_numbers(left.xaxis, 6)
     left.set_xlabel("step")
     left.set_ylabel("coefficient times the column's scale")
     left.grid(True)
-    names = [_label(path.names[j]) for j in order[:MOST_NAMED]]
-    # below the panels: paths of many columns leave no room for it inside
-    figure.legend(named, names, loc="outside lower left", ncols=3)
     grey = f"; grey: the other {len(order) - MOST_NAMED:,}" if len(order) > MOST_NAMED else ""
-    style.title(left, f"{path.model} in context", f"dots: {path.compared_with} coefficients{grey}")
+    dots = f"dots: {path.compared_with} coefficients{grey}"
     distance = path.distance
     right.plot(path.steps, np.clip(distance, LEAST, MOST), color=style.BLUE)
     right.set_yscale("log")
-    right.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    style.whole_numbers(right.xaxis, 6)
     right.set_xlabel("step")
     right.set_ylabel("largest difference over the largest coefficient")
     right.grid(True)
-    left_over = f"{distance[-1]:.1e} after {path.steps[-1]:,.0f} steps; coefficients times their columns' scales"
-    style.title(right, f"Distance from {path.compared_with} coefficients", left_over)
+    left_over = f"{distance[-1]:.1e} after {counted(int(path.steps[-1]), 'step')}"
+    where = f"Distance from {path.compared_with} coefficients"
+    page.write([Heading(left, f"{path.model} in context", dots, True), Heading(right, where, left_over)])
     return figure
 
 

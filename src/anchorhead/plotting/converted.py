@@ -1,69 +1,96 @@
-"""A converted network along a path through its box: outputs beside the target's, and the error under its bound."""
+"""A converted network along a path through its box: inputs, outputs beside the target's, the error under its bound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anchorhead.certificate import Certificate
 from anchorhead.network import Network
 from anchorhead.plotting import style
+from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.plotting.several import SeveralTarget
 from anchorhead.plotting.surface import draw_surface
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 1500
 MOST_DRAWN = 5
-"""Of more outputs than these, those that move most are drawn."""
+"""Of more outputs than these, those that move most are drawn; of more inputs, none."""
 
 
-def draw_converted(network: Network, function: Callable[..., Any] | None = None, seed: int = 0) -> Figure:
-    """Outputs along a path through the box above, the largest error of any below; with two inputs, the whole box."""
+def draw_converted(
+    network: Network, function: Callable[..., Any] | None = None, page: Page = AS_DESIGNED, seed: int = 0
+) -> Figure:
+    """Inputs along a path through the box, outputs below, then the largest error; with two inputs, the whole box."""
     target = SeveralTarget.of(network, function)
     certificate, (low, high) = target.certificate, target.box
     if low.shape == (2,):
-        return draw_surface(network, target)
+        return draw_surface(network, target, page)
     along = np.linspace(0, 1, POINTS)
     x = _path(low, high, along, seed).astype(network.dtype)
     exact = target.values(x).astype(np.float64).reshape(POINTS, -1)
     computed = network(x, outside="ignore").astype(np.float64).reshape(POINTS, -1)
+    inputs = x.astype(np.float64).reshape(POINTS, -1)
+    shown = 1 < inputs.shape[1] <= MOST_DRAWN
+    heights = [1.6, 3.0, 2.0] if shown else [3.0, 2.0]
+    figure = page.figure(8.4, 2.6 + sum(heights))
+    *top, upper, lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     drawn = np.sort(np.argsort(-np.ptp(exact, axis=0), kind="stable")[:MOST_DRAWN])
+    _outputs(upper, along, exact[:, drawn], computed[:, drawn], [f"network, output {output}" for output in drawn])
+    _error(lower, along, np.abs(computed - exact), certificate)
+    more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} of {exact.shape[1]:,} outputs drawn"
+    kind = "A function as attention" if target.named else "A network as attention"
+    note = f"{style.shortened(target.text, 110)}{more}, on {certificate.on}, {network.dtype}"
+    for axes in top:
+        _inputs(axes, along, inputs, target.names)
+        style.heading(axes, kind, note, legend=True)
+    style.heading(upper, "" if top else kind, "" if top else note, legend=True)
+    style.heading(lower, "", legend=True)
+    upper.set_xlim(0, 1)
+    inside = "from end to end of the interval" if low.size == 1 else "along a path through the box"
+    lower.set_xlabel(inside)
+    for axes in (*top, upper, lower):
+        axes.grid(True)
+    figure.align_ylabels()
+    return figure
 
-    figure = style.figure(8.4, 7.0)
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    for number, output in enumerate(drawn):
+
+def _inputs(axes: Axes, along: np.ndarray, inputs: np.ndarray, names: Sequence[str]) -> None:
+    for number, colour in zip(range(inputs.shape[1]), style.series(), strict=False):
+        label = f"input {names[number]}" if not names[number].startswith("input") else names[number]
+        axes.plot(along, inputs[:, number], color=colour, linestyle="--", linewidth=style.points(1.6), label=label)
+    axes.set_ylabel("input")
+
+
+def _outputs(axes: Axes, along: np.ndarray, exact: np.ndarray, computed: np.ndarray, names: Sequence[str]) -> None:
+    for number in range(exact.shape[1]):
         label = "target" if number == 0 else None
-        upper.plot(along, exact[:, output], color=style.PALE, linewidth=8, label=label)
-    widths = np.linspace(1.8 + 0.6 * (len(drawn) - 1), 1.8, len(drawn))  # lines below others stay in sight
-    for output, colour, width in zip(drawn, style.SERIES, widths, strict=False):
-        upper.plot(along, computed[:, output], color=colour, linewidth=width, label=f"network, output {output}")
-    error = np.abs(computed - exact)
+        axes.plot(along, exact[:, number], color=style.pale(), linewidth=style.points(8), label=label)
+    widths = np.linspace(min(1.8 + 1.5 * (len(names) - 1), 6.5), 1.8, len(names))  # lines below others stay in sight
+    for number, (name, colour, width) in enumerate(zip(names, style.series(), widths, strict=False)):
+        axes.plot(along, computed[:, number], color=colour, linewidth=style.points(width), label=name)
+    axes.set_ylabel("output")
+
+
+def _error(axes: Axes, along: np.ndarray, error: np.ndarray, certificate: Certificate) -> None:
+    """On a logarithmic scale, under the bound."""
     floor = max(certificate.bound * 1e-6, 1e-300)
     several = error.shape[1] > 1
     lines = {"largest of any output" if several else "error": (error.max(axis=1), style.BLUE)}
     if several:
         lines["median output"] = (np.median(error, axis=1), style.SKY)
     for label, (line, colour) in lines.items():
-        lower.plot(along, np.maximum(line, floor), color=colour, linewidth=1.2, label=label)
-    lower.axhline(
-        certificate.bound, color=style.ORANGE, linewidth=2, label=f"{certificate.kind}: {certificate.bound:.3g}"
-    )
-    lower.set_yscale("log")
-    lower.set_ylim(max(floor, float(np.median(error)) * 1e-2), certificate.bound * 4)
-    upper.set_xlim(0, 1)
-    upper.set_ylabel("output")
-    lower.set_ylabel("|network − target|")
-    lower.set_xlabel("along a path through the box")
-    for axes in (upper, lower):
-        axes.grid(True)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} outputs drawn"
-    kind = "A function as attention" if target.named else "A network as attention"
-    style.title(upper, kind, f"{target.text}{more}, on {certificate.on}, {network.dtype}")
-    return figure
+        axes.plot(along, np.maximum(line, floor), color=colour, linewidth=style.points(1.2), label=label)
+    label = f"{certificate.kind}: {certificate.bound:.3g}"
+    axes.axhline(certificate.bound, color=style.ORANGE, linewidth=style.points(2), label=label)
+    axes.set_yscale("log")
+    axes.set_ylim(max(floor, float(np.median(error)) * 1e-2), max(certificate.bound, floor) * 4)
+    axes.set_ylabel("|network − target|")
 
 
 def _path(low: np.ndarray, high: np.ndarray, along: np.ndarray, seed: int) -> np.ndarray:

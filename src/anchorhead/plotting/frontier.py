@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from anchorhead.as_html import block, table
 from anchorhead.plotting import style
 from anchorhead.plotting.head import short
+from anchorhead.plotting.page import AS_DESIGNED, Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,15 +52,33 @@ class Frontier:
     resolution: float
     rows: tuple[FrontierRow, ...]
 
+    def _repr_html_(self) -> str:
+        heads = (
+            "anchors p",
+            f"solved, {self.kind}",
+            f"uniform, {self.kind}",
+            "best polynomial",
+            "largest |value|",
+            "|slope|",
+        )
+        rows = [
+            (
+                row.anchors,
+                *(f"{one:.3g}" for one in (row.solved, row.uniform, row.polynomial, row.max_value, row.max_slope)),
+            )
+            for row in self.rows
+        ]
+        return block(f"{self.name} on [{self.low:g}, {self.high:g}], in {self.dtype}", table(heads, rows))
 
-def draw_frontier(frontier: Frontier) -> Figure:
+
+def draw_frontier(frontier: Frontier, page: Page = AS_DESIGNED) -> Figure:
     """Errors on a logarithmic scale above; the largest value and slope of the solved heads below."""
-    figure = style.figure(8.4, 7.6)
+    figure = page.figure(8.4, 8.2)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3.2, 1.3])
     anchors = [row.anchors for row in frontier.rows]
     columns = {
         f"uniform anchors, {frontier.kind}": ([row.uniform for row in frontier.rows], style.VERMILLION, "s"),
-        "best polynomial, p coefficients": ([row.polynomial for row in frontier.rows], style.GREY, "^"),
+        "best polynomial, p coefficients": ([row.polynomial for row in frontier.rows], style.grey(), "^"),
         f"solved anchors, {frontier.kind}": ([row.solved for row in frontier.rows], style.BLUE, "o"),
     }
     for label, (errors, colour, marker) in columns.items():
@@ -67,8 +87,7 @@ def draw_frontier(frontier: Frontier) -> Figure:
     _limits(upper, [error for errors, *_ in columns.values() for error in errors])
     if frontier.resolution > upper.get_ylim()[0]:
         label = f"{frontier.dtype}'s resolution"
-        upper.axhline(frontier.resolution, color=style.BLACK, linestyle=":", linewidth=1.6, label=label)
-    upper.legend(loc="lower left")
+        upper.axhline(frontier.resolution, color=style.ink(), linestyle=":", linewidth=style.points(1.6), label=label)
     sizes = {
         "largest |slope|": ([row.max_slope for row in frontier.rows], style.PURPLE, "D"),
         "largest |value|": ([row.max_value for row in frontier.rows], style.GREEN, "v"),
@@ -77,18 +96,18 @@ def draw_frontier(frontier: Frontier) -> Figure:
         lower.semilogy(anchors, numbers, color=colour, marker=marker, label=label)
     lower.set_ylabel("solved\nweights")
     lower.set_xlabel("anchors p")
-    lower.set_xticks(anchors)
-    lower.legend(loc="upper right", ncols=2)
-    _limits(lower, [number for numbers, *_ in sizes.values() for number in numbers], room=25)
+    style.whole_numbers(lower.xaxis, 16)
+    _limits(lower, [number for numbers, *_ in sizes.values() for number in numbers])
     for axes in (upper, lower):
         axes.grid(True)
         axes.minorticks_off()
     title = f"{short(frontier.name)} on [{frontier.low:g}, {frontier.high:g}]"
-    style.title(upper, title, f"error against anchors, rounding in {frontier.dtype} included")
+    style.heading(upper, title, f"error against anchors, rounding in {frontier.dtype} included", legend=True)
+    style.heading(lower, "", legend=True)
     return figure
 
 
-def _limits(axes: Axes, numbers: Sequence[float], room: float = 3) -> None:
-    """Some air below and, for a legend, `room` above, as factors."""
+def _limits(axes: Axes, numbers: Sequence[float]) -> None:
+    """Some air below and above."""
     shown = [number for number in numbers if 0 < number < float("inf")] or [1.0]
-    axes.set_ylim(min(shown) / 3, max(shown) * room)
+    axes.set_ylim(min(shown) / 3, max(shown) * 3)

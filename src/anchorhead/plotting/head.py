@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorhead.constructions.head import Head
+from anchorhead.decimals import counted
 from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.head_view import HeadView, Keys
+from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.proof.head import TERMS
 
 if TYPE_CHECKING:
@@ -22,30 +24,31 @@ MOST_PARTS = 6
 MOST_NUMBERED = 16
 """Anchors have numbers up to so many a part."""
 LONGEST_NAME = 48
+CROSSINGS = "where neighbouring anchors weigh the same"
 
 _VISIBLE = 0.05  # of the bound: a rounding term below this would not show in the band
 _CLOSE = 0.98  # of an anchor's largest weight: where its number may stand
 
 
-def draw_head(thing: Head | Network) -> Figure:
+def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
     """Target and head, their difference and its band, and the attention weights of each part, over s."""
     head = HeadView.of(thing)
     drawn = head.parts[:MOST_PARTS]
     heights = [3.0, 2.6, *([2.2] if len(drawn) == 1 else [1.5] * len(drawn))]
-    figure = style.figure(8.4, 1.6 + sum(heights))
+    figure = page.figure(8.4, 2.4 + sum(heights))
     top, middle, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     s = head.points()
     computed = head.computed(s)
     _functions(top, head, s, computed)
     _error(middle, head, s, computed)
     for number, (axes, part) in enumerate(zip(below, drawn, strict=True), start=1):
-        axes.set_ylabel(f"weight,\npart {number}" if len(head.parts) > 1 else "attention weight")
+        axes.set_ylabel(f"weight,\npart {number}" if len(head.parts) > 1 else "weight")
         _weights(axes, part, s, s - head.origin)
     left_out = "" if len(drawn) == len(head.parts) else f", the first {len(drawn)} parts drawn"
     below[-1].set_xlabel("query s")
     top.set_xlim(*head.on)
     figure.align_ylabels()
-    style.title(top, _heading(head), _note(head) + left_out)
+    style.heading(top, _heading(head), _note(head) + left_out, legend=True)
     return figure
 
 
@@ -54,13 +57,13 @@ def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) 
     names = ["head"] if head.target.outputs == 1 else [f"head, {name}" for name in head.names]
     drawn = min(head.target.outputs, MOST_FUNCTIONS)
     for m in range(drawn):
-        axes.plot(s, exact[:, m], color=style.PALE, linewidth=9, label="target" if m == 0 else None)
-    for m in range(drawn):
-        axes.plot(s, computed[:, m], color=style.SERIES[m], label=short(names[m]))
+        label = "target" if m == 0 else None
+        axes.plot(s, exact[:, m], color=style.pale(), linewidth=style.points(9), label=label)
+    for m, colour in zip(range(drawn), style.series(), strict=False):
+        axes.plot(s, computed[:, m], color=colour, label=_plain(short(names[m])))
     axes.set_ylabel("output")
     axes.margins(y=0.1)
     axes.grid(True)
-    axes.legend(loc="best")
 
 
 def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> None:
@@ -70,23 +73,23 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
     axes.axhspan(-bound, bound, color=style.ORANGE, alpha=0.2, linewidth=0)
     for side in (-bound, bound):
         label = f"{kind}: {bound:.3g}" if side > 0 else None
-        axes.axhline(side, color=style.ORANGE, linewidth=1.8, label=label)
+        axes.axhline(side, color=style.ORANGE, linewidth=style.points(1.8), label=label)
     if bound - in_exact > _VISIBLE * bound:
         label = f"in exact arithmetic: {in_exact:.3g}"
         axes.axhspan(-in_exact, in_exact, color=style.ORANGE, alpha=0.4, linewidth=0, label=label)
     error = computed - head.exact(s)
-    for m in range(min(head.target.outputs, MOST_FUNCTIONS)):
-        axes.plot(s, error[:, m], color=style.SERIES[m], linewidth=1.3)
+    for m, colour in zip(range(min(head.target.outputs, MOST_FUNCTIONS)), style.series(), strict=False):
+        label = "head − target" if m == 0 else None
+        axes.plot(s, error[:, m], color=colour, linewidth=style.points(1.3), label=label)
     places, _ = head.crossings()
     places = places[(places >= head.on[0]) & (places <= head.on[1])]
     if len(places):
         floor = np.full(len(places), -1.4 * bound)
-        axes.plot(places, floor, "^", color=style.GREY, markersize=7, label="crossings", clip_on=False)
-    axes.set_ylim(-1.4 * bound, 2.1 * bound)
-    axes.set_ylabel("head − target")
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3), useMathText=True)
+        axes.plot(places, floor, "^", color=style.grey(), markersize=style.points(7), label=CROSSINGS, clip_on=False)
+    axes.set_ylim(-1.4 * bound, 1.4 * bound)
+    axes.set_ylabel(f"error{style.in_powers(axes.yaxis, bound)}")
     axes.grid(True)
-    axes.legend(loc="upper left", ncols=3, columnspacing=1.2, handlelength=1.3, handletextpad=0.6).set_in_layout(False)
+    style.heading(axes, "", legend=True)
 
 
 def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
@@ -96,21 +99,21 @@ def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
 
     count, weights = len(part), part.weights(query)
     highest = float(weights.max())
-    colours = colormaps["viridis"](np.linspace(0.0, 0.82, count))
+    colours = colormaps["viridis"](np.linspace(*((0.25, 1.0) if style.is_dark() else (0.0, 0.82)), count))
     for k, colour in enumerate(colours):
-        axes.plot(s, weights[:, k], color=colour, linewidth=2.2 if count <= MOST_NUMBERED else 1.0)
+        axes.plot(s, weights[:, k], color=colour, linewidth=style.points(2.2 if count <= MOST_NUMBERED else 1.0))
     for label, place, height, k in _numbers(s, weights) if count <= MOST_NUMBERED else ():
         axes.annotate(
             label,
             (place, height),
-            (0, 3),
+            (0, style.points(3)),
             textcoords="offset points",
             color=colours[k],
             ha="center",
             va="bottom",
-            fontsize=11,
+            fontsize=style.points(11),
             fontweight="bold",
-            path_effects=[withStroke(linewidth=3, foreground="white")],
+            path_effects=[withStroke(linewidth=style.points(3), foreground=style.paper())],
         )
     axes.set_ylim(0, 1.24 * highest)
     axes.locator_params(axis="y", nbins=4)
@@ -151,11 +154,17 @@ def _heading(head: HeadView) -> str:
 
 def _note(head: HeadView) -> str:
     parts = f" in {len(head.parts)} softmaxes that add up" if len(head.parts) > 1 else ""
+    numbered = ", numbered below" if any(len(part) <= MOST_NUMBERED for part in head.parts) else ""
     certificate = head.certificate
     known = f"{certificate.kind}: error at most {certificate.bound:.3g}"
-    return f"{head.anchors} anchors{parts}, {certificate.dtype}, {known}"
+    return f"{counted(head.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"
 
 
 def short(name: str) -> str:
     """A name that fits into a title."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _plain(name: str) -> str:
+    """A name that is no formula, whatever signs it holds."""
+    return name.replace("$", r"\$")

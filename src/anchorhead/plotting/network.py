@@ -10,6 +10,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import style
+from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.proof.search import Segments
 from anchorhead.targets.ramp import KIND, TruncatedLinear
 
@@ -22,7 +23,7 @@ MOST_DRAWN = 6
 """Of more output features than these, the first are drawn."""
 
 
-def draw_network(network: Network) -> Figure:
+def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
     """Target and network over s = w·x + t above, their difference and the proven bound below."""
     if network.target is None or network.target.kind != KIND or network.certificate is None:
         known = "none" if network.target is None else repr(network.target.kind)
@@ -37,16 +38,18 @@ def draw_network(network: Network) -> Figure:
     for low, high in certificate.excluded:
         left_out |= (s > low) & (s < high)
     exact[left_out] = np.nan
-    figure = style.figure(8.4, 6.6)
+    figure = page.figure(8.4, 7.0)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     drawn = min(target.outputs, MOST_DRAWN)
     for g in range(drawn):
-        upper.plot(s, exact[:, g], color=style.PALE, linewidth=9, label="target" if g == 0 else None)
-    for g in range(drawn):
+        label = "target" if g == 0 else None
+        upper.plot(s, exact[:, g], color=style.pale(), linewidth=style.points(9), label=label)
+    for g, colour in zip(range(drawn), style.series(), strict=False):
         # where several outputs are 0, the earlier show around the later
-        width, name = 2.2 + (drawn - 1 - g), f"network, output {g}" if target.outputs > 1 else "network"
-        upper.plot(s, computed[:, g], color=style.SERIES[g], linewidth=width, label=name)
-        lower.plot(s, computed[:, g] - exact[:, g], color=style.SERIES[g], linewidth=1.4)
+        width, name = style.points(2.2 + (drawn - 1 - g)), f"network, output {g}" if target.outputs > 1 else "network"
+        upper.plot(s, computed[:, g], color=colour, linewidth=width, label=name)
+        label = "network − target" if g == 0 else None
+        lower.plot(s, computed[:, g] - exact[:, g], color=colour, linewidth=style.points(1.4), label=label)
     _hatch(certificate.excluded, (upper, lower))
     lower.axhspan(
         -bound,
@@ -57,19 +60,17 @@ def draw_network(network: Network) -> Figure:
         label=f"{certificate.kind}: at most {bound:.3g}",
     )
     for side in (-bound, bound):
-        lower.axhline(side, color=style.ORANGE, linewidth=1.6)
-    lower.set_ylim(-1.4 * bound, 2.1 * bound)
+        lower.axhline(side, color=style.ORANGE, linewidth=style.points(1.6))
+    lower.set_ylim(-1.4 * bound, 1.4 * bound)
     upper.set_xlim(s[0], s[-1])
     upper.set_ylabel("output")
-    lower.set_ylabel("network − target")
+    lower.set_ylabel(f"error{style.in_powers(lower.yaxis, bound)}")
     lower.set_xlabel("pre-activation s = w·x + t")
-    lower.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3), useMathText=True)
     for axes in (upper, lower):
         axes.grid(True)
-    upper.legend(loc="upper left")
-    lower.legend(loc="upper left", ncols=2)
     more = "" if drawn == target.outputs else f", the first {drawn} drawn"
-    style.title(upper, "Target and attention network", f"{target}{more}, {network.dtype}")
+    style.heading(upper, "Target and attention network", f"{target}{more}, {network.dtype}", legend=True)
+    style.heading(lower, "", legend=True)
     return figure
 
 
@@ -98,4 +99,6 @@ def _hatch(excluded: tuple[tuple[float, float], ...], panels: tuple[Axes, ...]) 
     for axes in panels:
         for number, (low, high) in enumerate(excluded):
             label = "left out of the certificate" if number == 0 and axes is panels[-1] else None
-            axes.axvspan(low, high, facecolor="white", edgecolor=style.GREY, hatch="/////", linewidth=0, label=label)
+            axes.axvspan(
+                low, high, facecolor=style.paper(), edgecolor=style.grey(), hatch="/////", linewidth=0, label=label
+            )

@@ -8,6 +8,7 @@ import numpy as np
 
 from anchorhead.network import Network
 from anchorhead.plotting import style
+from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.plotting.several import SeveralTarget
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 SIDE = 220
 
 
-def draw_surface(network: Network, target: SeveralTarget) -> Figure:
+def draw_surface(network: Network, target: SeveralTarget, page: Page = AS_DESIGNED) -> Figure:
     """The first output over the box on the left; on the right network - target, on a scale that ends at the bound."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -26,23 +27,29 @@ def draw_surface(network: Network, target: SeveralTarget) -> Figure:
     points = np.clip(points, low, high).astype(network.dtype)
     computed = network(points, outside="ignore")[:, 0].astype(np.float64).reshape(SIDE, SIDE)
     exact = target.values(points)[:, 0].astype(np.float64).reshape(SIDE, SIDE)
-    bound = target.certificate.bound
-    figure = style.figure(12.0, 5.4)
-    left, right = figure.subplots(1, 2)
+    certificate = target.certificate
+    bound = certificate.bound
+    figure, (left, right) = page.side_by_side(12.0, 6.0, (1, 1))
     extent = (x[0], x[-1], y[0], y[-1])
     shared = {"origin": "lower", "extent": extent, "aspect": "auto", "interpolation": "bilinear"}
     shown = left.imshow(computed, cmap="cividis", **shared)
-    left.contour(x, y, exact, levels=9, colors="white", linewidths=0.8, alpha=0.8)
-    figure.colorbar(shown, ax=left, label="network (contours: target)")
+    if np.ptp(exact) > 0:
+        left.contour(x, y, exact, levels=9, colors="white", linewidths=style.points(0.8), alpha=0.8)
+    figure.colorbar(shown, ax=left, label="output", pad=0.02)
     diverging = LinearSegmentedColormap.from_list("error", [style.BLUE, "#FFFFFF", style.VERMILLION])
-    error = right.imshow(computed - exact, cmap=diverging, vmin=-bound, vmax=bound, **shared)
-    figure.colorbar(error, ax=right, label=f"network − target; ends: {target.certificate.kind} {bound:.3g}")
+    scale = bound or 1.0
+    error = right.imshow(computed - exact, cmap=diverging, vmin=-scale, vmax=scale, **shared)
+    bar = figure.colorbar(error, ax=right, pad=0.02, ticks=scale * np.linspace(-1, 1, 5))
+    power = int(np.floor(np.log10(scale)))
+    bar.set_ticklabels([style.minus(f"{share * scale / 10.0**power:.2f}") for share in np.linspace(-1, 1, 5)])
+    bar.set_label(f"network − target, in {style.ten_to(power)}")
     for axes in (left, right):
-        axes.set_xlabel(target.names[0])
-        axes.set_ylabel(target.names[1])
+        axes.set_xlabel(style.minus(target.names[0]))
+        axes.set_ylabel(style.minus(target.names[1]))
+        axes.grid(False)
     more = "" if target.outputs == 1 else f", the first of {target.outputs} outputs"
-    heading = f"{target.text}{more}, {network.dtype}"
-    figure.suptitle(style.minus(heading), x=0.01, horizontalalignment="left", fontsize=12, color=style.GREY)
-    style.title(left, "A function as attention")
-    style.title(right, f"Error: largest here {np.abs(computed - exact).max():.3g}")
+    style.title(figure, f"{style.shortened(target.text, 110)}{more}")
+    lines = f"white lines: level lines of the function itself; {network.dtype}"
+    found = f"largest here {np.abs(computed - exact).max():.3g}; the scale ends at what is {certificate.kind}"
+    page.write([style.Heading(left, "The network", lines), style.Heading(right, "Its error", f"{found}, {bound:.3g}")])
     return figure

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from anchorhead.as_html import block, table
 from anchorhead.plotting import style
+from anchorhead.plotting.page import AS_DESIGNED, Page
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -48,6 +51,16 @@ class Sweep:
     dtype: str
     rate: float | None
 
+    def _repr_html_(self) -> str:
+        heads = ("size", self.intervals_formula, "theorem", "proven", "largest error found", "c")
+        rows = [
+            (row.size, row.intervals, *(f"{one:.3g}" for one in (row.theorem, row.proven, row.measured, row.c)))
+            for row in self.rows
+        ]
+        slope = "" if self.rate is None else f"slope of the errors found: {self.rate:.3f}"
+        title = f"{self.theorem} theorem on [{self.low:g}, {self.high:g}], varying the {self.varied}, in {self.dtype}"
+        return block(title, table(heads, rows), slope)
+
     @property
     def intervals_formula(self) -> str:
         return "p − 1" if self.theorem == "single-head" else "(n − 2) H"
@@ -57,16 +70,20 @@ class Sweep:
         return "(b − a) / p" if self.theorem == "single-head" else "(b − a) / ((n − 2) H)"
 
 
-def draw_sweep(sweep: Sweep) -> Figure:
+def draw_sweep(sweep: Sweep, page: Page = AS_DESIGNED) -> Figure:
     """Error against the number of intervals, both on logarithmic scales."""
+    figure = page.figure(8.4, 6.2)
+    draw_sweep_on(figure.add_subplot(), sweep)
+    return figure
+
+
+def draw_sweep_on(axes: Axes, sweep: Sweep) -> None:
     rows = sorted(sweep.rows, key=lambda row: row.intervals)
     intervals = [row.intervals for row in rows]
-    figure = style.figure(8.4, 6.0)
-    axes = figure.add_subplot()
     axes.loglog(
         intervals,
         [row.theorem for row in rows],
-        color=style.GREY,
+        color=style.grey(),
         linestyle=(0, (5, 2.5)),
         label=f"the theorem's bound, {sweep.theorem_formula}",
     )
@@ -74,9 +91,9 @@ def draw_sweep(sweep: Sweep) -> Figure:
         intervals,
         [row.proven for row in rows],
         color=style.ORANGE,
-        linewidth=6,
+        linewidth=style.points(6),
         marker="D",
-        markersize=12,
+        markersize=style.points(12),
         label=f"our proven bound, {sweep.dtype} rounding included",
     )
     slope = "" if sweep.rate is None else f", slope {sweep.rate:.3f}"
@@ -84,9 +101,9 @@ def draw_sweep(sweep: Sweep) -> Figure:
         intervals,
         [row.measured for row in rows],
         color=style.BLUE,
-        linewidth=1.8,
+        linewidth=style.points(1.8),
         marker="o",
-        markersize=6,
+        markersize=style.points(6),
         label=style.minus(f"largest error found{slope}"),
     )
     axes.set_xscale("log", base=2)
@@ -96,13 +113,12 @@ def draw_sweep(sweep: Sweep) -> Figure:
     axes.grid(True)
     axes.set_xlabel(f"intervals that the range is cut into, {sweep.intervals_formula}")
     axes.set_ylabel("sup error, in units of s = w·x + t")
-    style.title(
+    style.heading(
         axes,
         f"{sweep.theorem.capitalize()} theorem: error against size",
         f"truncated linear functions on [a, b] = [{sweep.low:g}, {sweep.high:g}], varying the {sweep.varied}",
+        legend=True,
     )
-    axes.legend(loc="lower left")
-    return figure
 
 
 def _apart(numbers: list[int], factor: float = 1.35) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anchorhead.decimals import counted
 from anchorhead.proof.mlp import MlpBound
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
@@ -17,12 +18,15 @@ from anchorhead.targets.mlp import Merged, Mlp
 def mlp_statement(bound: MlpBound, target: Mlp, layers: Sequence[Layer], readout: Merged) -> Statement:
     """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    anchors = ", ".join(f"{shape.activation}: {shape.anchors} {_placement(shape)} anchors" for shape in used)
-    heads = " and ".join(str(layer.neurons * layer.parts) for layer in layers) or "0"
+    anchors = ", ".join(
+        f"{shape.activation}: {counted(shape.anchors, f'{_placement(shape)} anchor')}" for shape in used
+    )
+    *before, last = [layer.neurons * layer.parts for layer in layers] or [0]
+    heads = " and ".join([*map(str, before), counted(last, "head")])
     return Statement(
         total=bound.total,
         terms=_terms(bound, used),
-        method=f"{heads} heads ({anchors}); affine forms of the network's features in the target's own, layer by "
+        method=f"{heads} ({anchors}); affine forms of the network's features in the target's own, layer by "
         "layer, from the stored weights",
         target=str(target),
         reference=_reference(layers, readout),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, checked_word, numbers, shown
 from anchorhead.network import TargetRecord
@@ -164,4 +165,4 @@ class Descent:
         extras = [f"{name} {in_full(number)}" for name, number in named if number]
         extras += ["an intercept"] if self.intercept else []
         also = f", with {', '.join(extras)}" if extras else ""
-        return f"{self.steps} steps of gradient descent on the {self.loss}, rate {in_full(self.rate)}{also}"
+        return f"{counted(self.steps, 'step')} of gradient descent on the {self.loss}, rate {in_full(self.rate)}{also}"

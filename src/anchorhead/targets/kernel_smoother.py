@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 from anchorhead.read_only import ReadOnly
@@ -82,7 +83,9 @@ class KernelSmoother(ReadOnly):
     def __str__(self) -> str:
         widths = np.unique(self.bandwidth)
         width = f"{widths[0]:g}" if len(widths) == 1 else f"{widths[0]:g} to {widths[-1]:g}"
-        return f"kernel smoother of {self.anchors} centres, {self.inputs} -> {self.outputs}, bandwidth {width}"
+        return (
+            f"kernel smoother of {counted(self.anchors, 'centre')}, {self.inputs} -> {self.outputs}, bandwidth {width}"
+        )
 
     def record(self) -> TargetRecord:
         """The canonical form that is saved with a network."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number
 from anchorhead.network import TargetRecord
@@ -114,7 +115,8 @@ class ManyLearners:
             raise AnchorheadError(f"the stored target is no network of many learners: {error!r}") from error
 
     def __str__(self) -> str:
-        return f"{self.steps} steps of gradient descent on the {', '.join(map(str, self.losses))}, as a prompt says"
+        losses = ", ".join(map(str, self.losses))
+        return f"{counted(self.steps, 'step')} of gradient descent on the {losses}, as a prompt says"
 
 
 @dataclass(frozen=True)

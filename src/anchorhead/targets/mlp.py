@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 from anchorhead.read_only import ReadOnly
@@ -203,7 +204,7 @@ class Mlp:
         )
         names = {_name(activation) for layer in self.hidden for activation in layer.activations}
         known = [*sorted(names - {"x"})] or ["linear"]
-        tokens = [] if self.tokens is None else [f"{self.tokens} tokens"]
+        tokens = [] if self.tokens is None else [counted(self.tokens, "token")]
         return f"network {sizes} ({', '.join(known + tokens)})"
 
     def record(self) -> TargetRecord:

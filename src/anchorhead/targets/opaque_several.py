@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 from anchorhead.targets.callable_arguments import require_one_argument
@@ -100,7 +101,7 @@ class CallableSeveral:
         return TargetRecord(KIND, data)
 
     def __str__(self) -> str:
-        return f"{self.name} of {len(self.variables)} inputs"
+        return f"{self.name} of {counted(len(self.variables), 'input')}"
 
     def _outputs(self) -> int:
         y = self._called(self._probes())

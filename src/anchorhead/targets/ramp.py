@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import TargetRecord
 
@@ -59,7 +60,8 @@ class TruncatedLinear:
     def __str__(self) -> str:
         tokens, inputs = self.w.shape
         where = f", in {self.outputs} output features" if self.outputs > 1 else ""
-        return f"{tokens} truncated linear functions of {inputs} inputs, cut at [{self.low:g}, {self.high:g}]{where}"
+        functions = counted(tokens, "truncated linear function")
+        return f"{functions} of {counted(inputs, 'input')}, cut at [{self.low:g}, {self.high:g}]{where}"
 
     def record(self) -> TargetRecord:
         data = {"low": self.low, "high": self.high}

@@ -32,6 +32,7 @@ from anchorhead.convert.attention_only.samples import (
     outputs_before,
 )
 from anchorhead.convert.attention_only.source import check_settings
+from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
@@ -267,7 +268,9 @@ def _certificate(
     """The layer's output against the exact feed-forward sublayer, on the outputs of the norm in front."""
     reach, shift = one.norm.reach(arithmetic).numpy(), one.norm.shift.numpy()
     norm = "LayerNorm" if one.norm.centred else "RMSNorm"
-    formula = f"{one.activation.name} of {one.sublayer.neurons} neurons{', gated' if one.u is not None else ''}"
+    formula = (
+        f"{one.activation.name} of {counted(one.sublayer.neurons, 'neuron')}{', gated' if one.u is not None else ''}"
+    )
     common = Certificate(
         kind="measured",
         bound=measured,

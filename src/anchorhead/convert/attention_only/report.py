@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anchorhead.as_html import block, table
 from anchorhead.certificate import Certificate
 from anchorhead.convert.attention_only.bounds import HEADS
-from anchorhead.decimals import round_up
+from anchorhead.decimals import counted, round_up
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,16 @@ class AttentionOnlyReport:
 
     def __str__(self) -> str:
         heads, rows = self.table()
+        title, *below = self._lines()
+        return "\n".join([title, *_aligned([heads, *rows]), *below])
+
+    def _repr_html_(self) -> str:
+        title, *below = self._lines()
+        return block(title, table(*self.table()), *below, kind=self.kind)
+
+    def _lines(self) -> list[str]:
+        """A title, and what to know of the table."""
+        replaced = counted(len(self.layers), "feed-forward sublayer")
         relative = "max(1, |g|) |u|" if any(layer.heads > layer.neurons for layer in self.layers) else "max(1, |s|)"
         where = (
             "for every input of the norm in front: by the heads, and with the rounding of the linear maps"
@@ -136,15 +147,14 @@ class AttentionOnlyReport:
             else "on samples"
         )
         lines = [
-            f"{self.model} as attention only, in {self.dtype}: {len(self.layers)} feed-forward sublayers replaced",
-            *_aligned([heads, *rows]),
+            f"{self.model} as attention only, in {self.dtype}: {replaced} replaced",
             f"activation: proven error of a head relative to {relative}, rounding included (asked: {self.within:.2g})",
             f"output: {self.kind} error of a layer's largest output entry, {where}",
             *(f"measured: {change}" for change in self.changes),
         ]
         if self.left_alone:
             lines.append(f"outside of feed-forward sublayers, and as they were: {', '.join(self.left_alone)}")
-        return "\n".join(lines)
+        return lines
 
 
 def _outputs(certificate: Certificate) -> str:

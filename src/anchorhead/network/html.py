@@ -1,0 +1,85 @@
+"""A network as notebooks show it: layers, heads, sizes, certificate, and a small drawing. Nothing takes long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anchorhead.as_html import Markup, block, curve, flow, folded, shown, table
+from anchorhead.decimals import counted
+from anchorhead.network.attention import Attention
+from anchorhead.network.network import Layer, Network
+from anchorhead.network.repeat import Repeat
+from anchorhead.network.stream import Stream
+
+MOST_LABELS, LONGEST_LABEL = 3, 80
+POINTS, MOST_PARAMETERS = 121, 100_000
+"""A function of one number is drawn through so many points, unless the network is large."""
+
+
+def network_html(network: Network) -> str:
+    certificate = network.certificate
+    kind = "" if certificate is None else certificate.kind
+    known = "" if certificate is None else f", {kind} within {certificate.bound:.3g}"
+    name = type(network).__name__
+    title = (
+        f"{name}: {counted(len(network.layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}{known}"
+    )
+    rows = _rows(network.layers, network.streams[0], "", 1)
+    return block(
+        title,
+        "" if certificate is None else certificate.target,
+        _picture(network),
+        table(("", "layer", "tokens that leave it", "features", "heads"), rows),
+        "" if certificate is None else folded("certificate", shown(certificate)),
+        kind=kind,
+    )
+
+
+def _rows(layers: tuple[Any, ...], stream: Stream, prefix: str, first: int) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
+    for number, layer in enumerate(layers, start=first):
+        leaves = stream if number == 1 and not prefix else layer.follow(stream)
+        if isinstance(layer, Repeat):
+            rows.append((f"{prefix}{number}", f"Repeat {counted(layer.times, 'time')}", "", "", ""))
+            rows += _rows(layer.layers, stream, f"{prefix}{number}.", 1)
+        else:
+            rows.append((f"{prefix}{number}", type(layer).__name__, _tokens(leaves), leaves.width, _heads(layer)))
+        stream = leaves
+    return rows
+
+
+def _tokens(stream: Stream) -> str:
+    inputs = "any number of inputs" if stream.inputs is None else counted(stream.inputs, "input")
+    others = [(stream.registers, "register"), (stream.states, "state")]
+    return ", ".join([*([inputs] if stream.inputs != 0 else []), *(counted(n, name) for n, name in others if n)])
+
+
+def _heads(layer: Layer) -> str:
+    if not isinstance(layer, Attention):
+        return ""
+    labels = [
+        label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…" for label in layer.labels or ()
+    ]
+    more = [f"and {len(labels) - MOST_LABELS:,} more"] if len(labels) > MOST_LABELS else []
+    return "\n".join([f"{layer.heads:,}: {labels[0]}", *labels[1:MOST_LABELS], *more])
+
+
+def _picture(network: Network) -> Markup:
+    """The first output over the box, of one number; else the layers in a row."""
+    certificate = network.certificate
+    one = (network.embed.tokens, network.embed.inputs) == (1, 1) and network.parameters <= MOST_PARAMETERS
+    if certificate is None or not one:
+        boxes = [box for layer in network.layers for box in _boxes(layer)]
+        return flow("layers, with a dot for each head", boxes)
+    low, high = float(certificate.on.low.min()), float(certificate.on.high.max())
+    x = np.linspace(low, high, POINTS)
+    y = network(x.reshape(-1, 1, 1) if network.token_axis else x[:, None], outside="ignore")
+    return curve("the network's output", x.tolist(), np.asarray(y, np.float64).reshape(POINTS, -1)[:, 0].tolist())
+
+
+def _boxes(layer: Any) -> list[tuple[str, int]]:
+    if isinstance(layer, Repeat):
+        return [(f"{counted(layer.times, 'time')}:", 0), *(box for each in layer.layers for box in _boxes(each))]
+    return [(type(layer).__name__, layer.heads if isinstance(layer, Attention) else 0)]
