@@ -22,6 +22,7 @@ html_title = "Anchorhead"
 html_show_copyright = False
 html_math_renderer = "mathml"
 html_static_path = ["static"]
+html_extra_path = ["extra"]
 html_css_files = ["wide.css"]
 smartquotes = False
 autodoc_typehints = "none"

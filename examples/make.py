@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ def layers() -> dict[str, np.ndarray]:
     """Weights and biases under the names that torch.nn.Sequential(Linear, ReLU, Linear) gives them."""
     rng = np.random.default_rng(1)
     found = {}
-    for number, (inputs, outputs) in zip((0, 2), zip(SIZES, SIZES[1:], strict=False), strict=True):
+    for number, (inputs, outputs) in zip((0, 2), pairwise(SIZES), strict=True):
         found[f"{number}.weight"] = rng.normal(size=(outputs, inputs)) / np.sqrt(inputs)
         found[f"{number}.bias"] = rng.normal(size=outputs) / 4
     return found

@@ -1,4 +1,4 @@
-"""Scripts in jupytext's percent format: run as notebooks, and written as pages in Markdown."""
+"""Scripts in jupytext's percent format, and Markdown with Python in it: run as notebooks, and written as pages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+
+
+def has_code(document: Path) -> bool:
+    """Whether a page in Markdown has Python to be run."""
+    return "\n```python\n" in document.read_text()
 
 
 def run(script: Path, folder: Path) -> Any:
