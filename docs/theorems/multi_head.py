@@ -87,7 +87,9 @@ for h in range(heads):
 m = np.arange(1, 40)
 S, S1 = np.exp(-c * m**2).sum(), (m * np.exp(-c * m**2)).sum()
 bound = 0.5 + S / 4 + S1 + S + cells * S * (2 + 1 / (1 - np.exp(-2 * c)))
-print(f"largest error {np.abs(total - np.clip(q, -cells / 2, cells / 2)).max():.3f} cells, by the proof at most {bound:.3f}")
+print(
+    f"largest error {np.abs(total - np.clip(q, -cells / 2, cells / 2)).max():.3f} cells, by the proof at most {bound:.3f}"
+)
 
 # %% [markdown]
 # The certificate is computed from the stored weights, as for [one head](single_head.md): each head is bounded on cells between all crossings, the heads are
