@@ -25,7 +25,9 @@ html_static_path = ["static"]
 html_extra_path = ["extra"]
 html_css_files = ["wide.css"]
 smartquotes = False
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 100
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 

@@ -37,6 +37,8 @@ def plot(thing: Any, path: str | Path, function: Callable[..., Any] | None = Non
     """Draws a head, a network, a plan, a frontier, a sweep, heat maps or a learner's trace: .png, .svg or .pdf.
 
     function   of a network that approximates a callable of several variables: the callable, which is not kept in it
+
+        >>> picture = ah.plot(ah.head("gelu", on=(-10, 10), within=1e-6), "gelu.png")
     """
     check_picture_path(path)
     write_atomically(path, _rendered(thing, Path(path).suffix.lower(), function))

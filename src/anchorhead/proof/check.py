@@ -49,6 +49,11 @@ def check(thing: Network | HasNetwork | str | Path, function: Callable[..., Any]
     CertificateError where anything does not follow.
 
     function  of a network for a callable of several inputs: the callable, which files do not keep
+
+    returns   the certificate, if it follows
+
+        >>> ah.check(ah.head("relu", on=(-1, 1), within=1e-6)).kind
+        'proven'
     """
     inside = load(thing) if isinstance(thing, str | Path) else getattr(thing, "network", thing)
     if not isinstance(inside, Network):
