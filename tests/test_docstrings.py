@@ -37,5 +37,5 @@ def test_columns_stay_columns() -> None:
 
 
 def test_examples_are_shown_as_a_session() -> None:
-    lines = ["    >>> 1 + 1", "    2"]
-    assert structured(lines) == [".. code-block:: pycon", "", *(f"    {line}" for line in lines), ""]
+    for lines in (["    >>> 1 + 1", "    2"], [">>> 1 + 1  # two", "2"]):
+        assert structured(lines) == [".. code-block:: pycon", "", *(f"    {line}" for line in lines), ""]
