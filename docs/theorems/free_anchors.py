@@ -33,7 +33,7 @@ for slope, offset, value in zip(head.parts[0].slopes, head.parts[0].offsets, hea
 # $$\mathrm{softmax}_k = \frac{\binom{p-1}{k} y^k}{(1 + y)^{p-1}} = \binom{p-1}{k} x^k (1 - x)^{p-1-k}.$$
 #
 # These are the Bernstein polynomials, a basis of all polynomials of degree $p - 1$. So by its values the head is *any* polynomial of degree $p - 1$ in
-# $x = \sigma(h s)$. The function $F(x) = f(\frac1h \ln\frac{x}{1-x})$ is analytic around $[\sigma(h a), \sigma(h b)]$, which lies in the open interval $(0, 1)$, so it is analytic and bounded, by $M$ say, on
+# $x = \sigma(h s)$. The function $F(x) = f(\frac1h \ln\,\frac{x}{1-x})$ is analytic around $[\sigma(h a), \sigma(h b)]$, which lies in the open interval $(0, 1)$, so it is analytic and bounded, by $M$ say, on
 # some Bernstein ellipse of parameter $\rho > 1$ around it, and by step 1 of Lemma 1 below its Chebyshev series cut off at degree $p - 1$ errs by at most
 # $\sum_{k \ge p} 2 M \rho^{-k} = 2 M \rho^{1-p}/(\rho - 1)$. ∎
 #
@@ -47,10 +47,10 @@ for slope, offset, value in zip(head.parts[0].slopes, head.parts[0].offsets, hea
 # positive real parts. Their sum is not 0.
 #
 # **Lemma 1.** *Let $g$ be real on $[a, b]$ and analytic on the closed Bernstein ellipse with parameter $\rho > 1$ (foci $a$ and $b$, half axes $\frac12 (\rho \pm 1/\rho)$ times
-# $(b - a)/2$), with $|g| \le M$ there. Let $y_j$ be within $e$ of $g$ at the $n + 1$ Chebyshev points $x_j = \cos(j \pi/n)$ (mapped to $[a, b]$), $p$ the polynomial of degree $n$ through
+# $(b - a)/2$), with $|g| \le M$ there. Let $y_j$ be within $e$ of $g$ at the $n + 1$ Chebyshev points $x_j = \cos(j \pi/n)$ (mapped to $[a, b]$), $\hat q$ the polynomial of degree $n$ through
 # the $y_j$, and $K > 1$ a whole number. Then on $[a, b]$*
 #
-# $$\sup |g| \le \frac{\max_i |p(\cos t_i)|}{\cos(\pi/(2K))} + 2 n e + \frac{4 M \rho^{-n}}{\rho - 1}, \qquad t_i = \frac{i \pi}{K n}, \; i = 0, \dots, K n.$$
+# $$\sup |g| \le \frac{\max_i |\hat q(\cos t_i)|}{\cos(\pi/(2K))} + 2 n e + \frac{4 M \rho^{-n}}{\rho - 1}, \qquad t_i = \frac{i \pi}{K n}, \; i = 0, \dots, K n.$$
 #
 # Proof. Map $[a, b]$ to $[-1, 1]$.
 #
@@ -59,10 +59,10 @@ for slope, offset, value in zip(head.parts[0].slopes, head.parts[0].offsets, hea
 # 2. *Interpolation.* At the points $\cos(j\pi/n)$ every $T_k$ with $k > n$ agrees with some $T_i$, $i \le n$, because $\cos(k j \pi/n)$ depends on $k$ modulo $2n$, up to sign of $k$. So the
 #    polynomial $q$ of degree $n$ through the exact values is $\sum_{k \le n} a_k T_k + \sum_{k > n} a_k T_{i(k)}$, and
 #    $|g - q| \le 2 \sum_{k > n} |a_k| \le 4 M \rho^{-n}/(\rho - 1)$.
-# 3. *Values that are off.* $p = \sum_j y_j B_j$ and $q = \sum_j g(x_j) B_j$ with
-#    $B_j(\cos t) = \frac2n h_j \sum_k h_k \cos(k j \pi/n) \cos(k t)$, $h = \frac12$ at the ends and 1 between. Since $\sum_k h_k = n$, $|B_j| \le 2 h_j$, and $\sum_j |B_j| \le 2n$: $|p - q| \le 2 n e$.
-# 4. *From points to the interval* (Ehlich and Zeller). Let $P = \sup |p|$ be attained at $\cos t_0$, and $p(\cos t_0) = P$ (else take $-p$). By Lemma 2, $p(\cos t) \ge P \cos(n (t - t_0))$ for $|t - t_0| \le \pi/n$. Some $t_i$
-#    is within $\pi/(2 K n)$ of $t_0$, so $\max_i |p(\cos t_i)| \ge P \cos(\pi/(2K))$. ∎
+# 3. *Values that are off.* $\hat q = \sum_j y_j B_j$ and $q = \sum_j g(x_j) B_j$ with
+#    $B_j(\cos t) = \frac2n h_j \sum_k h_k \cos(k j \pi/n) \cos(k t)$, $h = \frac12$ at the ends and 1 between. Since $\sum_k h_k = n$, $|B_j| \le 2 h_j$, and $\sum_j |B_j| \le 2n$: $|\hat q - q| \le 2 n e$.
+# 4. *From points to the interval* (Ehlich and Zeller). Let $P = \sup |\hat q|$ be attained at $\cos t_0$, and $\hat q(\cos t_0) = P$ (else take $-\hat q$). By Lemma 2, $\hat q(\cos t) \ge P \cos(n (t - t_0))$ for $|t - t_0| \le \pi/n$. Some $t_i$
+#    is within $\pi/(2 K n)$ of $t_0$, so $\max_i |\hat q(\cos t_i)| \ge P \cos(\pi/(2K))$. ∎
 #
 # **Lemma 2** (M. Riesz). *Let $T$ be a trigonometric polynomial of degree $n$ with $|T| \le P$ and $T(t_0) = P$. Then $T(t) \ge P \cos(n (t - t_0))$ for $|t - t_0| \le \pi/n$.*
 #

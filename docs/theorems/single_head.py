@@ -56,8 +56,8 @@ print(net.describe())
 #
 # $$\frac{W}{1 - W} = \frac{w_{j+1} (1 + A)}{w_j (1 + B)} = e^{c (2\theta - 1)}\,\frac{1 + A}{1 + B},$$
 #
-# so $W = \sigma(c (2\theta - 1) + \ln\frac{1+A}{1+B})$ with the logistic function $\sigma$, whose slope is at most $\frac14$; and
-# $|\ln\frac{1+A}{1+B}| \le \ln(1 + S) \le S$. Hence $|W - \sigma(c (2 \theta - 1))| \le S/4$. Finally $\theta$ and
+# so $W = \sigma(c (2\theta - 1) + \ln\,\frac{1+A}{1+B})$ with the logistic function $\sigma$, whose slope is at most $\frac14$; and
+# $|\ln\,\frac{1+A}{1+B}| \le \ln(1 + S) \le S$. Hence $|W - \sigma(c (2 \theta - 1))| \le S/4$. Finally $\theta$ and
 # $\sigma(c(2\theta - 1))$ are both in $[0, \frac12]$ for $\theta \le \frac12$ and both in $[\frac12, 1]$ otherwise, so they differ by
 # at most $\frac12$. *Left of all anchors* $\bar q = 0$, and $0 \le r \le \sum m\,w_m \le S_1$ by Lemma 1; *right of them* likewise. ∎
 #

@@ -122,10 +122,12 @@ def head(
     """A head for a function of one variable on an interval.
 
     function   a name ("gelu"), an expression in x ("sin(5*x)*exp(-x**2)"), a list of these, or a callable
+    on         (a, b), the interval
     within     the smallest head that is proven within this error, rounding included
     anchors    or: the best head with at most so many anchors, and what it achieves
     placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function
     max_value, max_slope   caps on the weights
+    dtype      float32 or float64, in which it computes
     lipschitz  a bound on a callable's slope: with it the certificate is proven, without it measured
     progress   called with (anchors, error) as the search goes on
 
