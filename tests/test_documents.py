@@ -95,10 +95,10 @@ def test_links_lead_to_files(document):
     for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
         if target.startswith(("http://", "https://")):
             continue
-        path = (ROOT / document).parent / target
+        path = ((ROOT / document).parent / target).resolve()
         script = path.with_suffix(".py")
-        as_built = ROOT / script.resolve().relative_to(ROOT / "docs") if "notebooks" in target else script
-        known = target.endswith(MADE_BY_THE_BUILD) or path.exists() or script.exists() or as_built.exists()
+        notebook = ROOT / "notebooks" / script.name if path.parent.name == "notebooks" else script
+        known = target.endswith(MADE_BY_THE_BUILD) or path.exists() or script.exists() or notebook.exists()
         assert known, f"{document} links to {target}, which is not there"
 
 
