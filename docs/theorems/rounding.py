@@ -40,7 +40,7 @@
 # **Remarks.** *A free factor.* A factor common to all $\hat e_k$ changes nothing, so the argument also holds with $\lambda_k - \lambda_j$ for one $j$: the heaviest anchor's
 # error is then 0 and the others' $\Lambda_k + \Lambda_j$. The library takes the smaller of the two. *Underflow.* The largest exponential is about 1, so numbers below the smallest
 # normal one, `tiny`, change the result by no more than `tiny` times the largest value each, and there are at most $4p$ of them: this is added.
-# *Logits.* For $z_k = \alpha_k s + \gamma_k$ a product and a sum round: $\Delta_k = u\,(|\alpha_k s| + (1 + u) |z_k|)$ and what underflow adds. *Cells.* On an interval of $s$ the weights are
+# *Logits.* For $z_k = \alpha_k s + \gamma_k$ a product and a sum round, each by at most $u/(1 + u)$ of the number, so that $\Delta_k = u\,(|\alpha_k s| + |z_k|)$ covers both, second order included; what underflow takes is added. *Cells.* On an interval of $s$ the weights are
 # bounded by Lemma 3 of [the single head](single_head.md).
 #
 # Sharp heads have large logits, large logits round by much, and yet the bound stays small where it counts: $\Lambda_k$ is multiplied by $|v_k - r|$, which is small for the
@@ -65,7 +65,7 @@ for _ in range(2000):
     z = a * t + g
     w = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
     r = w @ x
-    delta = u * np.abs(a * t) + u * (1 + u) * np.abs(z)
+    delta = u * (np.abs(a * t) + np.abs(z))
     lam = delta + u * (z.max() - z + delta + delta.max()) + 2 * kappa * u / (1 - 2 * kappa * u)
     gam = [k * u / (1 - k * u) for k in range(p + 2)]
     P = [np.exp(w @ lam) * (w * np.expm1(lam)) @ np.abs(y - w @ y) for y in (x, np.abs(x))]
