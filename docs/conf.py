@@ -32,14 +32,24 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 
 
+BAR = '<mo stretchy="false">&#x0007C;</mo>'
+CLOSE_BAR = '<mo stretchy="false" lspace="0" rspace="0">&#x0007C;</mo>'
+"""Without the space that browsers put around a bar, as around a relation: ours are absolute values."""
+
+
+def mathml(latex: str, display: str) -> str:
+    """A formula as MathML, which browsers show without scripts and without a network."""
+    return convert(latex, display=display).replace(BAR, CLOSE_BAR)
+
+
 def formula(self: Any, node: Any) -> None:
-    """A formula in the text, as MathML, which browsers show without scripts and without a network."""
-    self.body.append(convert(node.astext()))
+    """A formula in the text."""
+    self.body.append(mathml(node.astext(), "inline"))
     raise SkipNode
 
 
 def displayed_formula(self: Any, node: Any) -> None:
-    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    self.body.append(f'<div class="math">{mathml(node.astext(), "block")}</div>')
     raise SkipNode
 
 

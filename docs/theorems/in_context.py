@@ -34,27 +34,29 @@ print(net.describe())
 
 # %% [markdown]
 # ## Proof: one step
-# Let $\rho = h \max_i |r_i|$, and let $\overline{\,\cdot\,}$ be the mean over examples; inequalities between vectors
+# Let $\rho = h \max_i |r_i|$, and let $\mathrm{mean}$ be over examples; inequalities between vectors
 # hold entry by entry.
 #
-# **Proposition 1.** *For $\rho \le 1$, $|\hat g(h) - g| \le \frac{\rho^2}{2}\,\overline{|r|\,|x|}$.*
+# **Proposition 1.** *For $\rho \le 1$, $|\hat g(h) - g| \le \frac{\rho^2}{2}\,\mathrm{mean}(|r|\,|x|)$.*
 #
-# Proof. $\hat g - g = \overline{r x\,(b_i - 1)}$ with $b_i = \frac{\sinh(h r_i)/(h r_i)}{\overline{\cosh(h r)}}$. The
-# numerator of $b_i$ is between 1 and
+# Proof. $\hat g - g = \mathrm{mean}(r_i x_i\,(b_i - 1))$ with
+# $b_i = \frac{\sinh(h r_i)/(h r_i)}{\mathrm{mean}(\cosh(h r))}$. The numerator of $b_i$ is between 1 and
 # $\sinh(\rho)/\rho \le 1 + \rho^2 (\frac16 + \frac1{120} + \dots) \le 1 + \rho^2/2$, the denominator between 1 and
 # $\cosh \rho$, and $1/\cosh\rho \ge 1 - \rho^2/2$. So $|b_i - 1| \le \rho^2/2$. ∎
 #
 # **Proposition 2.** *For $\rho \le \frac{1}{10}$ the two heads together err by at most
-# $13\,\rho^4\,\overline{|r|\,|x|}$.*
+# $13\,\rho^4\,\mathrm{mean}(|r|\,|x|)$.*
 #
 # Proof. $\hat g(h)$ is even in $h$, and analytic where $|h| \max |r| \le 1$, complex $h$ included: there
-# $|\overline{\cosh(h r)}| \ge 2 - \cosh 1 > 0.456$, because $|\cosh z - 1| \le \cosh|z| - 1$; and
+# $|\mathrm{mean}(\cosh(h r))| \ge 2 - \cosh 1 > 0.456$, because $|\cosh z - 1| \le \cosh|z| - 1$; and
 # $|\sinh(h r)/h| \le |r| \sinh 1$, because $|\sinh z| \le \sinh|z| \le |z| \sinh 1$ for $|z| \le 1$. So
-# $|\hat g| \le M = 2.6\,\overline{|r||x|}$ there, and by Cauchy's estimate the coefficients of
+# $|\hat g| \le M = 2.6\,\mathrm{mean}(|r|\,|x|)$ there, and by Cauchy's estimate the coefficients of
 # $\hat g(h) = g + \sum_{k \ge 1} c_k h^{2k}$ obey $|c_k| \le M \max|r|^{2k}$. In $\frac13 (4 \hat g(h) - \hat g(2h))$
 # the coefficient of $h^{2k}$ is $c_k (4 - 4^k)/3$, which is 0 for $k = 1$. What is left is at most
 #
-# $$M \sum_{k \ge 2} \frac{4^k - 4}{3} \rho^{2k} = M \Bigl(\frac{16 \rho^4}{3 (1 - 4 \rho^2)} - \frac{4 \rho^4}{3 (1 - \rho^2)}\Bigr) \le 2.6 \cdot 4.3\,\rho^4\,\overline{|r||x|} \le 13\,\rho^4\,\overline{|r||x|}. \qquad ∎$$
+# $$M \sum_{k \ge 2} \frac{4^k - 4}{3} \rho^{2k} = M \Bigl(\frac{16 \rho^4}{3 (1 - 4 \rho^2)} - \frac{4 \rho^4}{3 (1 - \rho^2)}\Bigr) \le 2.6 \cdot 4.3\,\rho^4\,\mathrm{mean}(|r|\,|x|) \le 13\,\rho^4\,\mathrm{mean}(|r|\,|x|).$$
+#
+# ∎
 #
 # The rounding of each head is [that of a softmax](rounding.md) over $2n$ keys whose logits are within $\rho$ of 0, so
 # that no weight is above $e^{2\rho}/(2n)$; it grows like $u/h$, and $h$ is chosen where both errors meet.
@@ -108,7 +110,7 @@ for rho in (0.1, 0.05):
 #    ([free anchors](free_anchors.md)). With $|\varphi'| \le \ell$ its result is within $e = \ell d + e_\varphi$ of
 #    $\varphi(s_i)$.
 # 3. **Collect.** As for the squared loss with $\varphi(s_i)$ in place of $r_i$; the error $e$ moves the logits by $h e$
-#    and adds at most $e\,\overline{|x|}$ to first order, which the bound counts in full.
+#    and adds at most $e\,\mathrm{mean}(|x|)$ to first order, which the bound counts in full.
 #
 # The gradient of a convex loss has $0 \le \varphi' \le \ell$, so Proposition 3 holds with
 # $L = \ell\,\lVert X^\top X/n \rVert$. ∎
