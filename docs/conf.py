@@ -57,6 +57,12 @@ def docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: l
     lines[:] = structured(lines)
 
 
+def signature(app: Any, what: str, name: str, thing: Any, options: Any, given: str | None, result: str | None) -> Any:
+    """Defaults that a factory makes have no text that Sphinx can read."""
+    return (given and given.replace("<factory>", "...")), result
+
+
 def setup(app: Any) -> None:
     app.add_html_math_renderer("mathml", (formula, None), (displayed_formula, None))
     app.connect("autodoc-process-docstring", docstring)
+    app.connect("autodoc-process-signature", signature)

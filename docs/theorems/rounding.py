@@ -10,7 +10,7 @@
 # without. Let $\gamma_n = n u/(1 - n u)$, $g_k = \max_j z_j - z_k$, and
 #
 # $$\Lambda_k = \Delta_k + u\,(g_k + \Delta_k + \max_j \Delta_j) + \frac{2 \kappa u}{1 - 2 \kappa u}, \qquad
-# P(v) = e^{\sum_k w_k \Lambda_k} \sum_k w_k (e^{\Lambda_k} - 1)\,\Bigl|v_k - \sum_j w_j v_j\Bigr|.$$
+# P(v) = e^{\sum_k w_k \Lambda_k} \sum_k w_k (e^{\Lambda_k} - 1)\,|v_k - \sum_j w_j v_j|.$$
 #
 # Then, as long as nothing underflows, the computed $\hat r$ obeys, with $P = P(v)$,
 #

@@ -31,19 +31,19 @@ for placement, within in (("uniform", 0.3), ("solved", 0.3), ("solved", 1e-6)):
 
 # %% [markdown]
 # ## Proof of the theorem: a uniform grid that holds values of f
-# Let anchors stand at the points $a_k$ of a uniform grid with spacing $D_j$ along axis $j$ of the $D = n d$ entries,
-# with sharpness $c$ and values $f(a_k)$. Weights are not negative and add up to 1, so
+# Let anchors stand at the points $a_k$ of a uniform grid with spacing $\delta_j$ along axis $j$ of the $D = n d$
+# entries, with sharpness $c$ and values $f(a_k)$. Weights are not negative and add up to 1, so
 #
-# $$|r(x) - f(x)| = \Bigl|\sum_k w_k(x)\,(f(a_k) - f(x))\Bigr| \le \sum_k w_k(x)\,|f(a_k) - f(x)|.$$
+# $$|r(x) - f(x)| = |\sum_k w_k(x)\,(f(a_k) - f(x))| \le \sum_k w_k(x)\,|f(a_k) - f(x)|.$$
 #
 # Let $x$ lie in a cell of the grid. Along each axis, by [Lemma 1 of the single head](single_head.md), the anchors more
 # than $R$ steps beyond the cell weigh at most $S_R = \sum_{m > R} e^{-c m^2}$ together. The weights of the grid are
 # products, so the weights of one axis are their marginals, and the anchors that are more than $R$ steps off along
-# *some* axis weigh at most $D S_R$. All other anchors are within $(R + 1) D_j$ of $x$ along every axis. With the
+# *some* axis weigh at most $D S_R$. All other anchors are within $(R + 1) \delta_j$ of $x$ along every axis. With the
 # modulus of continuity $\omega(\eta) = \sup \{|f(x) - f(y)| : |x_j - y_j| \le \eta\}$ and the oscillation
 # $\mathrm{osc} = \sup f - \inf f$,
 #
-# $$\sup |r - f| \le \omega\bigl((R + 1) \max_j D_j\bigr) + D\,S_R\,\mathrm{osc}.$$
+# $$\sup |r - f| \le \omega\bigl((R + 1) \max_j \delta_j\bigr) + D\,S_R\,\mathrm{osc}.$$
 #
 # Choose $R$ so that the second term is at most $\varepsilon/2$, then the grid so fine that the first is, which is
 # possible because $f$ is uniformly continuous on a compact set. Do this for each output entry. ∎
