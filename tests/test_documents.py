@@ -20,7 +20,7 @@ DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT 
 MOST_LINES = 200
 """Of the README: what is longer is not read."""
 OPENS_A_WINDOW = ("anchorhead play",)
-SLOW = ("anchorhead hunt", "anchorhead paper relu-network", "anchorhead paper in-context", "anchorhead zoo -o")
+SLOW = ("anchorhead hunt", "anchorhead paper", "anchorhead head gelu --on -10:10 --frontier", "anchorhead zoo -o")
 SLOW += ("anchorhead export net.safetensors --to torch", "anchorhead export net.safetensors --to lens")
 NEEDS = {"onnx": "onnx", "attention-only": "transformers", "learn": "sklearn", "--to lens": "transformer_lens"}
 """What a command with these words in it needs beyond the package itself."""
