@@ -78,7 +78,8 @@ ah.plot(net)
 # %% [markdown]
 # ## Gradient descent in context
 #
-# A prompt of examples goes in, fitted weights come out: one attention layer a step, the same weights for all prompts.
+# A prompt of examples goes in, fitted weights come out: one attention layer for each step, the same weights for all
+# prompts.
 
 # %%
 X = rng.normal(size=(40, 2))

@@ -34,3 +34,8 @@ def test_names_with_meanings_become_definitions_and_the_rest_stays_text() -> Non
 def test_columns_stay_columns() -> None:
     lines = ["2  dense:   Y = X W^T   W (outputs, features)", "3  blocks:  Y = X_g W_g  W (blocks, outputs, features)"]
     assert structured(lines) == [".. code-block:: text", "", *(f"    {line}" for line in lines), ""]
+
+
+def test_examples_are_shown_as_a_session() -> None:
+    for lines in (["    >>> 1 + 1", "    2"], [">>> 1 + 1  # two", "2"]):
+        assert structured(lines) == [".. code-block:: pycon", "", *(f"    {line}" for line in lines), ""]

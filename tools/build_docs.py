@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from tools.pages import markdown, run
+from anchorhead.play.page import page as playground
+from tools.pages import has_code, markdown, run
 
 SOURCE, TARGET = Path("docs"), Path("out/docs")
 
@@ -16,11 +18,12 @@ def main() -> None:
     pages = TARGET / "source"
     shutil.rmtree(TARGET, ignore_errors=True)
     shutil.copytree(SOURCE, pages, ignore=shutil.ignore_patterns("theorems"))
-    for kind, folder in (("theorems", SOURCE / "theorems"), ("notebooks", Path("notebooks"))):
-        for script in sorted(folder.glob("*.py")):
-            print(f"running {script}", flush=True)
-            page = markdown(run(script, pages / kind), pages / kind, script.stem)
-            (pages / kind / f"{script.stem}.md").write_text(page)
+    for source, page in sources(pages):
+        print(f"running {source}", flush=True)
+        text = markdown(run(source, page.parent), page.parent, page.stem)
+        page.write_text(text)
+    (pages / "extra").mkdir()
+    (pages / "extra" / "playground.html").write_text(playground(), encoding="utf-8")
     (pages / "api" / "command_line.md").write_text(command_line())
     subprocess.run([sys.executable, "-m", "anchorhead", "zoo", "-o", str(pages / "zoo")], check=True)
     command = [
@@ -38,6 +41,16 @@ def main() -> None:
     if code := subprocess.run(command, check=False).returncode:
         sys.exit(code)
     print(TARGET / "html" / "index.html")
+
+
+def sources(pages: Path) -> Iterator[tuple[Path, Path]]:
+    """What is run, and the page that it becomes: scripts, and Markdown with Python in it."""
+    for kind, folder in (("theorems", SOURCE / "theorems"), ("notebooks", Path("notebooks"))):
+        for script in sorted(folder.glob("*.py")):
+            yield script, pages / kind / f"{script.stem}.md"
+    for document in (SOURCE / "index.md", *sorted((SOURCE / "guide").glob("*.md"))):
+        if has_code(document):
+            yield document, pages / document.relative_to(SOURCE)
 
 
 def command_line() -> str:

@@ -26,7 +26,7 @@ def _blocks(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _structured(block: list[str]) -> list[str]:
-    if all(line.startswith(" ") for line in block):
+    if all(line.startswith(" ") for line in block) or block[0].startswith(">>>"):
         return _as_it_stands(block)
     heads = [ENTRY.fullmatch(line) for line in block if not line.startswith(" ")]
     if not any(heads):
@@ -37,7 +37,8 @@ def _structured(block: list[str]) -> list[str]:
 
 
 def _as_it_stands(block: list[str]) -> list[str]:
-    return [".. code-block:: text", "", *(f"    {line}" for line in block)]
+    language = "pycon" if block[0].lstrip().startswith(">>>") else "text"
+    return [f".. code-block:: {language}", "", *(f"    {line}" for line in block)]
 
 
 def _definitions(block: list[str]) -> list[str]:

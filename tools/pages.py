@@ -1,8 +1,9 @@
-"""Scripts in jupytext's percent format: run as notebooks, and written as pages in Markdown."""
+"""Scripts in jupytext's percent format, and Markdown with Python in it: run as notebooks, and written as pages."""
 
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64decode
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,16 +11,32 @@ from typing import Any
 
 import jupytext
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from traitlets.config import Config
 
 PICTURE = ".png"
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 
-def run(script: Path, folder: Path) -> Any:
-    """The script as a notebook with its outputs; the files that it writes go to the folder."""
+PYTHON = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+
+
+def has_code(document: Path) -> bool:
+    """Whether a page in Markdown has Python to be run."""
+    return PYTHON.search(document.read_text()) is not None
+
+
+def as_notebook(text: str) -> Any:
+    """A page in Markdown as a notebook: what is fenced as Python is run, all else, shell commands too, is text."""
+    pieces = PYTHON.split(text)  # text and code in turn
+    cells = [(new_code_cell if k % 2 else new_markdown_cell)(piece.strip("\n")) for k, piece in enumerate(pieces)]
+    return new_notebook(cells=[cell for cell in cells if cell.source])
+
+
+def run(source: Path, folder: Path) -> Any:
+    """The script or page as a notebook with its outputs; the files that it writes go to the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    notebook = jupytext.read(script)
+    notebook = as_notebook(source.read_text()) if source.suffix == ".md" else jupytext.read(source)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     with TemporaryDirectory() as place:  # sockets are files in it, which this user alone can open, and no ports
         sockets = Config({"KernelManager": {"transport": "ipc", "ip": f"{place}/kernel"}})

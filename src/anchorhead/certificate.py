@@ -46,6 +46,10 @@ class Certificate:
     reference   bounds of others to compare with, such as the theorem's own
     conditions  what else must hold of an input of the box
     worst       the largest error in exact arithmetic that a proof met, and where
+
+        >>> certificate = ah.head("gelu", on=(-10, 10), within=1e-6).certificate
+        >>> certificate.kind, certificate.dtype, bool(certificate.bound <= 1e-6)
+        ('proven', 'float64', True)
     """
 
     kind: Kind

@@ -18,6 +18,10 @@ class Box(ReadOnly):
     """All arrays `x` with `low <= x <= high`, entry by entry.
 
     `low` and `high` are numbers, or arrays that broadcast against an input: (features,) or (tokens, features).
+
+        >>> box = ah.head("gelu", on=(-10, 10), within=1e-6).certificate.on
+        >>> float(box.low), float(box.high)
+        (-10.0, 10.0)
     """
 
     low: Float[np.ndarray, "..."]

@@ -21,6 +21,12 @@ class NotReached(AnchorheadError):
     network  the best network there was, a Network with a certificate of its own
     bound    what that certificate says
     within   what was asked for
+
+        >>> try:
+        ...     ah.head("abs(x)", on=(-1, 1), within=1e-6, dtype="float32", max_slope=50)
+        ... except ah.NotReached as best:
+        ...     print(best.bound > best.within)
+        True
     """
 
     def __init__(self, message: str, network: Any, bound: float, within: float) -> None:

@@ -77,6 +77,14 @@ def approximate(
     lipschitz  of a callable: |f(x) - f(y)| <= lipschitz |x - y| for each output, with which it is proven
     seed       of what is fitted to a callable: of more than four inputs, with a form or layout, or where no grid serves
     progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+
+    returns   a Network with its certificate; NotReached, which holds the best network, where `within` is out of reach
+
+        >>> net = ah.approximate("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-6)
+        >>> net.certificate.kind, net.certificate.bound <= 1e-6
+        ('proven', True)
+        >>> bool(abs(net([0.5, -0.5])[0] + 0.25) <= net.certificate.bound)
+        True
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     within, causal = checked_within(within), bool(causal)

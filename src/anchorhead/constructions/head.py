@@ -58,6 +58,10 @@ class Head:
     parts        the softmaxes; each has slopes, offsets and values
     anchors      how many anchors there are in all
     network      the same as a Network of one token, which saves, exports and runs anywhere
+
+        >>> head = ah.head("tanh", on=(-4, 4), within=1e-6)  # two anchors are tanh, exactly
+        >>> head.anchors, len(head.parts)
+        (2, 1)
     """
 
     atom: Atom
@@ -160,8 +164,17 @@ def head(
     anchors    or: the best head with at most so many anchors, and what it achieves
     placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function
     max_value, max_slope   caps on the weights
+    dtype      float32 or float64, in which it computes
     lipschitz  a bound on a callable's slope: with it the certificate is proven, without it measured
     progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+
+    returns   a Head: call it with numbers or arrays; head.certificate, head.parts, head.network
+
+        >>> head = ah.head("gelu", on=(-10, 10), within=1e-6)
+        >>> head.anchors
+        8
+        >>> round(float(head(0.3)), 5)
+        0.18537
     """
     target = target_of(function, on, lipschitz)
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]

@@ -43,7 +43,7 @@ def truncated_linear(
 ) -> Network:
     """An attention layer whose token i computes min(max(w_i . x_i + t_i, low), high), with its certificate.
 
-    w (tokens, inputs), t (tokens,): the linear functions, one a token
+    w (tokens, inputs), t (tokens,): the linear functions, one for each token
     anchors    the single-head theorem with so many anchors; by default as many as tokens
     heads      the multi-head theorem with so many heads instead: the tokens' positions are the anchors
     on         the box of inputs that the certificate covers
@@ -53,6 +53,13 @@ def truncated_linear(
     dtype      float32 or float64; by default that of w
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
     progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+
+    returns   a Network from (..., tokens, inputs) to (..., tokens, outputs), with its certificate
+
+        >>> net = ah.truncated_linear([[1.0, 2.0], [0.5, -1.0]], [0.0, 0.3], low=-1, high=1, anchors=64)
+        >>> y = net([[0.1, 0.2], [0.4, 0.1]])  # 0.5 and 0.4, nearly
+        >>> bool(abs(y[0, 0] - 0.5) <= net.certificate.bound < 0.01)
+        True
     """
     w, t, kind = _linear_functions(w, t, dtype)
     low, high = _range(low, high)

@@ -64,7 +64,8 @@ def convert(
     within     the error asked for, in the sup norm over the box, rounding included
     tokens     the model's input and output vectors are so many tokens, one after the other:
                (..., tokens, features) to (..., tokens, outputs); without, (..., inputs) to (..., outputs)
-    form       "two-layer" or "attention-softmax", for one hidden layer; "deep": an attention layer a hidden layer
+    form       "two-layer" or "attention-softmax", for one hidden layer; "deep": one attention layer for each hidden
+               layer
     layout     "transformer": linear maps act on a token alone; "sequence": the paper's, across all tokens
     placement  "solved": anchors where they serve best; "uniform": the paper's
     dtype      float32 or float64; by default the model's own
@@ -74,6 +75,14 @@ def convert(
     output     of an ONNX file: the name of the value at which the network ends; by default its only output
     outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
     progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+
+    returns   a Network with its certificate; NotReached, which holds the best network, where `within` is out of reach
+
+        >>> net = ah.convert("examples/mlp.safetensors", on=(0, 1), within=1e-6, activation="relu")
+        >>> net([0.1, 0.2, 0.3, 0.4]).shape
+        (2,)
+        >>> net.certificate.bound <= 1e-6
+        True
     """
     with progress_line(progress, "converting") as tell, beyond_float64():
         target, own = read(model, tokens, activation, output, order)

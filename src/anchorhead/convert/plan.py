@@ -65,6 +65,12 @@ def plan(
     exceeds, and so is the bound. Of expressions, they are what solving finds, without a proof; `plan.found` says what
     every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")`
     show it.
+
+    returns   a Plan: print(plan), plan.rows, plan.found
+
+        >>> plan = ah.plan("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=[1e-3, 1e-6])
+        >>> len(plan.rows) > 1
+        True
     """
     with progress_line(progress, "planning") as tell, beyond_float64():
         model = without_sympy(model)

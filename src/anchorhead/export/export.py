@@ -82,6 +82,13 @@ def export(
     stream is (head_labels, feature_names); its file holds the bridge's state_dict with these texts, for
     bridge.load_state_dict on a bridge of the same network. None has a guard: inputs outside the certified box are
     computed as they are.
+
+    returns   the path that was written; without a path, the onnx.ModelProto, the ExportedProgram or the
+              TransformerBridge
+
+        >>> net = ah.approximate("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-6)
+        >>> str(ah.export(net, "product.onnx"))
+        'product.onnx'
     """
     name = check_format(path, to)
     chosen = FORMATS[name]

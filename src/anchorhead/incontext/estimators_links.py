@@ -23,7 +23,11 @@ NORMAL = 1.4826
 
 
 class LogisticRegression(ClassifierMixin, InContext):
-    """C sum of log(1 + exp(-y s)) + |w|^2 / 2, s = X w + b, for two classes y = -1 and 1, which count alike."""
+    """C sum of log(1 + exp(-y s)) + |w|^2 / 2, s = X w + b, for two classes y = -1 and 1, which count alike.
+
+    >>> incontext.LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[2.5]]).tolist()
+    [1]
+    """
 
     def __new__(cls, *args: Any, **words: Any) -> Any:
         if "class_weight" in words:
@@ -94,6 +98,10 @@ class PoissonRegressor(Regressor):
 
     A head for exp serves on a range of s, that of y's mean in its middle: from 6 below to 3 above at first, at most
     from 16 below to 8 above. Examples whose scores leave that are refused.
+
+        >>> model = incontext.PoissonRegressor(alpha=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [1, 2, 4, 8])
+        >>> bool(model.coef_[0] > 0)
+        True
     """
 
     def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
@@ -134,6 +142,10 @@ class HuberRegressor(Regressor):
 
     scikit-learn's objective for a given scale, which scikit-learn looks for as well. Here it is a parameter; without
     one it is 1.4826 times the median distance of y from its median. scale_ says what was taken.
+
+        >>> model = incontext.HuberRegressor().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
+        >>> model.coef_.round(2).tolist()
+        [2.0]
     """
 
     def __init__(
@@ -176,6 +188,10 @@ class QuantileRegressor(Regressor):
 
     For t -> 0 that is scikit-learn's, the larger of quantile r and (quantile - 1) r; it is at most t log 2 above it.
     t = smoothing times the standard deviation of y, and smoothing_ says what that was.
+
+        >>> model = incontext.QuantileRegressor(alpha=0.01).fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
+        >>> bool(abs(model.coef_[0] - 2) < 0.1)
+        True
     """
 
     def __init__(

@@ -29,6 +29,9 @@ class LinearRegression(Regressor):
 
     It needs more examples than columns. Where columns are combinations of others, the coefficients are those of least
     norm for standardised columns.
+
+        >>> incontext.LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_.round(4).tolist()
+        [2.0]
     """
 
     def __init__(self, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
@@ -47,7 +50,11 @@ class LinearRegression(Regressor):
 
 
 class Ridge(Regressor):
-    """|y - X w - b|^2 + alpha |w|^2."""
+    """|y - X w - b|^2 + alpha |w|^2.
+
+    >>> incontext.Ridge(alpha=2.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_.round(4).tolist()
+    [1.0]
+    """
 
     def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):
         self.alpha, self.fit_intercept, self.tol, self.max_iter = alpha, fit_intercept, tol, max_iter
@@ -58,7 +65,11 @@ class Ridge(Regressor):
 
 
 class ElasticNet(Regressor):
-    """|y - X w - b|^2 / (2 n) + alpha l1_ratio |w|_1 + alpha (1 - l1_ratio) |w|^2 / 2."""
+    """|y - X w - b|^2 / (2 n) + alpha l1_ratio |w|_1 + alpha (1 - l1_ratio) |w|^2 / 2.
+
+    >>> incontext.ElasticNet(alpha=10.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_.tolist()
+    [0.0]
+    """
 
     def __init__(
         self,
@@ -86,6 +97,9 @@ class Lasso(Regressor):
 
     A coefficient that is 0 at the minimum leaves the network as 1e-15 or so, since the threshold is a head; what its
     proven error does not tell from 0 is read as 0.
+
+        >>> incontext.Lasso(alpha=10.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_.tolist()
+        [0.0]
     """
 
     def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-7, max_iter=200_000, dtype="float64", verbose=False):

@@ -64,8 +64,8 @@ def gradient_descent(
     decay         ridge: the penalty decay |w|^2 / 2
     threshold     lasso: the penalty threshold |w|_1, by proximal steps; with decay, elastic net
     momentum      v <- momentum v - rate gradient, w <- w + v
-    layout        "direct": one attention a step, for the squared loss. "transformer": three, for any loss. "sequence":
-                  anchors for each example. None: "direct" where it serves, else "transformer"
+    layout        "direct": one attention for each step, for the squared loss. "transformer": three, for any loss.
+                  "sequence": anchors for each example. None: "direct" where it serves, else "transformer"
     scores        (low, high), the range of the link's argument (s - y, s or y s) that is served, where no head serves
                   on the whole line: squared in other layouts, Poisson, links of one's own
     on, labels    the box of prompts that the certificate covers: entries of x, and y; with the signed copies of a
@@ -74,6 +74,13 @@ def gradient_descent(
     parameters    of the loss: delta=1.35 for "huber", q=0.5 for "quantile", smoothing=0.1 for "absolute", "quantile"
                   and "hinge"
     progress      a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+
+    returns   a Learner: net(net.prompt(X, y)) are the fitted weights
+
+        >>> net = incontext.gradient_descent(steps=20, rate=0.3, features=1)
+        >>> w = net(net.prompt([[1.0], [-1.0], [0.5]], [2.0, -2.0, 1.0]))
+        >>> round(float(w[0]), 2)
+        1.99
     """
     kind = dtype_name(dtype)
     if isinstance(loss, Loss) and parameters:

@@ -29,7 +29,12 @@ from anchorhead.targets.descent import Descent
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Learner(Network):
-    """net(prompt) are the weights w after all steps, (features,); net(prompt, path=True) all of w_0, ..., w_steps."""
+    """net(prompt) are the weights w after all steps, (features,); net(prompt, path=True) all of w_0, ..., w_steps.
+
+    >>> net = incontext.gradient_descent(steps=5, rate=0.3, features=1)
+    >>> net(net.prompt([[1.0], [-1.0]], [2.0, -2.0]), path=True).shape
+    (6, 1)
+    """
 
     @property
     def descent(self) -> Descent:

@@ -150,6 +150,13 @@ def many_learners(
     losses     names, or losses as incontext.named_loss and incontext.link make them; penalties need "squared"
     intercept  one more entry of w, the last
     reach      the largest |w . x - y| (for losses of s alone: |w . x|) that is meant to come up
+
+    returns   a ManyLearner, whose prompt(X, y, loss=…, rate=…) says what to do
+
+        >>> net = incontext.many_learners(("squared",), steps=20, features=1)
+        >>> w = net(net.prompt([[1.0], [-1.0]], [2.0, -2.0], loss="squared", rate=0.3))
+        >>> round(float(w[0]), 2)
+        2.0
     """
     chosen = tuple(named_loss(one) if isinstance(one, str) else one for one in losses)
     target = ManyLearners(chosen, steps, features, intercept, reach)

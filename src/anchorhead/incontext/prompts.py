@@ -28,6 +28,9 @@ def prompt(X: Any, y: Any, loss: str | Loss = "squared", standardise: bool = Fal
     standardise   columns to mean 0 and variance 1 first; refused for a constant column
 
     Arrays in, an array out; tensors in, a tensor out.
+
+        >>> incontext.prompt([[1.0], [-1.0]], [2.0, -2.0]).shape
+        (4, 3)
     """
     kind = named_loss(loss) if isinstance(loss, str) else loss
     examples, labels = _array(X, "X"), _array(y, "y")
@@ -48,7 +51,12 @@ def prompt(X: Any, y: Any, loss: str | Loss = "squared", standardise: bool = Fal
 
 
 def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns of X less their mean, over their standard deviation; the means; the deviations."""
+    """The columns of X less their mean, over their standard deviation; the means; the deviations.
+
+    >>> X, means, deviations = incontext.standardised([[1.0], [3.0]])
+    >>> X.tolist(), means.tolist(), deviations.tolist()
+    ([[-1.0], [1.0]], [2.0], [1.0])
+    """
     examples = _array(X, "X")
     mean, scale = examples.mean(axis=-2, keepdims=True), examples.std(axis=-2, keepdims=True)
     flat = scale <= 1e-12 * np.abs(examples).max(axis=-2, keepdims=True)

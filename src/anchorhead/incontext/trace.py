@@ -58,7 +58,14 @@ class Trace:
 
 
 def trace(learner: Learner, prompt: Any) -> Trace:
-    """Runs a learner on one prompt, beside gradient descent itself, and certifies the result."""
+    """Runs a learner on one prompt, beside gradient descent itself, and certifies the result.
+
+    returns   a Trace: path, exact, certificate; ah.plot draws it
+
+        >>> net = incontext.gradient_descent(steps=5, rate=0.3, features=1)
+        >>> incontext.trace(net, net.prompt([[1.0], [-1.0]], [2.0, -2.0])).path.shape
+        (6, 1)
+    """
     array = learner.cast(prompt)
     examples = examples_of(array, learner.descent.features)
     if len(examples) != 1:

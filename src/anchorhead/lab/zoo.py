@@ -194,7 +194,7 @@ ZOO = {
         ),
         Animal(
             "relu-network",
-            "a feed-forward network of six ReLU neurons: a head a neuron",
+            "a feed-forward network of six ReLU neurons: one head for each neuron",
             lambda: convert(_relu_network(), on=(-1, 1), within=1e-6),
             _of_relu_network,
             _uniform(-1, 1, 4),

@@ -49,6 +49,10 @@ class Network(ReadOnly):
     certificate  what is known of its error, if anything
     outside      what a call does with inputs outside the certified box: "warn" once, "raise", "clip" or
                  "ignore"
+
+        >>> net = ah.approximate("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-6)
+        >>> [type(layer).__name__ for layer in net.layers][:2]
+        ['Embed', 'Attention']
     """
 
     layers: tuple[Layer, ...]

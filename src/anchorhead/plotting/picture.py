@@ -66,6 +66,10 @@ def plot(
 
     The figure is a matplotlib.figure.Figure that pyplot does not know of: notebooks show it, nothing has to be closed.
     What the user changed in matplotlib's rcParams, or a style sheet changes, holds for it.
+
+    returns    the figure
+
+        >>> figure = ah.plot(ah.head("gelu", on=(-10, 10), within=1e-6), "gelu.png")
     """
     if path is not None:
         check_picture_path(path)

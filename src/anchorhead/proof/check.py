@@ -55,6 +55,11 @@ def check(
 
     function  of a network for a callable of several inputs: the callable, which files do not keep
     progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+
+    returns   the certificate, if it follows
+
+        >>> ah.check(ah.head("relu", on=(-1, 1), within=1e-6)).kind
+        'proven'
     """
     inside = load(thing) if isinstance(thing, str | Path) else getattr(thing, "network", thing)
     if not isinstance(inside, Network):

@@ -192,7 +192,11 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 
 
 def named_loss(name: str, **parameters: float) -> Loss:
-    """A loss by its name; Huber takes delta=, quantile q=, absolute, quantile and hinge smoothing=."""
+    """A loss by its name; Huber takes delta=, quantile q=, absolute, quantile and hinge smoothing=.
+
+    >>> incontext.named_loss("huber", delta=2.0).form
+    'phi(s - y)'
+    """
     if not isinstance(name, str) or name not in LOSSES:
         raise AnchorheadError(
             f"loss={shown(name)}: one of {', '.join(LOSSES)}, or a link of your own, see incontext.link"
@@ -206,7 +210,11 @@ def named_loss(name: str, **parameters: float) -> Loss:
 
 
 def link(expression: str | Expression, form: LinkForm = "phi(s - y)", name: str = "own") -> Loss:
-    """A loss of one's own by its link dl/ds: phi as a text in x, or with form="g(s, y)" a text in s and y."""
+    """A loss of one's own by its link dl/ds: phi as a text in x, or with form="g(s, y)" a text in s and y.
+
+    >>> loss = incontext.link("tanh(x)")  # of log cosh(s - y)
+    >>> net = incontext.gradient_descent(loss, steps=3, rate=0.3, features=1, scores=(-4, 4))
+    """
     if form not in FORMS:
         raise AnchorheadError(f"form={form!r} of a link: one of {', '.join(FORMS)}")
     variables = ("s", "y") if form == "g(s, y)" else ("x",)

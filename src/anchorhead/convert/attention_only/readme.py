@@ -9,8 +9,8 @@ from anchorhead.convert.attention_only.report import AttentionOnlyReport
 
 TEXT = """# {model} as attention only
 
-Every feed-forward sublayer of this model is an attention layer: a head a neuron, in which a token sees itself and
-register tokens. The linear maps are the original's; what stood between them is a softmax over keys
+Every feed-forward sublayer of this model is an attention layer: one head for each neuron, in which a token sees
+itself and register tokens. The linear maps are the original's; what stood between them is a softmax over keys
 (`modeling_attention_only.py`, `attend.py`; `attend_triton.py` is for GPUs).
 
 ```python
