@@ -22,10 +22,10 @@ def test_only_python_becomes_code(tmp_path):
     assert not has_code(tmp_path / "text.md")
 
 
-def test_what_is_printed_follows_the_code():
+def test_what_is_printed_follows_the_code(tmp_path):
     notebook = as_notebook(PAGE)
     notebook.cells[1].outputs = [{"output_type": "stream", "name": "stdout", "text": "1\n"}]
-    assert "```python\nprint(1)\n```\n\n```text\n1\n```\n\nText." in markdown(as_attributes(notebook))
+    assert "```python\nprint(1)\n```\n\n```text\n1\n```\n\nText." in markdown(as_attributes(notebook), tmp_path, "page")
 
 
 def as_attributes(notebook):

@@ -115,7 +115,7 @@ def test_a_head_of_the_table_is_what_the_solver_would_certify(name, within, dtyp
     on = (-10.0, 10.0)
     shipped = ah.head(name, on, within, dtype=dtype)
     monkeypatch.setattr(construction, "lookup", lambda *_: None)
-    request = construction._Request(shipped.target, dtype, "solved", None, None, lambda anchors, error: None)
+    request = construction._Request(shipped.target, dtype, "solved", None, None, lambda status: None)
     proven = request.certified(shipped.atom).certificate
     assert dataclasses.asdict(shipped.certificate) | {"terms": None} == dataclasses.asdict(proven) | {"terms": None}
     assert shipped.certificate.kind == "proven"

@@ -16,11 +16,10 @@ from anchorhead.cli.citation import bibtex
 from anchorhead.cli.clock import LOADED, running, time_words
 from anchorhead.cli.convert import convert
 from anchorhead.cli.export import export
-from anchorhead.cli.first_checks import check_saved
+from anchorhead.cli.first_checks import check_files, check_saved
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
 from anchorhead.cli.learn import learn
-from anchorhead.cli.options import check_files
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
 from anchorhead.cli.play import play
