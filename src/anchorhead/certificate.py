@@ -122,8 +122,13 @@ class Certificate:
         ]
 
     @property
+    def error_in_words(self) -> str:
+        """What is said of the error: a bound only where one is proven."""
+        return f"{'error at most' if self.kind == 'proven' else 'no bound, largest error found'} {self.bound:.3g}"
+
+    @property
     def _claim(self) -> str:
-        return f"error at most {self.bound:.3g} (sup norm) on {self.on}, in {self.dtype}"
+        return f"{self.error_in_words} (sup norm) on {self.on}, in {self.dtype}"
 
     def __str__(self) -> str:
         rows = [(f"{self.kind}:", self._claim), *self._rows()]

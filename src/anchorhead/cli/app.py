@@ -132,7 +132,9 @@ def check(file: File) -> None:
 
     certificate = establish(file)
     typer.secho(f"{file}: the certificate holds.", fg="green")
-    typer.echo(f"Proven: error at most {certificate.bound:.3g} on {certificate.on}, in {certificate.dtype}.")
+    typer.echo(
+        f"{certificate.kind.capitalize()}: {certificate.error_in_words} on {certificate.on}, in {certificate.dtype}."
+    )
     typer.echo(f"Time: {time_words()}")
 
 

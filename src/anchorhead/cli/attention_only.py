@@ -56,7 +56,7 @@ def attention_only(
     require_model_folder(model_dir)
     check_apart(output, model_dir)
     check_folder_out(output, replace=force)
-    if texts is not None:
+    if texts is not None and (texts.is_dir() or not texts.exists()):  # a pipe will do
         file_to_read(texts, "a file of lines of text")
     from anchorhead.convert.attention_only.convert import attention_only as make
     from anchorhead.convert.attention_only.folder import check_out, read_config, read_model, write_folder

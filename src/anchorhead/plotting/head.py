@@ -156,7 +156,7 @@ def _note(head: HeadView) -> str:
     parts = f" in {len(head.parts)} softmaxes that add up" if len(head.parts) > 1 else ""
     numbered = ", numbered below" if any(len(part) <= MOST_NUMBERED for part in head.parts) else ""
     certificate = head.certificate
-    known = f"{certificate.kind}: error at most {certificate.bound:.3g}"
+    known = f"{certificate.kind}: {certificate.error_in_words}"
     return f"{counted(head.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"
 
 

@@ -6,7 +6,7 @@ export function certificateRows(certificate) {
   const { kind, bound, dtype, terms, reference, conditions, worst } = certificate;
   const box = boxText(certificate.low.flat(), certificate.high.flat());
   return [
-    [kind, `error at most ${shownAbove(bound)} (sup norm) on ${box}, in ${dtype}`],
+    [kind, `${errorInWords(kind, bound)} (sup norm) on ${box}, in ${dtype}`],
     ["target", certificate.target],
     ...conditions.map((one) => ["provided", conditionText(one)]),
     ...Object.entries(terms).map(([name, value]) => [shownAbove(value), name]),
@@ -15,6 +15,11 @@ export function certificateRows(certificate) {
     ["method", certificate.method],
     ["arithmetic", certificate.arithmetic],
   ];
+}
+
+/** What is said of the error: a bound only where one is proven. */
+export function errorInWords(kind, bound) {
+  return `${kind === "proven" ? "error at most" : "no bound, largest error found"} ${shownAbove(bound)}`;
 }
 
 /** Three digits, rounded up: what is written is never less than what was proven. */

@@ -3,7 +3,7 @@
 import { panel, select } from "../controls.js";
 import { element, oncePerFrame } from "../dom.js";
 import { AttentionPanel } from "../network/attention_panel.js";
-import { shownAbove } from "../network/certificate.js";
+import { errorInWords } from "../network/certificate.js";
 import { bytesOf, exampleNetworks } from "../network/examples.js";
 import { openNetwork } from "../network/file.js";
 import { inputEditor } from "../network/input.js";
@@ -225,7 +225,7 @@ function factList({ network, dtype, certificate, target }) {
     ["Weights", `${counted(network.parameters, "number")} in ${dtype}`],
     ["Inside", streamText(network.streams[0])],
     ["Puts out", `the ${network.output} tokens: ${counted(last.features.length, "feature")} each`],
-    ...(certificate ? [["Error", `at most ${shownAbove(certificate.bound)}, ${certificate.kind}`]] : []),
+    ...(certificate ? [["Certificate", `${certificate.kind}: ${errorInWords(certificate.kind, certificate.bound)}`]] : []),
   ];
   return element(
     "dl",
