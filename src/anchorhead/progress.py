@@ -51,7 +51,7 @@ class Status:
         return ": ".join(filter(None, (self.doing, ", ".join(filter(None, known)))))
 
 
-Progress = Callable[[Status], None]
+Progress = Callable[[Status], object]
 Counting = Callable[[float, float, float], None]
 """Called with the share of a proof that is done, the work that it took so far, and about the work that is left."""
 

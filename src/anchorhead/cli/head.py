@@ -48,7 +48,7 @@ def head(
     csv: Csv = None,
     named: Annotated[bool, typer.Option("--list", help="List the functions that have names.")] = False,
 ) -> None:
-    """Approximate a function of one variable by one attention head with as few anchors as possible, proven.
+    """Approximate a function of one variable by one attention head with the fewest anchors that are found, proven.
 
     Example: [bold]anchorhead head gelu --on -10:10 --within 1e-6 --plot gelu.png -o gelu.safetensors[/bold]
 

@@ -32,6 +32,9 @@ def listed(found: Sequence[tuple[str, str]]) -> list[str]:
     return ["\n".join(["found", *(f"  {line}" for own in [*lines, *more] for line in own)])]
 
 
+MISSED, MISSES = "!", "larger than the error asked for"
+
+
 def text_table(rows: Sequence[Row]) -> str:
     """A block of lines for each error, of at most 100 columns; notes below, by letter."""
     notes = _notes(rows)
@@ -45,7 +48,7 @@ def text_table(rows: Sequence[Row]) -> str:
         "beta": lambda row: short(row.beta),
         "para-\nmeters": lambda row: short(row.parameters),
         "largest\nlogit": lambda row: short(row.largest_logit),
-        "bound": lambda row: short(row.bound) + (f" {notes[row.note]}" if row.note else "  "),
+        "bound": lambda row: short(row.bound) + _mark(row) + (f" {notes[row.note]}" if row.note else "  "),
         "mult.-\nadds": lambda row: short(row.multiply_adds),
     }
     columns = {name: cell for name, cell in columns.items() if any(cell(row) != "-" for row in rows)}
@@ -57,10 +60,16 @@ def text_table(rows: Sequence[Row]) -> str:
     text = [_aligned(cells, widths) for cells in lines]
     for within, block in blocks:
         text += ["", f"within {within:g}", *(_aligned(cells, widths) for cells in block)]
+    said = {letter: note for note, letter in notes.items()} | ({MISSED: MISSES} if any(map(_mark, rows)) else {})
     below = [
-        line for note, letter in notes.items() for line in wrap(f"{letter}  {note}", WIDTH, subsequent_indent="   ")
+        line for letter, note in said.items() for line in wrap(f"{letter}  {note}", WIDTH, subsequent_indent="   ")
     ]
     return "\n".join([*text, *([""] if below else []), *below])
+
+
+def _mark(row: Row) -> str:
+    """A sign where the bound is larger than what is asked for."""
+    return MISSED if row.bound is not None and row.bound > row.within else ""
 
 
 def _notes(rows: Sequence[Row]) -> dict[str, str]:

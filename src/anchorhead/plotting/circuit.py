@@ -44,8 +44,5 @@ def draw_circuit_on(axes: Axes, network: Network, x: Any = None) -> None:
 
 
 def _fitted(circuit: Circuit, width: float, height: float) -> Drawing:
-    for shrink in SHRINKS:
-        drawing = Drawing(circuit, width, shrink)
-        if drawing.height <= height:
-            break
-    return drawing
+    drawings = [Drawing(circuit, width, shrink) for shrink in SHRINKS]
+    return next((one for one in drawings if one.height <= height), drawings[-1])

@@ -52,8 +52,8 @@ def shares(stage: Stage, lanes: list[Lane], tokens: int | None) -> dict[tuple[in
             if asking.kind not in stage.asks or other.kind not in stage.sees:
                 continue
             if stage.patterns is None:
-                ends = (asking.kind, max(asking.first, asking.last)), (other.kind, other.first)
-                found[a, b] = 0.3 if may_see(stage.layer, *ends) else 0.0
+                last = asking.kind, max(asking.first, asking.last)
+                found[a, b] = 0.3 if may_see(stage.layer, last, (other.kind, other.first)) else 0.0
             elif stage.patterns.size:
                 rows, columns = (
                     slice(start[lane.kind] + lane.first, start[lane.kind] + lane.last + 1)

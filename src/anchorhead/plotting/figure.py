@@ -19,7 +19,7 @@ class Picture(Figure):
     Ticks and grids are made when a figure is drawn, from the settings of that moment: `look` is set again then.
     """
 
-    def __init__(self, inches: tuple[float, float], look: dict[str, Any]) -> None:
+    def __init__(self, inches: tuple[float, float], look: Any) -> None:
         self.look = look
         with rc_context(look):
             super().__init__(figsize=inches, layout="constrained")

@@ -49,15 +49,14 @@ class Page:
         if size == "slide":
             return cls(*SLIDE)
         try:
-            width, height = (float(side) for side in size)
-            fits = all(math.isfinite(side) and LEAST <= side <= MOST for side in (width, height))
+            sides = [] if isinstance(size, str) else [float(side) for side in size]
         except (TypeError, ValueError):
-            fits = False
-        if not fits or isinstance(size, str):
+            sides = []
+        if len(sides) != 2 or not all(math.isfinite(side) and LEAST <= side <= MOST for side in sides):
             raise AnchorheadError(
                 f'size={size!r} of a picture: "column", "slide", or (width, height) in inches, {LEAST:g} to {MOST:g}'
             )
-        return cls(width, height)
+        return cls(*sides)
 
     @property
     def narrow(self) -> bool:
@@ -68,21 +67,25 @@ class Page:
         """Points of plain words."""
         if self.width is None:
             return style.FONT
-        return float(np.interp(self.width, *zip(*FONTS, strict=True)))
+        widths, fonts = zip(*FONTS, strict=True)
+        return float(np.interp(self.width, widths, fonts))
 
-    def look(self) -> dict[str, Any]:
+    def look(self) -> Any:
         """What is set while a picture is drawn: ours, save for what the user has changed."""
         from matplotlib import rcParams, rcParamsDefault
 
-        def changed(name: str) -> bool:
-            return rcParams[name] != rcParamsDefault[name]
+        now: Any = rcParams
+        default: Any = rcParamsDefault
 
-        font = float(rcParams["font.size"]) if changed("font.size") else self.font
+        def changed(name: str) -> bool:
+            return now[name] != default[name]
+
+        font = float(now["font.size"]) if changed("font.size") else self.font
         ours = style.parameters(font)
         for side in ("xtick", "ytick"):
             if changed(f"{side}.color") or changed("text.color"):
                 ours.pop(f"{side}.labelcolor")
-        return {name: rcParams[name] if changed(name) else value for name, value in ours.items()}
+        return {name: now[name] if changed(name) else value for name, value in ours.items()}
 
     def figure(self, wide: float, high: float) -> Figure:
         """A figure of its own, which pyplot does not know of; `wide` and `high` are inches of the picture as designed.

@@ -102,7 +102,8 @@ def _mixed(share: float) -> str:
     """So much of the colour of words, the rest of what is behind them."""
     from matplotlib.colors import to_hex, to_rgb
 
-    return to_hex([share * a + (1 - share) * b for a, b in zip(to_rgb(ink()), to_rgb(paper()), strict=True)])
+    red, green, blue = (share * a + (1 - share) * b for a, b in zip(to_rgb(ink()), to_rgb(paper()), strict=True))
+    return to_hex((red, green, blue))
 
 
 def is_dark() -> bool:
