@@ -73,8 +73,8 @@ print(net.describe())
 # share the keys, so the bound holds for all $n$ tokens at once. ∎
 #
 # ## Why c is about 2.7, and the error 0.063 spacings
-# The library chooses $c$ near 2.7 (2.75 in the certificate below), where the largest error is about $0.063 D$. With
-# infinitely many anchors the error is known exactly. Let $Z(q) = \sum_k e^{-c (q - k)^2}$. Then
+# The library chooses $c$ near 2.7 (2.75 in the certificate below), where the largest error is $0.063 D$ to $0.064 D$.
+# With infinitely many anchors the error is known exactly. Let $Z(q) = \sum_k e^{-c (q - k)^2}$. Then
 # $Z'/Z = -2c \sum_k w_k (q - k) = 2c\,(r - q)$, and Poisson's summation formula gives
 # $Z(q) = \sqrt{\pi/c}\,\bigl(1 + 2 \sum_{m \ge 1} e^{-\pi^2 m^2 / c} \cos(2 \pi m q)\bigr)$. So
 #
