@@ -5,9 +5,11 @@
 # `incontext.gradient_descent(loss, steps=…, rate=…, features=…)`.
 #
 # ## Statement
-# Let $\ell(s, y)$ be a loss that is convex in $s$. There are attention-only layers, the same for every prompt of
-# examples $(x_i, y_i)$, $i = 1 \dots n$, whose state after $T$ steps is as near as one likes to that of gradient
-# descent, $w_{t+1} = w_t - \eta\,\frac1n \sum_i \ell'(w_t \cdot x_i, y_i)\,x_i$.
+# Let $\ell(s, y)$ be convex and differentiable in $s$ with a Lipschitz derivative $\ell'$, and let prompts have
+# $n \le N$ examples $(x_i, y_i)$ from a bounded box, with $\eta L \le 2$, where $L$ is a Lipschitz constant of the
+# gradient of the mean loss $\frac1n \sum_i \ell(w \cdot x_i, y_i)$. For every $T$ and $\varepsilon > 0$ there are
+# attention-only layers, the same for every such prompt, whose state after $T$ steps is within $\varepsilon$ of that of
+# gradient descent, $w_{t+1} = w_t - \eta\,\frac1n \sum_i \ell'(w_t \cdot x_i, y_i)\,x_i$ with $w_0 = 0$.
 #
 # ## Weights, for the squared loss
 # The prompt carries each example twice, $(x_i, y_i)$ and $(-x_i, -y_i)$; a *state* token carries $w$. The state asks

@@ -12,13 +12,14 @@
 # for any $\varepsilon_0 > 0$, if the heads are sharp enough.
 #
 # ## Weights
-# Each token's own position $k$ is an anchor: positional features $1, k, k^2$ and two flags for the ends are all that
-# keys and values need. Cut the range into $N = (n - 2) H$ cells of width $\delta$. Head $h$ owns $n - 2$ neighbouring
-# cells, its *slice*. It has one anchor at the centre of each of its cells, and one *dummy* half a cell beyond either
-# end of the slice. An anchor's value is its centre, counted from the middle of the range; a dummy's value is 0, except
-# that the first head's lower dummy holds the lower end of the range and the last head's upper dummy the upper end. All
-# heads have the same sharpness $c = \beta \delta^2$. Their outputs add up, and the middle of the range is added at the
-# end.
+# No tokens are appended: each token's own position $k$, counted from the middle, is an anchor. Each token carries its
+# query and seven constants of its position: $1$, $k$, $-k^2$, a flag for cells (1 at all positions but the first and
+# the last), $k$ at a cell and 0 at the ends, a flag for the first position, and one for the last. Cut the range into
+# $N = (n - 2) H$ cells of width $\delta$. Head $h$ owns $n - 2$ neighbouring cells, its *slice*. It has one anchor at
+# the centre of each of its cells, and one *dummy* half a cell beyond either end of the slice. An anchor's value is its
+# centre, counted from the middle of the range; a dummy's value is 0, except that the first head's lower dummy holds the
+# lower end of the range and the last head's upper dummy the upper end. All heads have the same sharpness
+# $c = \beta \delta^2$. Their outputs add up, and the middle of the range is added at the end.
 
 # %%
 import numpy as np
@@ -41,25 +42,27 @@ for heads in (1, 2, 4, 8, 16):
 # size, every position at most $(N + 1)/2$.
 #
 # **Heads that $q$ is not near.** Let $q$ lie at a distance $x \ge \frac12$ beyond the slice of a head: at or beyond its
-# dummy on that side. The own cell $m$ steps from this dummy weighs at most $e^{-c\,m (2x + m - 1)}$, because
+# dummy on that side. The anchor $m$ steps from this dummy (a cell, or the far dummy) weighs at most
+# $e^{-c\,m (2x + m - 1)}$ times the dummy's weight, because
 # $(x - \frac12 + m)^2 - (x - \frac12)^2 = m (2x - 1 + m)$. Unless it is an end of the range, the dummy's value is 0, so
 # the head contributes at most $\frac N2 \sum_m e^{-c m (2x + m - 1)}$. The $g$-th such head on a side has
 # $x \ge \frac12 + (g - 1)(n - 2)$; together all heads on both sides contribute at most
 #
 # $$E_0 = 2 \cdot \frac N2 \sum_{g \ge 1} \sum_{m \ge 1} e^{-c m^2 - 2 c (g - 1)(n - 2)} \le \frac{N S}{1 - e^{-2c (n - 2)}}.$$
 #
-# **Case 1: $q$ is between two cells of one head.** By Proposition 2 the mean of *positions* under the weights of this
-# head is within $\frac12 + \frac S4 + S_1$ of $q$. Values differ from positions at the dummies alone, by at most
-# $(N + 1)/2$, and these weigh at most $S$ (Lemma 1). So the sum of all heads is within
+# **Case 1: $q$ is between the centres of two cells of one head** (for $n = 3$ a head has one cell, and there is no such
+# $q$). By Proposition 2 the mean of *positions* under the weights of this head is within
+# $\frac12 + \frac S4 + S_1$ of $q$. Values differ from positions at the dummies alone, by at most $(N + 1)/2$, and these
+# weigh at most $S$ (Lemma 1). So the sum of all heads is within
 # $\frac12 + \frac S4 + S_1 + \frac{N + 1}{2} S + E_0$ of $q$.
 #
 # **Case 2: $q$ is within half a cell of a border $B$ between two heads**, $q = B + x$, $|x| \le \frac12$. In the lower
 # head $q$ lies between its last cell, at $B - \frac12$, and its dummy, at $B + \frac12$. With these two alone the last
-# cell would weigh $\rho = 1/(1 + e^{2 c x})$; with the cells behind it, which weigh at most $S$ times as much, it
-# weighs between $\rho/(1 + S)$ and $\rho$. So the head contributes $\rho\,(B - \frac12)$ up to $N S$: at most
-# $S \cdot \frac N2$ for the change of its weight and as much for the cells behind. In the upper head the dummy stands
-# at $B - \frac12$ and the first cell at $B + \frac12$, which in the same way contributes $(1 - \rho)(B + \frac12)$ up
-# to $N S$. The two halves add up:
+# cell would weigh $\rho = 1/(1 + e^{2 c x})$; with the anchors behind it (cells, and the far dummy), which weigh at
+# most $S$ times as much, it weighs between $\rho/(1 + S)$ and $\rho$. So the head contributes $\rho\,(B - \frac12)$ up
+# to $N S$: at most $S \cdot \frac N2$ for the change of its weight and as much for the anchors behind. In the upper
+# head the dummy stands at $B - \frac12$ and the first cell at $B + \frac12$, which in the same way contributes
+# $(1 - \rho)(B + \frac12)$ up to $N S$. The two halves add up:
 #
 # $$\rho\,(B - \tfrac12) + (1 - \rho)(B + \tfrac12) = B + \tfrac12 - \rho = B + \tfrac12 \tanh(c x),$$
 #
@@ -79,8 +82,8 @@ for heads in (1, 2, 4, 8, 16):
 # $\delta N = b - a \le 2 \max(|a|, |b|)$. $S$ and $S_1$ fall like $e^{-c}$, so for $c$ large enough the first part is
 # at most $\delta$ and the second at most $\max(|a|, |b|)\,\varepsilon_0$. ∎
 #
-# The second part is the price of handing over: its size is that of the *values*, not of a cell, so the sharpness has to
-# grow like the logarithm of the number of cells. The proof as a computation:
+# The second part is the price of handing over: its size is that of the *values*, not of a cell, so in this proof the
+# sharpness grows like the logarithm of the number of cells. The proof as a computation:
 
 # %%
 n, heads, c = 8, 4, 6.0

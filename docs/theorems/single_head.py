@@ -5,14 +5,18 @@
 #
 # ## Statement
 # Let tokens $x_1, \dots, x_n$ each have a linear function $s_i = w_i \cdot x_i + t_i$ of their own, and let $\bar s$ be
-# $s$ cut off at $a$ and $b$. For every $\varepsilon_0 > 0$ there is one softmax head with $p$ anchors whose output at
-# every token $i$, for every input, is within
+# $s$ cut off at $a$ and $b$. For every $p \ge 2$ and $\varepsilon_0 > 0$ there is one softmax head with $p$ anchors
+# whose output at every token $i$, for every input, is within
 #
 # $$\max(|a|, |b|)\,\varepsilon_0 + \frac{b - a}{p}$$
 #
-# of $\bar s_i$. With as many anchors as tokens the error is $O(1/n)$.
+# of $\bar s_i$. With as many anchors as tokens, and $\varepsilon_0 = 1/n$, the error is $O(1/n)$.
 #
 # ## Weights
+# The linear map in front has weights of its own at each position, as the paper allows; it writes $s_i$ into token $i$.
+# Every token also carries an anchor, and the anchors beyond $n$ are appended tokens. (Where tokens outnumber anchors,
+# tokens are appended until every anchor stands on equally many of them, which changes no mean.)
+#
 # Anchors $L_0 < \dots < L_{p-1}$ split $[a, b]$ evenly, $D = (b - a)/(p - 1)$ apart. The query carries $[s, 1]$, the
 # keys are $[2\beta L_k, -\beta L_k^2]$, the values are $L_k$. Since
 #
@@ -68,7 +72,8 @@ print(net.describe())
 # $\frac54 D\,e^{-c}/(1 - e^{-c})^2 \le \max(|a|, |b|)\,\varepsilon_0$ will do. Each token has its own query and all
 # share the keys, so the bound holds for all $n$ tokens at once. ∎
 #
-# ## Why 0.063 spacings, and why c = 2.7
+# ## Why c is about 2.7, and the error 0.063 spacings
+# The library chooses $c$ near 2.7 (2.75 in the certificate below), where the largest error is $0.063 D$ to $0.064 D$.
 # With infinitely many anchors the error is known exactly. Let $Z(q) = \sum_k e^{-c (q - k)^2}$. Then
 # $Z'/Z = -2c \sum_k w_k (q - k) = 2c\,(r - q)$, and Poisson's summation formula gives
 # $Z(q) = \sqrt{\pi/c}\,\bigl(1 + 2 \sum_{m \ge 1} e^{-\pi^2 m^2 / c} \cos(2 \pi m q)\bigr)$. So
@@ -77,10 +82,10 @@ print(net.describe())
 #
 # a ripple of height about $\frac{2\pi}{c} e^{-\pi^2/c}$ that grows with $c$. At the end of the range, $q = 0$, half of
 # the anchors are missing, and the error is $\sum m\,e^{-c m^2} / (1 + \sum e^{-c m^2})$, about $e^{-c}/(1 + e^{-c})$,
-# which falls with $c$. The best $c$ makes them equal:
+# which falls with $c$. The best $c$ makes them about equal:
 
 # %%
-for c in (2.0, 2.5, 2.7, 2.9, 3.5):
+for c in (2.0, 2.5, 2.7, 2.75, 2.9, 3.5):
     ripple, end = 2 * np.pi / c * np.exp(-(np.pi**2) / c), np.exp(-c) / (1 + np.exp(-c))
     q, k = np.linspace(-1, 9, 20001), np.arange(16)
     weights = np.exp(-c * (q[:, None] - k) ** 2)
@@ -92,7 +97,7 @@ for c in (2.0, 2.5, 2.7, 2.9, 3.5):
 
 # %% [markdown]
 # ## How the certificate is proven
-# Proposition 2 is a factor of eight too large, and says nothing of the stored, rounded weights. So the certificate is
+# Proposition 2 is about nine times too large, and says nothing of the stored, rounded weights. So the certificate is
 # computed from these, by a lemma on **cells**. Let $r(q) = \sum_k w_k v_k$ with
 # $w = \mathrm{softmax}(\alpha_k q + \gamma_k)$, and let $A = \sum_k w_k \alpha_k$.
 #
@@ -109,10 +114,33 @@ for c in (2.0, 2.5, 2.7, 2.9, 3.5):
 #
 # $$|g| \le \max |g(q_0) \pm g'(q_0)\,h/2| + \sup |r''|\,h^2/8,$$
 #
-# and the last part of Lemma 3 bounds all weights in $r''$ on the cell by those at its centre. Cells end at every
-# crossing of neighbouring anchors and at the corners of the target, and are halved until the bound is close to the
-# largest error found. Beyond the last crossing a head has settled on one anchor. Rounding is added as [proven
-# here](rounding.md).
+# and the last part of Lemma 3 bounds all weights in $r''$ on the cell by those at its centre,
+# $w_k \le u_k = \min(1, w_k(q_0)\,e^{|\alpha_k - A(q_0)| h/2})$. The other factors of $r''$ vary on the cell, too. Let
+# $V$ be the largest less the smallest of all values and 0, and $\Lambda$ the largest less the smallest slope.
+#
+# - $A' = \sum w_j (\alpha_j - A)^2 \le \sum w_j (\alpha_j - A(q_0))^2$, because a variance is least about the mean. So
+#   $|\alpha_k - A| \le \lambda_k = |\alpha_k - A(q_0)| + \frac h2 \bigl(\sum_j u_j (\alpha_j - A(q_0))^2 + \omega \Lambda^2\bigr)$.
+# - $r' = \sum w_k (v_k - r(q_0))(\alpha_k - A)$, because $\sum w_k (\alpha_k - A) = 0$. So
+#   $|r'| \le F = \sum_k u_k |v_k - r(q_0)| \lambda_k + \omega V \Lambda$ and
+#   $|v_k - r| \le d_k = |v_k - r(q_0)| + \frac h2 F$.
+# - Together, $\sup |r''| \le \sum_k u_k d_k \lambda_k^2 + \omega V \Lambda^2$.
+#
+# The sums run over a *window* of anchors around the heaviest one. What is left out of it has logits more than 60 below
+# the largest on the whole cell, and weighs at most $\omega = p\,e^{-60}$ together (`unseen` in the code). These anchors
+# are missing from $r(q_0)$ and $r'(q_0)$ as well, for which $\omega V (1 + \frac h2 \Lambda)$ is added.
+#
+# Cells end at every crossing of neighbouring anchors, so that one anchor is the heaviest on a whole cell, and at the
+# corners of the target; they are halved until the bound is close to the largest error found. Where the end anchor's
+# logit is more than 60 above its neighbour's, all other anchors weigh at most $p\,e^{-60}$ together, and this times the
+# size of the values is added. Rounding of the dtype is added as [proven here](rounding.md).
+#
+# All this is computed in float64, which rounds as well. The bound allows for it in units of $u = 2^{-53}$: $16 u$ times
+# the sizes of the sum of heads, of the bias and of the target on a cell, for the dozen operations that make a bound of
+# their difference; $16 u\,(|a| + |b|)$ for the ends of the range and the spacing, which are themselves rounded; and for
+# the weights at $q_0$ a relative $4 \cdot (10^{-13} + 8 u \max_k (|\alpha_k q_0| + |\gamma_k|))$, because an error of a
+# logit is a relative error of its weight. These allowances are generous counts of operations, not a proof of each.
+# `ah.check` does not rest on them: it proves the bound anew with the stored weights as exact rationals and all errors
+# in balls.
 
 # %%
 print(net.certificate)
@@ -138,9 +166,9 @@ ah.plot(single_head_sweep((8, 16, 32, 64, 128), 8), "single_head.png")
 # $\varepsilon = 2 \sum_{i \ge 1} e^{-c\,i (i - 1) - 2 c\,i \tau / D}$.*
 #
 # Proof. The anchor $i$ steps from $j$ has weight at most $e^{-c\,i (i - 2 |q - j|)} w_j$, and
-# $|q - j| \le \frac12 - \tau/D$ (or $q$ is beyond the end, where it is smaller still), so the weight off $j$ is at most
-# $\varepsilon$. A feature other than $G(j)$ is at most $\varepsilon \max(|a|, |b|)$; feature $G(j)$ differs from $L_j$
-# by at most $2 \varepsilon \max(|a|, |b|)$; and $|L_j - \bar s| \le D/2$. ∎
+# $|q - j| \le \frac12 - \tau/D$ (or $q$ is beyond the end, where the weight is smaller still), so the weight off $j$ is
+# at most $\varepsilon$. A feature other than $G(j)$ is at most $\varepsilon \max(|a|, |b|)$; feature $G(j)$ differs
+# from $L_j$ by at most $2 \varepsilon \max(|a|, |b|)$; and $|L_j - \bar s| \le D/2$. ∎
 #
 # At a midpoint where $G$ changes, two outputs hold about one half each, however sharp the head is: no bound can hold
 # there, and the certificate names the neighbourhoods that it leaves out.

@@ -10,13 +10,15 @@
 #
 # ## Weights
 # The first layer *gathers*: head $j$ has query 1 and key $C\,[\text{position} = j]$, so every token holds the whole
-# sequence afterwards (with $C = 2000$ exactly so, by [Lemma 1 here](relu_networks.md)). The second *computes*: one head
-# for each neuron; or one head over a **grid** of anchors, whose logits add up axis by axis,
+# sequence afterwards (with $C = 2000$ exactly so in float32 and float64, by [Lemma 1 here](relu_networks.md); in exact
+# arithmetic up to weights of $n e^{-C}$). The second *computes*: one head for each neuron; or one head over a **grid**
+# of anchors, whose logits add up axis by axis,
 #
 # $$z_{k_1 \dots k_D} = \sum_{j=1}^{D} (\alpha^j_{k_j} x_j + \gamma^j_{k_j}), \qquad w_{k_1 \dots k_D} = \prod_{j=1}^{D} w^j_{k_j}(x_j),$$
 #
-# so that its weights are products of softmaxes, one for each axis. Tokens read outputs of their own through one more
-# axis of the grid: the logits are 0 at the token's own place and out of reach elsewhere.
+# so that its weights are products of softmaxes, one for each axis. So that each token gets its own output, the grid has
+# one more axis, which selects the token's position: the logits are 0 at the token's own place and at most $-C$
+# elsewhere.
 
 # %%
 import numpy as np
@@ -45,8 +47,15 @@ for placement, within in (("uniform", 0.3), ("solved", 0.3), ("solved", 1e-6)):
 #
 # $$\sup |r - f| \le \omega\bigl((R + 1) \max_j \delta_j\bigr) + D\,S_R\,\mathrm{osc}.$$
 #
-# Choose $R$ so that the second term is at most $\varepsilon/2$, then the grid so fine that the first is, which is
-# possible because $f$ is uniformly continuous on a compact set. Do this for each output entry. ∎
+# Choose $R$ so that the second term is at most $\varepsilon/3$ for every entry of the output, then the grid so fine
+# that the first is, which is possible because $f$ is uniformly continuous on a compact set.
+#
+# One head serves all entries: it has an anchor for each grid point $a_k$ and each position $i$, whose value is the
+# vector of the $m$ entries of $f(a_k)$ at token $i$, and the axis of positions selects the token's own. Gathering and
+# selecting leak weights of at most $n e^{-C}$ each. What is gathered is a mean of tokens: it lies in the box, too, and
+# each entry is within $(b - a)\,n e^{-C}$ of that of the token meant. Selecting changes the output by at most
+# $2 n e^{-C} \sup |f|$. $r$ is uniformly continuous and does not depend on $C$, so for $C$ large enough both together
+# change the output by at most $\varepsilon/3$. ∎
 #
 # The library's uniform grids use a sharper version of the same argument, cell by cell, with $|\partial f/\partial x_j|$
 # or the range of $f$ on blocks of cells enclosed in balls. It needs $1/\varepsilon$ anchors along each axis, so it is

@@ -28,7 +28,7 @@ def export(
         typer.Option("--output", "-o", metavar="FILE", help="Where to write it; by default beside FILE."),
     ] = None,
 ) -> None:
-    """Write a saved network as a file of another world: ONNX, a program of torch.export, weights of transformer-lens.
+    """Write a saved network in another format: ONNX, a program of torch.export, weights of transformer-lens.
 
     Example: [bold]anchorhead export net.safetensors --to onnx[/bold]
 
