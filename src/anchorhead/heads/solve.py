@@ -97,10 +97,9 @@ def smallest(
     aim, top = SAFETY * within, max_anchors
     search = _search(f, kinks, low, high, dtype, max_value, max_slope, progress, aim, effort)
     reached: Solution | None = None
+    sharp = bool(search.problem.kinks) and within < _SHARP * search.problem.scale
     for way in (*search.ways, search.placed):
-        if way is search.ladder and search.problem.kinks and within < _SHARP * search.problem.scale:
-            continue
-        if way is search.placed and reached is not None:
+        if (sharp and way in (search.ladder, search.placed)) or (way is search.placed and reached is not None):
             continue
         for solution in search.climb(way, top):
             if solution.total <= aim:
