@@ -64,7 +64,7 @@ def pools_first(folder: Path) -> bool:
 
 
 def embeddings(
-    model: Any, tokenizer: Any, texts: Sequence[str], first: bool = False, tell: Callable[[int], None] | None = None
+    model: Any, tokenizer: Any, texts: Sequence[str], first: bool = False, tell: Callable[[int], object] | None = None
 ) -> Float[torch.Tensor, "texts d"]:
     """Unit vectors, in float64: the mean of the last hidden states over a text's tokens, or the first one's."""
     if model.main_input_name != "input_ids":
