@@ -34,7 +34,7 @@ _MOST = 384
 _GROWTH, _LEAP, _NOTHING = 1.06, 1.15, 0.5  # from one rung to the next, and where that errs by so much of the scale
 _SHARPNESS, _BENT = (0.1, 0.25, 0.5), (0.0, 0.5, 0.8)
 _FEW_BEYOND, _SHARE_BEYOND = (2, 4), 0.05  # of the anchors, beyond either end
-_PATIENCE = 8  # rungs without gain
+_PATIENCE = 16  # rungs without gain
 # the work of a rung, about what was measured: of a fit for each sample and square of anchors, and of storing it for
 # each sample and anchor
 _FITTED, _STORED = 6e-4 * len(_SHARPNESS) * len(_BENT) * 3, 3.0
@@ -44,7 +44,9 @@ class Placed(Ladder):
     """Softmaxes with placed anchors; a rung between two that are tried is the smaller of them."""
 
     def rungs(self, top: int) -> Iterator[int]:
-        count = self.fewest
+        """One anchor, a constant; then from where the target's turns can be followed on."""
+        yield self.fewest
+        count = self._first
         while count <= min(top, self.most):
             yield count
             nothing = super().sketch(count).total > _NOTHING * self.problem.scale
