@@ -52,6 +52,10 @@ class Placed(Ladder):
             nothing = super().sketch(count).total > _NOTHING * self.problem.scale
             count = max(count + 1, int((_LEAP if nothing else _GROWTH) * count))
 
+    def ruled_out(self, aim: float) -> bool:
+        """Whether rounding alone is more than the aim, from the first rung on."""
+        return self.floor(self._first, aim) > aim
+
     @property
     def most(self) -> int:
         return _MOST

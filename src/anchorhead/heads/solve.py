@@ -99,7 +99,9 @@ def smallest(
     reached: Solution | None = None
     sharp = bool(search.problem.kinks) and within < _SHARP * search.problem.scale
     for way in (*search.ways, search.placed):
-        if (sharp and way in (search.ladder, search.placed)) or (way is search.placed and reached is not None):
+        if sharp and way in (search.ladder, search.placed):
+            continue
+        if way is search.placed and (reached is not None or search.placed.ruled_out(aim)):
             continue
         for solution in search.climb(way, top):
             if solution.total <= aim:
