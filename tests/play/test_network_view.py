@@ -47,7 +47,7 @@ def test_the_python_code_of_examples_gives_what_the_page_shows(
         made = runpy.run_path(str(tmp_path / "code.py"))
         ours = np.atleast_2d(Network.__call__(made["net"], np.array(made["x"]), outside="ignore"))
         # some read values of 1e5 that cancel, so that the order of a sum shows, in ours as well
-        allowed = 2e-11 if name in ("product-and-maximum", "logistic-learner") else 1e-12
+        allowed = 1e-10 if name in ("product-and-maximum", "logistic-learner") else 1e-12
         np.testing.assert_allclose(output_of(page), ours, rtol=0, atol=allowed, err_msg=name)
         assert "proven" in capsys.readouterr().out
 
@@ -62,7 +62,8 @@ def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tm
     page.get_by_label("y", exact=True).fill("0.75")
     until(page, "anchorhead.current().state().rows[0].join() === '-0.5,0.75,0.25'")
     settle(page)
-    np.testing.assert_allclose(output_of(page), [net([-0.5, 0.75, 0.25])], rtol=0, atol=1e-12)
+    # its neurons read values of up to 3e4 that cancel, so torch's own sums differ by so much from processor to processor
+    np.testing.assert_allclose(output_of(page), [net([-0.5, 0.75, 0.25])], rtol=0, atol=1e-10)
     text = page.inner_text("main")
     assert net.certificate is not None
     assert net.certificate.target in text
