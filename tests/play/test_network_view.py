@@ -62,7 +62,7 @@ def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tm
     page.get_by_label("y", exact=True).fill("0.75")
     until(page, "anchorhead.current().state().rows[0].join() === '-0.5,0.75,0.25'")
     settle(page)
-    # its neurons read values of up to 3e4 that cancel, so torch's own sums differ by so much from processor to processor
+    # its neurons read large values that cancel: torch's own sums differ from processor to processor
     np.testing.assert_allclose(output_of(page), [net([-0.5, 0.75, 0.25])], rtol=0, atol=1e-10)
     text = page.inner_text("main")
     assert net.certificate is not None
