@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Several
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float
 
-from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
+from anchorhead.compiler.budget import Budget
+from anchorhead.constructions.neuron_layers import Laid, felt_by_outputs, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
@@ -62,11 +63,9 @@ def mlp_network(
     best: tuple[MlpBound, Network, list[Layer]] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
-    with _named(within, way):
-        ladder = shares(target, sources, within, margin, shapes)
-    for errors in ladder:
+    for budget in budgets(target, sources, within, margin, shapes):
         try:
-            layers, readout = shaped(target, sources, errors, margin, shapes.choose)
+            layers, readout = shaped(target, sources, budget, margin, shapes.choose)
         except NotDefined as error:  # smaller errors keep the next layer's arguments closer to where they belong
             undefined = error
             continue
@@ -89,17 +88,6 @@ def mlp_network(
     if best is None and undefined is not None:
         raise undefined
     raise _out_of_reach(within, way, best[0] if best else None)
-
-
-@contextmanager
-def _named(within: float, way: Way) -> Iterator[None]:
-    """What is said of a head is said of the network that needs it."""
-    try:
-        yield
-    except NotDefined:
-        raise
-    except AnchorheadError as error:
-        raise _for_a_head(within, way, error) from error
 
 
 def _for_a_head(within: float, way: Way, error: AnchorheadError) -> AnchorheadError:
@@ -146,37 +134,35 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def shares(
+def budgets(
     target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
-) -> Several[list[float]]:
-    """Errors for the heads of each layer, from the largest that can do to ever smaller ones."""
-    rough = shared(target, sources, within, margin, shapes)
-    return [[share * factor for share in rough] for factor in np.geomspace(0.98, 1e-6, TRIES)]
+) -> Iterator[Budget]:
+    """What the heads may err by, from the most that can do to ever less of it."""
+    felt = felt_in(target, sources, within, margin, shapes)
+    for factor in np.geomspace(0.98, 1e-6, TRIES):
+        yield _equal(felt, within * float(factor))
 
 
-def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches) -> list[float]:
-    """The error of each layer's heads with which all of them together use up `within`, rounding aside."""
+def felt_in(
+    target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
+) -> list[Float[np.ndarray, "outputs shapes"]]:
+    """What the outputs feel of every shape, on ranges that have room for the errors that reach them."""
     hidden, _ = merged(target)
-    if not hidden:
-        return []
-    guess = [within] * len(hidden)
-    for _ in range(2):
-        layers, readout = _first_defined(target, sources, guess, margin, shapes)
-        grows = amplification(layers, readout, sources)
-        guess = [within / (len(hidden) * max(grow, 1e-300)) for grow in grows]
-    return guess
+    nothing = _equal([np.zeros((1, len(layer.activations))) for _, layer in hidden], 0.0)
+    layers, readout = shaped(target, sources, nothing, margin, shapes.outline)
+    felt = felt_by_outputs(layers, readout, sources)
+    for part in np.geomspace(1.0, 8.0 ** (1 - TRIES), TRIES):
+        try:
+            layers, readout = shaped(target, sources, _equal(felt, within * float(part)), margin, shapes.outline)
+        except NotDefined:  # such errors would carry a neuron to where it is not defined
+            continue
+        return felt_by_outputs(layers, readout, sources)
+    return felt
 
 
-def _first_defined(
-    target: Mlp, sources: Sources, errors: list[float], margin: float, shapes: Shapes | Sketches, tries: int = TRIES
-) -> tuple[list[Layer], Merged]:
-    """Layers with these errors, or smaller ones where such would carry a neuron to where it is not defined."""
-    try:
-        return shaped(target, sources, errors, margin, shapes.choose)
-    except NotDefined:
-        if len(errors) == 1 or tries == 1:
-            raise
-    return _first_defined(target, sources, [error / 8 for error in errors], margin, shapes, tries - 1)
+def _equal(felt: Several[Float[np.ndarray, "outputs shapes"]], within: float) -> Budget:
+    """Heads of which each takes about as many anchors more for a smaller error."""
+    return Budget(felt, [np.ones(one.shape[1]) for one in felt], within)
 
 
 def certified(

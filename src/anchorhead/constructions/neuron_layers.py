@@ -17,12 +17,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
+from anchorhead.constructions.shapes import table_name
 from anchorhead.errors import NotDefined
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
+from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Merged, Mlp, merged
 
 ChooseShape = Callable[[Expression, float, float, float], Shape]
 """A shape for an activation on [low, high], within an error."""
@@ -75,24 +77,35 @@ def _largest_logit(shapes: Sequence[Shape]) -> float:
 
 
 def shaped(
-    target: Mlp, sources: Sources, errors: Sequence[float], margin: float, choose: ChooseShape
+    target: Mlp, sources: Sources, budget: Budget, margin: float, choose: ChooseShape
 ) -> tuple[list[Layer], Merged]:
-    """The target's layers with a shape for every neuron, within errors[l] (of unit scale) in layer l."""
+    """The target's layers with a shape for every activation of each, within its share of the budget (of unit scale).
+
+    Shapes that are at hand come first in their layer: what they leave of their shares goes to those to be solved for.
+    """
     hidden, readout = merged(target)
     layers = []
     reaching = np.zeros(target.inputs)
-    for (affine, layer), error in zip(hidden, errors, strict=True):
+    for number, (affine, layer) in enumerate(hidden):
         bare = Layer(affine, layer, (), np.zeros(layer.neurons, int))
         low, high, after = bare.exact(sources)
         moved = np.abs(affine.affine.weight) @ reaching
         room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-        shapes = [_shape(layer, k, low - room, high + room, error, choose) for k in range(len(layer.activations))]
-        layers.append(Layer(affine, layer, tuple(shapes), layer.which, room))
+        shapes: dict[int, Shape] = {}
+        for k in sorted(range(len(layer.activations)), key=lambda k: not _at_hand(layer.activations[k])):
+            shapes[k] = _shape(layer, k, low - room, high + room, budget.share(number, k), choose)
+            budget.spend(number, k, shapes[k].error)
+        layers.append(Layer(affine, layer, tuple(shapes[k] for k in sorted(shapes)), layer.which, room))
         unit_in, unit_out = units(layers[-1], low, high)
-        slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
+        slope, left = (np.array([getattr(s, name) for s in layers[-1].shapes])[layer.which] for name in ("slope", "error"))
         reaching = unit_out * (left + slope * moved / unit_in)
         sources = after
     return layers, readout
+
+
+def _at_hand(activation: Expression) -> bool:
+    """Whether shapes are at hand: from a table, or a straight line."""
+    return activation is IDENTITY or table_name(activation) is not None
 
 
 def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseShape) -> Shape:
@@ -142,21 +155,15 @@ def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
     return np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
 
 
-def amplification(layers: Sequence[Layer], readout: Merged, sources: Sources) -> list[float]:
-    """For each layer, by how much the output errs at most if each of its shapes errs by 1."""
-    sizes: list[np.ndarray] = []
-    slopes: list[np.ndarray] = []
+def felt_by_outputs(
+    layers: Sequence[Layer], readout: Merged, sources: Sources
+) -> list[Float[np.ndarray, "outputs shapes"]]:
+    """For each layer and shape, by how much the outputs err at most if the shape errs by 1: see compiler.budget."""
+    known = []
     for layer in layers:
         low, high, after = layer.exact(sources)
         unit_in, unit_out = units(layer, low, high)
-        slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned]
-        sizes.append(unit_out)
-        slopes.append(slope * unit_out / unit_in)
+        slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned] * unit_out / unit_in
+        known.append(FeltLayer(layer.merged.affine.weight, slope, unit_out, layer.assigned, len(layer.shapes)))
         sources = after
-    result = []
-    for place, size in enumerate(sizes):
-        error = size
-        for after, slope in zip(layers[place + 1 :], slopes[place + 1 :], strict=True):
-            error = slope * (np.abs(after.merged.affine.weight) @ error)
-        result.append(float((np.abs(readout.affine.weight) @ error).max()))
-    return result
+    return sensitivities(known, readout.affine.weight)

@@ -52,6 +52,15 @@ class Shapes:
             return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
         return self._solved(activation, interval, error, degree)
 
+    def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+        """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
+        degree = degree_of(activation) if self.placement == "solved" else None
+        if degree is not None:
+            return Shape(activation, *UNIT, (), error, 0.0, degree=degree)
+        interval = enclosing(activation, low, high) if self.placement == "solved" else (low, high)
+        _target(activation, interval)
+        return Shape(activation, *interval, (), error, 0.0)
+
     def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
         name = table_name(activation)
         return lookup(name, *interval, self.dtype, str(require_model(self.dtype))) if name else None
@@ -149,13 +158,17 @@ def enclosing(activation: Expression, low: float, high: float) -> tuple[float, f
     return tidied if _defined(activation, tidied) else (low, high)
 
 
-@lru_cache(maxsize=256)
 def _defined(activation: Expression, interval: tuple[float, float]) -> bool:
     try:
-        ScalarTarget((activation,), *interval)
+        _target(activation, interval)
     except NotDefined:
         return False
     return True
+
+
+@lru_cache(maxsize=256)
+def _target(activation: Expression, interval: tuple[float, float]) -> ScalarTarget:
+    return ScalarTarget((activation,), *interval)
 
 
 def tidy(end: float) -> float:

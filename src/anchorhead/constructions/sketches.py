@@ -76,6 +76,8 @@ class Sketches:
             self._known[key] = made
         return self._known[key]
 
+    outline = choose
+
     @property
     def refused(self) -> str:
         """Why one of those chosen so far cannot be built."""

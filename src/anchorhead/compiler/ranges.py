@@ -1,0 +1,39 @@
+"""Between which ends quantities stay: enclosures, as the proof finds them, so that what is defined here is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from flint import arb
+
+from anchorhead.errors import NotDefined
+from anchorhead.proof.balls import lower, upper
+from anchorhead.proof.shape import range_of
+from anchorhead.targets.expression import Expression
+
+CELLS = 64
+"""On so many cells a function is enclosed: enough to choose between forms; the proof takes more."""
+
+
+def range_of_combination(
+    coefficients: Mapping[int, arb], constant: arb, ranges: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Ends of constant + sum_i coefficients[i] q_i, each q_i anywhere in its own range."""
+    value = constant + sum((c * _ball(*ranges[i]) for i, c in coefficients.items()), arb(0))
+    return lower(value), upper(value)
+
+
+def range_of_function(function: Expression, low: float, high: float) -> tuple[float, float]:
+    """Ends that the function does not leave on [low, high]; NotDefined where it has none."""
+    least, most = range_of(function, np.array([low]), np.array([high]), CELLS)
+    if not np.isfinite([least[0], most[0]]).all():
+        raise NotDefined(
+            f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its "
+            "argument, and has no bounds there: choose a smaller box, or write the function in another way"
+        )
+    return float(least[0]), float(most[0])
+
+
+def _ball(low: float, high: float) -> arb:
+    return arb(low).union(arb(high))
