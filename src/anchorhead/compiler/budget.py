@@ -72,7 +72,7 @@ class Budget:
             return self.within
         every = sum(one.sum(axis=1) for one in self._open)
         left = np.maximum(self._left, LEAST * self.within)
-        return float((left * own / every / self.felt[layer][:, group])[felt].min())
+        return float((left[felt] * own[felt] / every[felt] / self.felt[layer][felt, group]).min())
 
     def spend(self, layer: int, group: int, error: float) -> None:
         """The head has been chosen, and errs by so much."""

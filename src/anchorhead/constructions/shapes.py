@@ -54,12 +54,11 @@ class Shapes:
 
     def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
         """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
-        degree = degree_of(activation) if self.placement == "solved" else None
-        if degree is not None:
-            return Shape(activation, *UNIT, (), error, 0.0, degree=degree)
-        interval = enclosing(activation, low, high) if self.placement == "solved" else (low, high)
-        _target(activation, interval)
-        return Shape(activation, *interval, (), error, 0.0)
+        if self.placement == "uniform":
+            return outlined(activation, (low, high), error)
+        degree = degree_of(activation)
+        interval = UNIT if degree is not None else enclosing(activation, low, high)
+        return outlined(activation, interval, error, degree)
 
     def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
         name = table_name(activation)
@@ -115,6 +114,15 @@ class Shapes:
         return self._known[key]
 
 
+def outlined(
+    activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None
+) -> Shape:
+    """A shape without anchors, of which the interval and the slope are known; NotDefined where there is no slope."""
+    shape = Shape(activation, *interval, (), error, 0.0, degree=degree)
+    _ = shape.slope
+    return shape
+
+
 def shape_of(
     atom: Atom,
     exact: float,
@@ -158,17 +166,13 @@ def enclosing(activation: Expression, low: float, high: float) -> tuple[float, f
     return tidied if _defined(activation, tidied) else (low, high)
 
 
+@lru_cache(maxsize=256)
 def _defined(activation: Expression, interval: tuple[float, float]) -> bool:
     try:
-        _target(activation, interval)
+        ScalarTarget((activation,), *interval)
     except NotDefined:
         return False
     return True
-
-
-@lru_cache(maxsize=256)
-def _target(activation: Expression, interval: tuple[float, float]) -> ScalarTarget:
-    return ScalarTarget((activation,), *interval)
 
 
 def tidy(end: float) -> float:
