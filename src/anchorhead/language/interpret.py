@@ -17,7 +17,7 @@ from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normali
 from anchorhead.targets.expression import Expression
 
 Functions = Mapping[str, Callable[..., Any]]
-"""Functions that are known by their values, by their digests: of arrays (...), one for each argument, to (..., outputs)."""
+"""Functions known by their values, by their digests: of arrays (...), one for each argument, to (..., outputs)."""
 
 
 def values(program: Program, *x: Any, functions: Functions | None = None) -> np.ndarray:
