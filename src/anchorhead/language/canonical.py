@@ -33,6 +33,7 @@ def to_data(program: Program, prefix: str = "") -> tuple[dict[str, Any], Arrays]
         "outputs": list(program.outputs),
         "conditions": [one.to_json() for one in program.conditions],
         "token_axis": program.token_axis,
+        "title": program.title,
     }
     return data, arrays
 
@@ -49,7 +50,7 @@ def from_data(data: Any, arrays: Mapping[str, np.ndarray], prefix: str = "", dep
         names = tuple(str(name) for name in data["names"])
         conditions = tuple(conditions_from_json(data["conditions"]))
         outputs = tuple(_place(one) for one in data["outputs"])
-        return Program(steps, outputs, names, conditions, bool(data["token_axis"]))
+        return Program(steps, outputs, names, conditions, bool(data["token_axis"]), str(data["title"]))
     except AnchorheadError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:

@@ -34,7 +34,8 @@ def composed(after: Program, before: Program) -> Program:
     assert len(steps) == count + len(after.steps) - 1
     conditions = (*before.conditions, *after.conditions)
     outputs = tuple(places[place] for place in after.outputs)
-    return Program(tuple(steps), outputs, tuple(names), conditions, before.token_axis)
+    title = f"{after.title} after {before.title}" if after.title and before.title else ""
+    return Program(tuple(steps), outputs, tuple(names), conditions, before.token_axis, title)
 
 
 def moved(step: Step, places: dict[int, int]) -> Step:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine as AffineStep
 from anchorhead.language.steps import Apply, Attend, Opaque, Term
@@ -33,22 +33,13 @@ def program_of(target: Any, on: Any = None) -> Program:
 
 @program_of.register
 def _scalar(target: ScalarTarget, on: Any = None) -> Program:
-    writer = Writer()
-    x = writer.input((target.variable,), [[target.low]], [[target.high]])
-    functions = _entries(writer, x, target.expressions, (target.variable,), 1)
-    return writer.program(functions)
+    return Entries(target.expressions, (target.variable,), None, (target.low,), (target.high,)).program(axis=True)
 
 
 @program_of.register
 def _several(target: SeveralVariables, on: Any = None) -> Program:
     tokens = target.tokens if isinstance(target, Expressions) else None
-    writer = Writer()
-    shape = (tokens or 1, len(target.variables) // (tokens or 1))
-    ends = [np.reshape(end, shape) for end in (target.low, target.high)]
-    names = target.variables if tokens is None else tuple(f"x{j}" for j in range(shape[1]))
-    x = writer.input(names, *ends, tokens=shape[0])
-    y = _entries(writer, x, target.expressions, target.variables, shape[0])
-    return writer.program(y, token_axis=tokens is not None)
+    return Entries(target.expressions, target.variables, tokens, target.low, target.high).program()
 
 
 @program_of.register
@@ -56,7 +47,9 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
     writer = Writer()
     tokens = target.tokens or 1
     shape = tokens, target.inputs // tokens
-    names = target.variables if target.variables and tokens == 1 else tuple(f"x{j}" for j in range(shape[1]))
+    names: tuple[str, ...] = ("",) * shape[1]
+    if target.variables:
+        names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
     low, high = (None, None) if on is None else (np.reshape(end, shape) for end in on)
     place = writer.input(names, low, high, tokens=tokens)
     width = shape
@@ -67,7 +60,7 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
         place = writer.add(Apply(hidden.activations, hidden.which, (place,), (argument,)))
     last = (tokens, target.outputs // tokens)
     place = writer.add(_affine_step(target.readout, place, width, last))
-    return writer.program(place, token_axis=target.tokens is not None)
+    return writer.program(place, token_axis=target.tokens is not None, title=target.name)
 
 
 @program_of.register
@@ -75,7 +68,7 @@ def _truncated(target: TruncatedLinear, on: Any = None) -> Program:
     writer = Writer()
     tokens, inputs = target.w.shape
     low, high = (None, None) if on is None else on
-    x = writer.input([f"x{j}" for j in range(inputs)], low, high, tokens=tokens)
+    x = writer.input(("",) * inputs, low, high, tokens=tokens)
     rows = np.asarray(target.w, float)[:, None, :]
     outputs = target.outputs
     weight = np.broadcast_to(rows, (tokens, outputs, inputs))
@@ -90,7 +83,7 @@ def _smoother(target: KernelSmoother, on: Any = None) -> Program:
     """Softmax of <(x, 1), (c / b^2, log a - sum c^2 / (2 b^2))>: what is common to all kernels is left out."""
     writer = Writer()
     low, high = (None, None) if on is None else (np.reshape(end, (1, target.inputs)) for end in on)
-    x = writer.input([f"x{j}" for j in range(target.inputs)], low, high)
+    x = writer.input(("",) * target.inputs, low, high)
     centres = writer.constant(target.centres, "c")
     width = writer.constant(target.bandwidth[None], "b")
     amplitudes = np.ones(target.anchors) if target.amplitudes is None else target.amplitudes
@@ -107,46 +100,16 @@ def _smoother(target: KernelSmoother, on: Any = None) -> Program:
 
 @program_of.register
 def _callable(target: CallableTarget, on: Any = None) -> Program:
-    writer = Writer()
-    x = writer.input(("x",), [[target.low]], [[target.high]])
     known = None if target.lipschitz is None else (float(target.lipschitz),)
     function = Opaque(str(target.to_json()["opaque"]), ("x",), known)
-    return writer.program(_entries(writer, x, (function,) * target.outputs, ("x",), 1))
+    return Entries((function,) * target.outputs, ("x",), None, (target.low,), (target.high,)).program(axis=True)
 
 
 @program_of.register
 def _callable_several(target: CallableSeveral, on: Any = None) -> Program:
-    writer = Writer()
-    tokens = target.tokens or 1
-    shape = tokens, len(target.variables) // tokens
-    names = target.variables if target.tokens is None else tuple(f"x{j}" for j in range(shape[1]))
-    x = writer.input(names, np.reshape(target.low, shape), np.reshape(target.high, shape), tokens=tokens)
     function = Opaque(str(target.record().data["opaque"]), tuple(target.variables))
-    y = _entries(writer, x, (function,) * target.outputs, target.variables, tokens)
-    return writer.program(y, token_axis=target.tokens is not None)
-
-
-def _entries(
-    writer: Writer, x: int, functions: Sequence[Expression | Opaque], variables: tuple[str, ...], tokens: int
-) -> int:
-    """Functions of the entries of x, token by token, one after the other."""
-    outputs = len(functions) // tokens
-    named = [one.arguments if isinstance(one, Opaque) else one.variables for one in functions]
-    used = [name for name in variables if any(name in names for names in named)] or [variables[0]]
-    features = len(variables) // tokens
-    picks = []
-    for name in used:
-        place = variables.index(name)
-        weight = np.zeros((1, len(functions), tokens, features))
-        weight[0, :, place // features, place % features] = 1.0
-        picks.append(writer.affine({x: weight if tokens > 1 else weight[0, :, 0]}, np.zeros(len(functions)), name))
-    y = writer.apply(list(functions), tuple(picks), tuple(used), len(functions))
-    if tokens == 1:
-        return y
-    apart = np.zeros((tokens, outputs, 1, len(functions)))
-    for place in range(len(functions)):
-        apart[place // outputs, place % outputs, 0, place] = 1.0
-    return writer.affine({y: apart}, np.zeros((1, outputs)))
+    functions = (function,) * target.outputs
+    return Entries(functions, tuple(target.variables), target.tokens, target.low, target.high).program()
 
 
 def _affine_step(affine: Affine, of: int, before: tuple[int, int], after: tuple[int, int]) -> AffineStep:

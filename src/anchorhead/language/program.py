@@ -23,6 +23,7 @@ class Program:
 
     names        what the quantities are called, "" where a step has no name
     conditions   what must hold of the inputs besides lying in their boxes
+    title        what it is called, where its steps do not say it
     token_axis   whether what goes in and out has an axis of tokens: programs of one token may leave it out
 
         >>> program = ah.program("sin(x*y)", on={"x": (-1, 1), "y": (0, 2)})
@@ -35,6 +36,7 @@ class Program:
     names: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     token_axis: bool = True
+    title: str = ""
 
     def __post_init__(self) -> None:
         for name in ("steps", "outputs", "names", "conditions"):
@@ -140,7 +142,7 @@ class Writer:
         return len(self.steps) - 1
 
     def input(self, features: Iterable[str], low: Any = None, high: Any = None, **more: Any) -> int:
-        return self.add(Input(tuple(features), low, high, **more), "x")
+        return self.add(Input(tuple(features), low, high, **more), "input")
 
     def affine(self, terms: Mapping[int, Any], bias: Any, name: str = "") -> int:
         """W_i q_i added up, exactly as written, and a bias."""

@@ -39,7 +39,8 @@ def said(program: Program, step: Step) -> str:
     match step:
         case Input():
             many = "any number of tokens, " if step.tokens is None else ""
-            return f"input: {many}{_short(', '.join(step.features))}"
+            names = ", ".join(step.features) if all(step.features) else counted(len(step.features), "feature")
+            return f"{many}{_short(names)}"
         case Affine():
             return _affine(program, step)
         case Apply():
@@ -82,7 +83,7 @@ def _affine(program: Program, step: Affine) -> str:
 
 def _feature_names(program: Program, place: int) -> Sequence[str]:
     step, name = program.steps[place], program.name(place)
-    if isinstance(step, Input):
+    if isinstance(step, Input) and all(step.features):
         return step.features
     width = program.shapes[place].width
     return [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
@@ -91,7 +92,9 @@ def _feature_names(program: Program, place: int) -> Sequence[str]:
 def _interval(known: Range) -> str:
     if not known.known:
         return "not known"
-    return f"[{np.min(known.low):.4g}, {np.max(known.high):.4g}]"
+    low, high = float(np.min(known.low)), float(np.max(known.high))
+    least = 1e-8 * max(abs(low), abs(high))  # enclosures are a little wider: 0 is shown as 0
+    return f"[{low if abs(low) > least else 0:.4g}, {high if abs(high) > least else 0:.4g}]"
 
 
 def _has_box(step: Step) -> bool:
