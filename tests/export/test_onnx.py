@@ -119,7 +119,7 @@ def test_the_certificate_the_target_and_the_names_travel_along(tmp_path):
     model = onnx.load(path)
     held = {one.key: one.value for one in model.metadata_props}
     assert ah.Certificate.from_json(json.loads(held["anchorhead.certificate"])) == net.certificate
-    target = json.loads(held["anchorhead.target"])
+    target = json.loads(held["anchorhead.program"])
     assert (target["kind"], target["words"]) == ("mlp", net.certificate.target)
     features = json.loads(held["anchorhead.layers"])
     assert [tuple(one["features"]) for one in features] == [stream.features for stream in net.streams]

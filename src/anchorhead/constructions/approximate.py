@@ -257,7 +257,7 @@ def _reseated(network: Network, target: CallableSeveral, pairs: int) -> Network:
     known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
     certificate = replace(network.certificate, kind="measured", method=known)
     return seated_grid(atom, seat, target.variables).with_(
-        target=network.target, certificate=certificate, outside=network.outside
+        program=network.program, derivation=network.derivation, certificate=certificate, outside=network.outside
     )
 
 
@@ -287,7 +287,7 @@ def _one_callable(
         lipschitz=lipschitz,
         progress=progress,
     )
-    return _of_variables(made.network, names).with_(token_axis=False, outside=outside)
+    return _of_variables(made.network, names).with_(outside=outside)
 
 
 def _one_head(
@@ -302,12 +302,14 @@ def _one_head(
         placement=placement,
         progress=progress,
     )
-    return _of_variables(made.network, request.variables).with_(token_axis=False, outside=outside)
+    return _of_variables(made.network, request.variables).with_(outside=outside)
 
 
 def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
-    """A head with the name of its variable: that of a callable or a constant is in `on` alone."""
+    """A head without an axis of tokens, with the name of its variable: that of a callable or a constant is in `on`
+    alone."""
     record = network.target
+    network = network.with_(token_axis=False)
     if record is None:
         return network
-    return network.with_(target=replace(record, data={**record.data, "variables": list(names)}))
+    return network.approximating(replace(record, data={**record.data, "variables": list(names)}))

@@ -220,7 +220,7 @@ def _converted(
         target=str(target),
         reference=known.reference,
     )
-    return network.with_(target=target.record(), certificate=certificate), certificate
+    return network.approximating(target.record()).with_(certificate=certificate), certificate
 
 
 def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:

@@ -168,7 +168,7 @@ def _certified(
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     certificate, why = _known(atom, target, on, why, progress, effort)
-    return network.with_(target=target.record(), certificate=certificate, outside=outside), why
+    return network.approximating(target.record()).with_(certificate=certificate, outside=outside), why
 
 
 def _bound(network: Network) -> float:

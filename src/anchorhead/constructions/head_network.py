@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.heads.atom import Atom, Part
-from anchorhead.network import Attention, Embed, Network, TargetRecord
+from anchorhead.network import Attention, Embed, Network
 from anchorhead.targets import CallableTarget, ScalarTarget
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.scalar import KIND
 
 OPAQUE = "opaque scalar"
@@ -49,8 +50,7 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
             Embed(weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)),
             Attention(query, key, value, output, bias=np.array(atom.bias), features=features, labels=labels),
         ],
-        target=TargetRecord(OPAQUE if opaque else KIND, target.to_json()),
-    )
+    ).approximating(TargetRecord(OPAQUE if opaque else KIND, target.to_json()))
 
 
 def _padded(part: Part, tokens: int, reach: float) -> list[np.ndarray]:

@@ -97,7 +97,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         features=tuple(f"output {i}" for i in range(m)) if m > 1 else ("output",),
         labels=("averages the responses near the input",),
     )
-    return Network([embed, attention], target=target.record(), token_axis=False)
+    return Network([embed, attention], token_axis=False).approximating(target.record(), box)
 
 
 def _centred(exact: list[Any]) -> np.ndarray:

@@ -24,7 +24,7 @@ from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
-from anchorhead.network import Network, Outside, TargetRecord
+from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
@@ -32,6 +32,7 @@ from anchorhead.proof.mlp import MlpBound, prove_mlp
 from anchorhead.proof.mlp_statement import mlp_statement
 from anchorhead.proof.neurons import UNKNOWN, Layer
 from anchorhead.targets.mlp import Merged, Mlp, merged
+from anchorhead.targets.record import TargetRecord
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
@@ -186,7 +187,8 @@ def certified(
     for number, layer in enumerate(layers):
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
         arrays[f"{number}.assigned"] = layer.assigned
-    return network.with_(target=TargetRecord(record.kind, data, arrays), certificate=certificate, outside=outside)
+    known = network.approximating(TargetRecord(record.kind, data, arrays), on)
+    return known.with_(certificate=certificate, outside=outside)
 
 
 def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadError:

@@ -23,7 +23,7 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction, Samples
-from anchorhead.network import Network, Outside, TargetRecord
+from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, Status, at_its_pace
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.grid_cover import CoverBound, cell_counts, prove_cover, steepest
@@ -33,6 +33,7 @@ from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz, uni
 from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.targets.record import TargetRecord
 
 MOST_EVALUATIONS = 2_000_000
 _AIM = 0.15
@@ -199,4 +200,4 @@ def callable_network(
     atom: GridAtom, target: CallableSeveral, record: TargetRecord, certificate: Certificate, outside: Outside
 ) -> Network:
     network = grid_network(atom, target.tokens, target.variables)
-    return network.with_(target=record, certificate=certificate, outside=outside)
+    return network.approximating(record).with_(certificate=certificate, outside=outside)

@@ -19,7 +19,7 @@ from anchorhead.constructions.way import Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.network import Attention, Network, Outside, TargetRecord
+from anchorhead.network import Attention, Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grid_form import grid_form
@@ -27,6 +27,7 @@ from anchorhead.proof.parts import Share, Stated, grid_share, network_share, par
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.jump_search import find_jump_of
 from anchorhead.targets.parts import GridPart
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.resolver import short
 from anchorhead.targets.several import SeveralVariables
 
@@ -205,7 +206,7 @@ def _certified(
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
     record = TargetRecord(target.record().kind, data, arrays)
-    return network.with_(target=record, certificate=certificate, outside=wish.outside)
+    return network.approximating(record, certificate.on).with_(certificate=certificate, outside=wish.outside)
 
 
 def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:

@@ -88,7 +88,8 @@ def truncated_linear(
                 f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
                 f"box or smaller w{', or float64' if kind == 'float32' else ''}"
             )
-        return network.with_(target=target.record(), certificate=found.certificate(box, kind), outside=outside)
+        known = network.approximating(target.record(), box)
+        return known.with_(certificate=found.certificate(box, kind), outside=outside)
 
 
 def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, scale: Lattice) -> float:

@@ -188,4 +188,4 @@ def _certified(
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     certificate = bound.statement(atom, target).certificate(on, atom.dtype)
-    return network.with_(target=target.record(), certificate=certificate, outside=outside)
+    return network.approximating(target.record()).with_(certificate=certificate, outside=outside)

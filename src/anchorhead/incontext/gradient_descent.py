@@ -124,7 +124,7 @@ def _measured(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
         few = (max(1, few[0] // 4), max(1, few[1] // 2))
         made = _BUILDERS[target.layout](replace(target, examples=few[0], steps=few[1]), dtype, x, y)
         if made is not None:
-            network = made.with_steps(target.steps).with_(target=target.record())
+            network = made.with_steps(target.steps).approximating(target.record())
             why = f"bounds are known for {few[1]:,} steps on up to {few[0]:,} examples; with more they grow without end"
             certificate = measured_certificate(network, target, x, y, steepest_link(target, y), why)
             return network.with_(certificate=certificate)

@@ -55,7 +55,7 @@ class Learner(Network):
     def with_steps(self, steps: int) -> Learner:
         """The same learner with another number of steps, certificate left out."""
         layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in self.layers)
-        return self.with_(layers=layers, target=replace(self.descent, steps=steps).record(), certificate=None)
+        return self.with_(layers=layers, certificate=None).approximating(replace(self.descent, steps=steps).record())
 
     def prompt(self, X: Any, y: Any, standardise: bool = False) -> Any:
         """The prompt of examples X (n, d) with labels y (n,), for this learner's loss and in its dtype."""

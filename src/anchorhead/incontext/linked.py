@@ -92,5 +92,5 @@ def assembled(
         ),
     )
     read = Linear(np.eye(slots.width, dtype=dtype)[slots.entries], features=tuple(weight_names(target, "w")))
-    network = Network([embed, Repeat(step, target.steps), read], output="state", target=target.record())
+    network = Network([embed, Repeat(step, target.steps), read], output="state").approximating(target.record())
     return with_threshold(network, target, slots.w, slots.asks, hidden_register(slots, far))

@@ -85,8 +85,7 @@ def linked_sequence_network(
     return Network(
         [_embed(target, slots, pieces, names, dtype), Repeat(repeated, target.steps), read],
         output="register",
-        target=target.record(),
-    )
+    ).approximating(target.record())
 
 
 def _scores(target: Descent, labels: float) -> tuple[float, float]:

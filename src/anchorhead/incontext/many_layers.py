@@ -54,7 +54,7 @@ def many_network(target: ManyLearners, links: Sequence[LinkHead], sharpness: flo
     )
     read = _attention(last_weights(slots), tuple(f"w{j}" for j in range(target.weights)), "reads w", dtype)
     layers = [_embed(slots, registers, dtype), start, Repeat(tuple(step), target.steps), read]
-    return Network(layers, output="state", target=target.record())
+    return Network(layers, output="state").approximating(target.record())
 
 
 def _attention(weights: Weights, names: tuple[str, ...], does: str, dtype: str) -> Attention:

@@ -56,7 +56,8 @@ def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
         features=tuple(names),
     )
     read = Linear(pick[list(slots)].astype(dtype), features=tuple(weight_names(target, "w")))
-    network = Network([embed, Repeat((attention,), target.steps), read], output="state", target=target.record())
+    layers = [embed, Repeat((attention,), target.steps), read]
+    network = Network(layers, output="state").approximating(target.record())
     return with_threshold(network, target, w, kind, state)
 
 

@@ -49,7 +49,7 @@ def with_threshold(network: Network, target: Descent, w: int, one: int, hidden: 
     last = replace(read, weight=np.pad(read.weight, ((0, 0), (0, len(NAMES)))))
     first = _with_registers(embed, names, clip_anchors(target, network.dtype), hidden)
     layers = [first, Repeat((*steps, shrink), repeat.times), last]
-    return Network(layers, output=network.output, target=target.record())
+    return Network(layers, output=network.output).approximating(target.record())
 
 
 def clip_anchors(target: Descent, dtype: str) -> Float[np.ndarray, "p 3"]:

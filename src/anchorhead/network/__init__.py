@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anchorhead.network.attention import Attention
+    from anchorhead.network.derivation import Derivation
     from anchorhead.network.embed import Embed
     from anchorhead.network.linear import Linear
     from anchorhead.network.network import Network, Outside
     from anchorhead.network.repeat import Repeat
     from anchorhead.network.softmax import Softmax
     from anchorhead.network.stream import Kind, Stream
-    from anchorhead.network.target_record import TargetRecord
 
 __all__ = [
     "Attention",
+    "Derivation",
     "Embed",
     "Kind",
     "Linear",
@@ -23,7 +24,6 @@ __all__ = [
     "Repeat",
     "Softmax",
     "Stream",
-    "TargetRecord",
 ]
 
 _HOMES = {
@@ -36,7 +36,7 @@ _HOMES = {
     "Repeat": "repeat",
     "Softmax": "softmax",
     "Stream": "stream",
-    "TargetRecord": "target_record",
+    "Derivation": "derivation",
 }
 
 

@@ -1,7 +1,7 @@
 """Saved networks: one safetensors file with the weights, and the rest as JSON in its header.
 
 The header's entry "anchorhead" holds {"format", "network": the layers, with the name of a tensor where an
-array stands, "target", "certificate"}. Nothing in a file is ever executed.
+array stands, "program": what it approximates, "derivation", "certificate"}. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ from safetensors.numpy import save as to_bytes
 from anchorhead.certificate import Certificate
 from anchorhead.disk import file_to_read, write_atomically
 from anchorhead.errors import AnchorheadError
+from anchorhead.language import canonical
+from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
+from anchorhead.network.derivation import Derivation
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.network import Network
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
-from anchorhead.network.target_record import TargetRecord
 
-FORMAT = 2
+FORMAT = 3
+STILL_READ = 2
+"""The earliest format that is read: what it calls a target becomes a program."""
 LARGEST = 2**33
 """Bytes of a file that is read: a thousand million numbers."""
 LAYERS = {cls.__name__: cls for cls in (Embed, Linear, Attention, Softmax, Repeat)}
@@ -43,14 +47,15 @@ def save(network: Network, path: str | Path) -> None:
             "outside": network.outside,
             "token_axis": network.token_axis,
         },
-        "target": _packed_target(network.target, tensors),
+        "program": _packed_program(network.program, tensors),
+        "derivation": _packed_derivation(network.derivation, tensors),
         "certificate": None if network.certificate is None else network.certificate.to_json(),
     }
     try:
         content = to_bytes(tensors, {"anchorhead": json.dumps(header, allow_nan=False)})
     except (TypeError, ValueError, KeyError, SafetensorError) as error:
         raise AnchorheadError(
-            f"{path} cannot be written: the target or the certificate holds something that is neither "
+            f"{path} cannot be written: the derivation or the certificate holds something that is neither "
             f"JSON nor an array of numbers ({error})"
         ) from error
     write_atomically(path, content)
@@ -66,21 +71,24 @@ def load(path: str | Path) -> Network:
         raise AnchorheadError(
             f"{path} has format {version}; this version of anchorhead reads up to format {FORMAT}: install a newer one"
         )
-    if version < FORMAT:
+    if version < STILL_READ:
         raise AnchorheadError(
             f"{path} has format {version}, of an earlier version of anchorhead, whose certificates kept in words what "
             "they hold for: build the network again and save it"
         )
     try:
         body, certificate = header["network"], header["certificate"]
-        return Network(
+        network = Network(
             [_unpacked(layer, tensors) for layer in body["layers"]],
             output=body["output"],
             outside=body["outside"],
             token_axis=body.get("token_axis", True),
-            target=_unpacked_target(header["target"], tensors),
             certificate=None if certificate is None else Certificate.from_json(certificate),
         )
+        if version < FORMAT:
+            return _with_former_target(network, header["target"], tensors)
+        program = _unpacked_program(header["program"], tensors)
+        return network.with_(program=program, derivation=_unpacked_derivation(header["derivation"], tensors))
     except AnchorheadError as error:
         raise AnchorheadError(f"{path} is not a valid network: {error}") from error
     except (
@@ -149,17 +157,50 @@ def _unpacked(packed: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     return cls(**arguments)
 
 
-def _packed_target(target: TargetRecord | None, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
-    if target is None:
+def _packed_program(program: Program | None, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    if program is None:
         return None
-    tensors.update({f"target.{name}": array for name, array in target.arrays.items()})
-    return {"kind": target.kind, "data": dict(target.data), "arrays": sorted(target.arrays)}
+    data, arrays = canonical.to_data(program)
+    tensors.update({f"program.{name}": array for name, array in arrays.items()})
+    return data
 
 
-def _unpacked_target(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> TargetRecord | None:
+def _unpacked_program(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Program | None:
     if packed is None:
         return None
-    arrays = {str(name): tensors[f"target.{name}"] for name in packed["arrays"]}
+    arrays = {name.removeprefix("program."): array for name, array in tensors.items() if name.startswith("program.")}
+    return canonical.from_data(packed, arrays)
+
+
+def _packed_derivation(derivation: Derivation | None, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    if derivation is None:
+        return None
+    tensors.update({f"derivation.{name}": array for name, array in derivation.arrays.items()})
+    return {"kind": derivation.kind, "data": dict(derivation.data), "arrays": sorted(derivation.arrays)}
+
+
+def _unpacked_derivation(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Derivation | None:
+    if packed is None:
+        return None
+    return Derivation(str(packed["kind"]), dict(packed["data"]), _finite(packed["arrays"], "derivation", tensors))
+
+
+def _finite(names: list[str], of: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    arrays = {str(name): tensors[f"{of}.{name}"] for name in names}
     if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise AnchorheadError("an array of its target is not finite")
-    return TargetRecord(str(packed["kind"]), dict(packed["data"]), arrays)
+        raise AnchorheadError(f"an array of its {of} is not finite")
+    return arrays
+
+
+def _with_former_target(network: Network, packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Network:
+    """What format 2 kept as a target of one of ten kinds, as a program."""
+    if packed is None:
+        return network
+    from anchorhead.targets.record import TargetRecord
+
+    last = network.streams[-1]
+    data = dict(packed["data"])
+    if "opaque" in data:
+        data.setdefault("outputs", last.width * (last.inputs or 1))
+    record = TargetRecord(str(packed["kind"]), data, _finite(packed["arrays"], "target", tensors))
+    return network.approximating(record, None if network.certificate is None else network.certificate.on)

@@ -15,10 +15,13 @@ from torch import Tensor
 
 from anchorhead.certificate import Certificate
 from anchorhead.conditions import Excluded
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.given import checked_word
+from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
+from anchorhead.network.derivation import Derivation
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
@@ -27,10 +30,10 @@ from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import KINDS, Kind, Stream
-from anchorhead.network.target_record import TargetRecord
 from anchorhead.network.tensors import as_numbers, require_dense
 from anchorhead.network.threads import threads_for
 from anchorhead.read_only import ReadOnly
+from anchorhead.targets.record import TargetRecord
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
 Outside = Literal["warn", "raise", "clip", "ignore"]
@@ -45,7 +48,8 @@ class Network(ReadOnly):
 
     output       the kind of token whose features leave the network
     token_axis   whether inputs and outputs have an axis of tokens: a network of one token may leave it out
-    target       what it approximates, if known
+    program      what it approximates, if known
+    derivation   by which construction, with the hints of its proof
     certificate  what is known of its error, if anything
     outside      what a call does with inputs outside the certified box: "warn" once, "raise", "clip" or
                  "ignore"
@@ -57,24 +61,27 @@ class Network(ReadOnly):
 
     layers: tuple[Layer, ...]
     output: Kind = "input"
-    target: TargetRecord | None = None
+    program: Program | None = None
     certificate: Certificate | None = None
     outside: Outside = "warn"
     token_axis: bool = True
+    derivation: Derivation | None = None
 
     def __init__(
         self,
         layers: Iterable[Layer],
         output: Kind = "input",
-        target: TargetRecord | None = None,
+        program: Program | None = None,
         certificate: Certificate | None = None,
         outside: Outside = "warn",
         token_axis: bool = True,
+        derivation: Derivation | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "layers", as_layers(layers))
         set_(self, "output", output)
-        set_(self, "target", target)
+        set_(self, "program", program)
+        set_(self, "derivation", derivation)
         set_(self, "certificate", certificate)
         set_(self, "outside", checked_outside(outside))
         set_(self, "token_axis", bool(token_axis))
@@ -131,9 +138,28 @@ class Network(ReadOnly):
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of the inputs, in order, where the box has names and the network one token; else none."""
-        names = tuple(self.target.data.get("variables") or ()) if self.target is not None else ()
+        names = self.program.features if self.program is not None and len(self.program.inputs) == 1 else ()
         plain = all(isinstance(name, str) and name.isidentifier() for name in names)
         return names if plain and self.embed.tokens == 1 and len(names) == self.embed.inputs else ()
+
+    @cached_property
+    def target(self) -> TargetRecord | None:
+        """The program as the provers of its construction know it; raises where it has not their form."""
+        if self.program is None or self.derivation is None:
+            return None
+        from anchorhead.language.records import joined
+
+        return joined(self.derivation.kind, self.program, self.derivation.data, self.derivation.arrays)
+
+    def approximating(self, record: TargetRecord, on: Box | None = None) -> Self:
+        """The same network with what it approximates, as its construction knows it; on: its box."""
+        from anchorhead.language.records import parted
+
+        tokens = self.embed.tokens if self.token_axis else None
+        shape = (self.embed.tokens or 1, self.embed.inputs)
+        ends = None if on is None else tuple(np.broadcast_to(end, shape) for end in (on.low, on.high))
+        program, (data, arrays) = parted(record, tokens, ends)
+        return self.with_(program=program, derivation=Derivation(record.kind, data, arrays))
 
     def __call__(self, *inputs: Any, outside: Outside | None = None, **named: Any) -> Any:
         """The network's output: a tensor for a tensor, an array for anything else.
@@ -334,4 +360,4 @@ def _check_finite(tensor: Tensor) -> None:
         )
 
 
-__all__ = ["KINDS", "Layer", "Network", "Outside", "TargetRecord"]
+__all__ = ["KINDS", "Layer", "Network", "Outside"]

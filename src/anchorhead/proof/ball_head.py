@@ -14,7 +14,7 @@ from flint import arb
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.analytic import lipschitz_bound
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.balls import upper
@@ -24,6 +24,7 @@ from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement, error_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.precision import precision
+from anchorhead.targets.record import TargetRecord
 
 PRECISION = 128
 MOST_CELLS = 200_000

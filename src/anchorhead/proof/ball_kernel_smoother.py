@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.kernel_smoother import prove_kernel_smoother
 from anchorhead.proof.layers import only_attention
@@ -23,6 +23,7 @@ from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.precision import precision
+from anchorhead.targets.record import TargetRecord
 
 PRECISION = 192
 FAR = 1000

@@ -24,7 +24,7 @@ from flint import arb
 from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.ball_cells import UP, Cell, Region, ball, cell_bound, mean_at, window_of
 from anchorhead.proof.exact_form import ExactAnchor, ExactHead, exact_form
@@ -33,6 +33,7 @@ from anchorhead.proof.ramp import THEOREMS, ramp_statement
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.precision import precision
 from anchorhead.targets.ramp import TruncatedLinear
+from anchorhead.targets.record import TargetRecord
 
 NEGLIGIBLE = 60
 PRECISION = 80

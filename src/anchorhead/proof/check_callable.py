@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.grid_cover import MOST_CELLS, prove_cover
 from anchorhead.proof.grid_form import grid_form
@@ -26,6 +26,7 @@ from anchorhead.proof.uniform_grid import uniform_axes
 from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.targets.record import TargetRecord
 
 
 def callable_of(network: Network, function: Callable[..., Any] | None, example: str) -> CallableSeveral:

@@ -6,11 +6,12 @@ import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import CertificateError
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.descent_proofs import box_statement, proof_of
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
+from anchorhead.targets.record import TargetRecord
 
 
 def check_descent(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:

@@ -9,13 +9,14 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof import uniform_grid
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_form import grid_form
 from anchorhead.proof.overflow import require_room
 from anchorhead.proof.statement import Statement, error_of
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
 
 

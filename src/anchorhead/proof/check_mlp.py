@@ -9,7 +9,7 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_exact
 from anchorhead.proof.head_rounding import head_rounding
@@ -21,6 +21,7 @@ from anchorhead.proof.statement import Statement
 from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.mlp import Mlp, merged
+from anchorhead.targets.record import TargetRecord
 
 
 def check_mlp(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:

@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.network import Network, TargetRecord
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.check_mlp import bound_again
 from anchorhead.proof.grid import prove_grid
@@ -21,6 +21,7 @@ from anchorhead.proof.statement import Statement
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.parts import GridPart
+from anchorhead.targets.record import TargetRecord
 
 
 def check_parts(network: Network, record: TargetRecord, certificate: Certificate) -> Statement:

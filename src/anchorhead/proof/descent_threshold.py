@@ -133,7 +133,8 @@ def unshrunk(network: Network, target: Descent, w: int, one: int) -> tuple[Netwo
             replace(read, weight=read.weight[..., :width]),
         ],
         output=network.output,
-        target=network.target,
+        program=network.program,
+        derivation=network.derivation,
     )
     return narrow, clip, embed.registers[count:, :width]
 

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, checked_word, numbers, shown
-from anchorhead.network import TargetRecord
 from anchorhead.targets.losses import Loss, in_full
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.scalar import interval
 
 KIND = "descent"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import TargetRecord
 from anchorhead.targets.parts import Parts, parts_of
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
 
 KIND = "expressions"

@@ -10,8 +10,8 @@ from jaxtyping import Float, Shaped
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import TargetRecord
 from anchorhead.read_only import ReadOnly
+from anchorhead.targets.record import TargetRecord
 
 KIND = "kernel smoother"
 

@@ -21,8 +21,8 @@ from jaxtyping import Float, Int
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number
-from anchorhead.network import TargetRecord
 from anchorhead.targets.losses import Loss
+from anchorhead.targets.record import TargetRecord
 
 KIND = "many learners"
 

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int, Shaped
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import TargetRecord
 from anchorhead.read_only import ReadOnly
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.parser import parse
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.underflow import lost
 
 KIND = "mlp"

@@ -93,7 +93,7 @@ class CallableTarget:
         samples = self.values(self._points(_SAMPLES))
         digest = hashlib.sha256(samples.astype("<f8").tobytes()).hexdigest()
         return {"opaque": digest, "variables": ["x"], "low": self.low, "high": self.high, "lipschitz": self.lipschitz,
-                "samples": samples.tolist()}  # fmt: skip
+                "outputs": self.outputs, "samples": samples.tolist()}  # fmt: skip
 
     def matches(self, data: dict[str, Any], tolerance: float = 1e-12) -> bool:
         """Whether `data` was saved from this callable: same digest, or samples equal but for rounding."""

@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import TargetRecord
 from anchorhead.targets.callable_arguments import require_one_argument
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque import require_float64, tensor_for
+from anchorhead.targets.record import TargetRecord
 
 KIND = "opaque several"
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13
@@ -94,6 +94,7 @@ class CallableSeveral:
         """
         digest = hashlib.sha256(self.values(self._probes()).astype("<f8").tobytes()).hexdigest()
         data = {"opaque": digest, "variables": list(self.variables), "low": list(self.low), "high": list(self.high)}
+        data["outputs"] = self.outputs
         if lipschitz is not None:
             data["lipschitz"] = list(lipschitz.constants)
         if cells is not None:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, Shaped
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import TargetRecord
+from anchorhead.targets.record import TargetRecord
 
 KIND = "truncated linear"
 

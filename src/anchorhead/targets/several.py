@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, shown
-from anchorhead.network import TargetRecord
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.record import TargetRecord
 
 KIND = "grid"
 

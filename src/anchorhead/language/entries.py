@@ -1,0 +1,103 @@
+"""Programs of functions of the entries of an input: what expressions and callables of any number of variables are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.canonical import to_data
+from anchorhead.language.program import Program, Writer
+from anchorhead.language.steps import Affine, Apply, Opaque
+from anchorhead.targets.expression import Expression
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Functions of the entries of an input: what every program of expressions or callables is."""
+
+    functions: tuple[Expression | Opaque, ...]
+    variables: tuple[str, ...]
+    tokens: int | None
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def program(self, title: str = "", axis: bool | None = None) -> Program:
+        writer = Writer()
+        count = self.tokens or 1
+        shape = (count, len(self.variables) // count)
+        names = self.variables if self.tokens is None else tuple(f"x[i,{j}]" for j in range(shape[1]))
+        x = writer.input(names, *(np.reshape(end, shape) for end in (self.low, self.high)), tokens=count)
+        y = _written(writer, x, self.functions, self.variables, count)
+        return writer.program(y, token_axis=self.tokens is not None if axis is None else axis, title=title)
+
+    @classmethod
+    def of(cls, program: Program) -> Entries:
+        given = program.input
+        tokens = given.tokens if program.token_axis and (given.tokens or 1) > 1 else None
+        last = program.steps[program.output]
+        apply = program.steps[last.terms[0].step] if isinstance(last, Affine) else last
+        if not isinstance(apply, Apply) or given.low is None or given.high is None:
+            raise AnchorheadError("the stored program is not one of functions of the entries of its input")
+        variables = given.features
+        if tokens is not None:
+            variables = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(len(given.features)))
+        functions = tuple(apply.functions[k] for k in apply.which)
+        ends = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
+        found = cls(functions, variables, tokens, *ends)
+        require_same(program, found.program(), "one of functions of the entries of its input")
+        return found
+
+    @property
+    def expressions(self) -> list[dict[str, Any]]:
+        if not all(isinstance(one, Expression) for one in self.functions):
+            raise AnchorheadError("the stored program has functions that are known by their values alone")
+        return [one.to_json() for one in self.functions if isinstance(one, Expression)]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {"variables": list(self.variables), "low": list(self.low), "high": list(self.high)}
+
+
+def _written(
+    writer: Writer, x: int, functions: Sequence[Expression | Opaque], variables: tuple[str, ...], tokens: int
+) -> int:
+    """Functions of the entries of x, token by token, one after the other."""
+    outputs = len(functions) // tokens
+    named = [one.arguments if isinstance(one, Opaque) else one.variables for one in functions]
+    used = [name for name in variables if any(name in names for names in named)] or [variables[0]]
+    features = len(variables) // tokens
+    picks = []
+    for name in used:
+        place = variables.index(name)
+        weight = np.zeros((1, len(functions), tokens, features))
+        weight[0, :, place // features, place % features] = 1.0
+        picks.append(writer.affine({x: weight if tokens > 1 else weight[0, :, 0]}, np.zeros(len(functions)), name))
+    y = writer.apply(list(functions), tuple(picks), tuple(used), len(functions))
+    if tokens == 1:
+        return y
+    apart = np.zeros((tokens, outputs, 1, len(functions)))
+    for place in range(len(functions)):
+        apart[place // outputs, place % outputs, 0, place] = 1.0
+    return writer.affine({y: apart}, np.zeros((1, outputs)))
+
+
+def same(a: Program, b: Program) -> bool:
+    """Whether two programs have the same steps; boxes, names and titles aside."""
+    (one, arrays), (two, others) = to_data(a), to_data(b)
+    boxes = {f"{place}.{end}" for place in a.inputs for end in ("low", "high")}
+    kept = arrays.keys() - boxes
+    return (
+        one["steps"] == two["steps"]
+        and one["outputs"] == two["outputs"]
+        and kept == others.keys() - boxes
+        and all(np.array_equal(arrays[name], others[name]) for name in kept)
+    )
+
+
+def require_same(program: Program, again: Program, what: str) -> None:
+    if not same(program, again):
+        raise AnchorheadError(f"the stored program is not {what}")

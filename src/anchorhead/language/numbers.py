@@ -1,0 +1,180 @@
+"""The numbers that programs are run over: floats, fractions, real and complex balls.
+
+One interpreter serves them all (language.interpret); what differs from one kind of number to the next is here: how a
+written constant becomes one, what a function does to an array of them, and the exponential and root that softmaxes and
+norms need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from flint import acb, arb
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.targets.expression import Expression
+
+Array = np.ndarray
+
+
+class Numbers(Protocol):
+    """One kind of number, in arrays."""
+
+    def constant(self, values: Array, radius: Array | None) -> Array:
+        """What is written in a program: values, and how far from them the numbers may be that are meant."""
+        ...
+
+    def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
+        """An expression, entry by entry of arrays of one shape."""
+        ...
+
+    def softmax(self, logits: Array) -> Array:
+        """Along the last axis."""
+        ...
+
+    def sqrt(self, a: Array) -> Array: ...
+
+
+class Floats:
+    """float64, or extended precision for all but functions that bend; radii are left out."""
+
+    def __init__(self, dtype: Any = np.float64) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def constant(self, values: Array, radius: Array | None) -> Array:
+        return values.astype(self.dtype)
+
+    def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
+        plain = len(expression.args) == 1 and expression.args[0].op == "variable"
+        if expression.op == "variable":
+            return at[str(expression.data)]
+        if plain and expression.op in ("relu", "abs"):
+            z = at[str(expression.args[0].data)]
+            return np.maximum(z, 0) if expression.op == "relu" else np.abs(z)
+        return np.asarray(expression.values(at)).astype(self.dtype)
+
+    def softmax(self, logits: Array) -> Array:
+        weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+    def sqrt(self, a: Array) -> Array:
+        return np.sqrt(a)
+
+
+class Fractions:
+    """Exact rationals: affine steps, products, means, and functions made of + - * / whole powers and switches."""
+
+    def constant(self, values: Array, radius: Array | None) -> Array:
+        if radius is not None:
+            raise AnchorheadError("a number that is not written exactly has no fraction: use balls")
+        return _each(lambda v: Fraction(float(v)), values)
+
+    def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
+        return _entries(lambda point: _fraction(expression, point), at)
+
+    def softmax(self, logits: Array) -> Array:
+        raise AnchorheadError("a softmax of fractions is no fraction: use balls")
+
+    def sqrt(self, a: Array) -> Array:
+        raise AnchorheadError("a root of a fraction need not be a fraction: use balls")
+
+
+class Balls:
+    """Real balls, in Arb at the precision that holds around them: enclosures of all that is meant."""
+
+    def constant(self, values: Array, radius: Array | None) -> Array:
+        if radius is None:
+            return _each(lambda v: arb(float(v)), values)
+        return np.array(
+            [arb(float(v), float(r)) for v, r in zip(values.ravel(), radius.ravel(), strict=True)], dtype=object
+        ).reshape(values.shape)
+
+    def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
+        return _entries(expression.ball, at)
+
+    def softmax(self, logits: Array) -> Array:
+        """1 / sum_j exp(z_j - z_k): no quotient of two large balls, and within [0, 1] whatever the logits."""
+        inverse = [_each(_exp, logits - logits[..., k : k + 1]).sum(axis=-1) for k in range(logits.shape[-1])]
+        return np.stack([_each(_share, one) for one in inverse], axis=-1)
+
+    def sqrt(self, a: Array) -> Array:
+        return _each(lambda ball: ball.sqrt(), a)
+
+
+class ComplexBalls:
+    """Complex balls around real boxes, for what is analytic there; `branch` says which side of a switch is meant."""
+
+    def __init__(self, branch: Mapping[str, arb] | None = None) -> None:
+        self.branch = branch
+
+    def constant(self, values: Array, radius: Array | None) -> Array:
+        return _each(acb, Balls().constant(values, radius))
+
+    def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
+        return _entries(lambda point: expression.complex_ball(point, self.branch), at)
+
+    def softmax(self, logits: Array) -> Array:
+        weights = _each(lambda z: z.exp(), logits - logits[..., :1])
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+    def sqrt(self, a: Array) -> Array:
+        return _each(lambda ball: ball.sqrt(), a)
+
+
+def _each(function: Callable[[Any], Any], array: Array) -> Array:
+    found = np.empty(array.shape, dtype=object)
+    for place, value in enumerate(array.ravel()):
+        found.reshape(-1)[place] = function(value)
+    return found
+
+
+def _entries(function: Callable[[dict[str, Any]], Any], at: Mapping[str, Array]) -> Array:
+    """A function of one point, at every entry of arrays that broadcast."""
+    names = list(at)
+    arrays = np.broadcast_arrays(*at.values())
+    found = np.empty(arrays[0].shape, dtype=object)
+    for place in np.ndindex(found.shape):
+        found[place] = function({name: array[place] for name, array in zip(names, arrays, strict=True)})
+    return found
+
+
+def _exp(z: arb) -> arb:
+    return z.lower().exp().union(z.upper().exp()) if z.is_finite() else arb(0).union(arb.pos_inf())
+
+
+def _share(total: arb) -> arb:
+    """1 / total for a sum that holds exp(0) = 1: between 0 and 1."""
+    low, high = total.lower(), total.upper()
+    most = 1 / low if low > 1 else arb(1)
+    return most.union(1 / high if high.is_finite() else arb(0))
+
+
+def _fraction(expression: Expression, at: Mapping[str, Fraction]) -> Fraction:
+    results: list[Any] = []
+    for op, data, places in expression.program:
+        args = [results[place] for place in places]
+        if op == "variable":
+            results.append(at[str(data)])
+        elif op in _EXACT:
+            results.append(_EXACT[op](data, *args))
+        else:
+            raise AnchorheadError(f"{expression} of fractions: {op} of a fraction need not be one, use balls")
+    return results[-1]
+
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "number": lambda value: Fraction(float(value)),
+    "add": lambda _, *terms: sum(terms, Fraction(0)),
+    "mul": lambda _, *factors: reduce(lambda a, b: a * b, factors),
+    "neg": lambda _, a: -a,
+    "div": lambda _, a, b: a / b,
+    "integer_power": lambda n, a: a ** int(n),
+    "abs": lambda _, a: abs(a),
+    "min": lambda _, *args: min(args),
+    "max": lambda _, *args: max(args),
+    "where": lambda relation, a, b, then, other: then if (a < b if relation == "<" else a <= b) else other,
+}

@@ -1,0 +1,129 @@
+"""Programs of all that can be approximated: each kind of target, written in the one language."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.entries import Entries
+from anchorhead.language.program import Program, Writer
+from anchorhead.language.steps import Affine as AffineStep
+from anchorhead.language.steps import Apply, Attend, Opaque, Term
+from anchorhead.targets.build import ZERO, number, variable, where
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.targets.mlp import Affine, Mlp
+from anchorhead.targets.opaque import CallableTarget
+from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.targets.parser import parse
+from anchorhead.targets.ramp import TruncatedLinear
+from anchorhead.targets.scalar import ScalarTarget
+from anchorhead.targets.several import SeveralVariables
+
+
+@singledispatch
+def program_of(target: Any, on: Any = None) -> Program:
+    """The program that a target is. on: a pair of arrays with the ends of every input, where a target has none."""
+    raise AnchorheadError(f"a {type(target).__name__} is no target: there is no program for it")
+
+
+@program_of.register
+def _scalar(target: ScalarTarget, on: Any = None) -> Program:
+    return Entries(target.expressions, (target.variable,), None, (target.low,), (target.high,)).program(axis=True)
+
+
+@program_of.register
+def _several(target: SeveralVariables, on: Any = None) -> Program:
+    tokens = target.tokens if isinstance(target, Expressions) else None
+    return Entries(target.expressions, target.variables, tokens, target.low, target.high).program()
+
+
+@program_of.register
+def _mlp(target: Mlp, on: Any = None) -> Program:
+    writer = Writer()
+    tokens = target.tokens or 1
+    shape = tokens, target.inputs // tokens
+    names: tuple[str, ...] = ("",) * shape[1]
+    if target.variables:
+        names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
+    low, high = (None, None) if on is None else (np.reshape(end, shape) for end in on)
+    place = writer.input(names, low, high, tokens=tokens)
+    width = shape
+    for hidden in target.hidden:
+        place = writer.add(_affine_step(hidden.affine, place, width, (1, hidden.neurons)))
+        width = (1, hidden.neurons)
+        argument = next((one.variables[0] for one in hidden.activations if one.variables), "x")
+        place = writer.add(Apply(hidden.activations, hidden.which, (place,), (argument,)))
+    last = (tokens, target.outputs // tokens)
+    place = writer.add(_affine_step(target.readout, place, width, last))
+    return writer.program(place, token_axis=target.tokens is not None, title=target.name)
+
+
+@program_of.register
+def _truncated(target: TruncatedLinear, on: Any = None) -> Program:
+    writer = Writer()
+    tokens, inputs = target.w.shape
+    low, high = (None, None) if on is None else on
+    x = writer.input(("",) * inputs, low, high, tokens=tokens)
+    rows = np.asarray(target.w, float)[:, None, :]
+    outputs = target.outputs
+    weight = np.broadcast_to(rows, (tokens, outputs, inputs))
+    bias = np.broadcast_to(np.asarray(target.t, float)[:, None], (tokens, outputs))
+    s = writer.add(AffineStep((Term(x, weight),), bias), "s")
+    cut = parse(f"clip(s, {target.low!r}, {target.high!r})", ("s",))
+    return writer.program(writer.apply([_where_on(cut, target, f) for f in range(outputs)], (s,), ("s",), outputs))
+
+
+@program_of.register
+def _smoother(target: KernelSmoother, on: Any = None) -> Program:
+    """Softmax of <(x, 1), (c / b^2, log a - sum c^2 / (2 b^2))>: what is common to all kernels is left out."""
+    writer = Writer()
+    low, high = (None, None) if on is None else (np.reshape(end, (1, target.inputs)) for end in on)
+    x = writer.input(("",) * target.inputs, low, high)
+    centres = writer.constant(target.centres, "c")
+    width = writer.constant(target.bandwidth[None], "b")
+    amplitudes = np.ones(target.anchors) if target.amplitudes is None else target.amplitudes
+    log = writer.apply(parse("log(a)", ("a",)), (writer.constant(amplitudes[:, None], "a"),), ("a",), 1)
+    slopes = writer.apply(parse("c/b**2", ("c", "b")), (centres, width), ("c", "b"), target.inputs)
+    squares = writer.apply(parse("c**2/b**2", ("c", "b")), (centres, width), ("c", "b"), target.inputs)
+    first, last = np.eye(target.inputs + 1)[:, : target.inputs], np.eye(target.inputs + 1)[:, target.inputs :]
+    half = -last @ np.ones((1, target.inputs)) / 2
+    keys = writer.affine({slopes: first, squares: half, log: last}, np.zeros(target.inputs + 1), "keys")
+    queries = writer.affine({x: first}, last[:, 0], "queries")
+    values = writer.constant(target.responses, "responses")
+    return writer.program(writer.add(Attend(values, queries, keys)), token_axis=False)
+
+
+@program_of.register
+def _callable(target: CallableTarget, on: Any = None) -> Program:
+    known = None if target.lipschitz is None else (float(target.lipschitz),)
+    function = Opaque(str(target.to_json()["opaque"]), ("x",), known)
+    return Entries((function,) * target.outputs, ("x",), None, (target.low,), (target.high,)).program(axis=True)
+
+
+@program_of.register
+def _callable_several(target: CallableSeveral, on: Any = None) -> Program:
+    function = Opaque(str(target.record().data["opaque"]), tuple(target.variables))
+    functions = (function,) * target.outputs
+    return Entries(functions, tuple(target.variables), target.tokens, target.low, target.high).program()
+
+
+def _affine_step(affine: Affine, of: int, before: tuple[int, int], after: tuple[int, int]) -> AffineStep:
+    """An affine map of flat vectors as one of tokens."""
+    radius, bias_radius = affine.errors
+    weight = affine.weight
+    if before[0] > 1 or after[0] > 1:
+        weight, radius = (array.reshape(*after, *before) for array in (weight, radius))
+    return AffineStep((Term(of, weight, radius),), affine.bias.reshape(after), bias_radius.reshape(after))
+
+
+def _where_on(cut: Expression, target: TruncatedLinear, feature: int) -> Expression:
+    """The cut where the output feature is this one, else 0."""
+    result = cut if target.features[-1] == feature else ZERO
+    for switch, own in reversed(list(zip(target.switches, target.features[:-1], strict=True))):
+        result = where("<=", variable("s"), number(float(switch)), cut if own == feature else ZERO, result)
+    return result
