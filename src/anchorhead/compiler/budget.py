@@ -59,27 +59,41 @@ class Budget:
         growth: Sequence[Float[np.ndarray, " groups"]],
         within: float,
     ) -> None:
-        self.felt, self.within = felt, within
-        # of each layer and group, for each output: its growth, 0 once it is chosen or where it is not felt
-        self._open = [np.where(s > 0, g, 0.0) for s, g in zip(felt, growth, strict=True)]
-        self._left = np.full(len(felt[0]) if felt else 0, within)
+        self.felt, self.growth, self.within = felt, growth, within
+        self._errors: dict[tuple[int, int], float] = {}
+        self._settled: dict[tuple[int, int], float] = {}
 
     def share(self, layer: int, group: int) -> float:
         """d of a head, from what is left: the same factor of all that are still to be chosen."""
-        own = self._open[layer][:, group]
-        felt = own > 0
+        if (layer, group) in self._settled:
+            return self._settled[layer, group]
+        felt = self.felt[layer][:, group] > 0
         if not felt.any():
             return self.within
-        every = sum(one.sum(axis=1) for one in self._open)
-        left = np.maximum(self._left, LEAST * self.within)
-        return float((left[felt] * own[felt] / every[felt] / self.felt[layer][felt, group]).min())
+        left = np.maximum(self.left, LEAST * self.within)[felt]
+        part = self.growth[layer][group] / self._open()[felt]
+        return float((left * part / self.felt[layer][felt, group]).min())
+
+    def settle(self, layer: int, group: int, error: float) -> None:
+        """The share of a head is what it would get now, and it is known before that it will err by no more than so much:
+        others share what it leaves."""
+        self._settled[layer, group] = self.share(layer, group)
+        self.spend(layer, group, error)
 
     def spend(self, layer: int, group: int, error: float) -> None:
         """The head has been chosen, and errs by so much."""
-        self._left = self._left - self.felt[layer][:, group] * error
-        self._open[layer][:, group] = 0.0
+        self._errors[layer, group] = error
 
     @property
-    def spent(self) -> float:
-        """The most that any output errs by, of all that has been chosen."""
-        return float((self.within - self._left).max(initial=0.0))
+    def left(self) -> Float[np.ndarray, " outputs"]:
+        """What is left of the error at each output; less than nothing where heads took more than their shares."""
+        spent = (self.felt[layer][:, group] * error for (layer, group), error in self._errors.items())
+        return np.full(len(self.felt[0]) if self.felt else 0, self.within) - sum(spent)
+
+    def _open(self) -> Float[np.ndarray, " outputs"]:
+        """For each output the growths of the heads that are still to be chosen and that it feels."""
+        total = np.zeros(len(self.felt[0]))
+        for layer, (felt, growth) in enumerate(zip(self.felt, self.growth, strict=True)):
+            waiting = [(layer, group) not in self._errors for group in range(felt.shape[1])]
+            total += (felt > 0) @ np.where(waiting, growth, 0.0)
+        return total

@@ -26,7 +26,7 @@ from anchorhead.compiler.roots import ASINH, quadratic_root
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import build
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.ridges import X, ridge_of, split_constant
+from anchorhead.targets.ridges import Ridge, X, ridge_of, structure
 
 SOFTPLUS = build.make("softplus", (X,))
 GAIN = 8.0
@@ -36,7 +36,7 @@ Signed = tuple[int, Combination]
 """s and l with a = s exp(l)."""
 
 
-class Writer:
+class Lowering:
     """Writes expressions into a program, each part once."""
 
     def __init__(self, quantities: Quantities, logarithms: bool) -> None:
@@ -50,6 +50,13 @@ class Writer:
         if node not in self._plain:
             self._plain[node] = self._write(node)
         return self._plain[node]
+
+    def ridges(self, terms: Sequence[Expression]) -> list[Combination]:
+        """What adds up to the terms, each a function of one linear combination: those of the same one put together."""
+        if not terms:
+            return []
+        found = structure(build.add(*terms), self.quantities.variables).ridges
+        return [self._neuron(one.function, _along(one)) for one in found]
 
     def log(self, node: Expression) -> Signed | None:
         """The logarithm of its size, and its sign; None where it has none for certain."""
@@ -100,10 +107,7 @@ class Writer:
     def _ridge(self, node: Expression) -> tuple[Combination, Expression] | None:
         """w . x + b and phi with node = phi(w . x + b), if there are such."""
         ridge = ridge_of(node, self.quantities.variables)
-        if ridge is None:
-            return None
-        of = Combination({i: c for i, c in enumerate(ridge.direction) if not c.is_zero()}, ridge.shift)
-        return of, ridge.function
+        return None if ridge is None else (_along(ridge), ridge.function)
 
     def _factors(self, args: Sequence[Expression]) -> list[Combination]:
         """What is to be multiplied: those that keep their signs are one factor, if there are several of them."""
@@ -127,7 +131,9 @@ class Writer:
     def _tournament(
         self, all_of: list[Combination], join: Callable[[Combination, Combination], Combination]
     ) -> Combination:
+        """All of them in pairs, those that are known early first."""
         while len(all_of) > 1:
+            all_of = sorted(all_of, key=self.quantities.depth)
             pairs = [join(*all_of[i : i + 2]) for i in range(0, len(all_of) - 1, 2)]
             all_of = pairs + all_of[len(all_of) - len(all_of) % 2 :]
         return all_of[0]
@@ -255,6 +261,10 @@ class Writer:
         root = self._neuron(EXP, b[1] * arb(-0.5))
         angle = self._neuron(ASINH, self._product(self.plain(found.a), root))
         return found.sign, b[1] * arb(0.5) + angle * arb(found.side)
+
+
+def _along(ridge: Ridge) -> Combination:
+    return Combination({i: c for i, c in enumerate(ridge.direction) if not c.is_zero()}, ridge.shift)
 
 
 def _middle(quantities: Quantities, one: Combination) -> float:

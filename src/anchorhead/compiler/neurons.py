@@ -64,7 +64,8 @@ def _on_its_own_scale(quantities: Quantities, function: Expression, of: Combinat
         return scaled * size ** -exponent if exponent is not None else scaled + -size.log()
     if degree_of(function) is None and min(abs(low), abs(high)) > OFF_CENTRE * (high - low) and low * high > 0:
         middle, unit = coarse((low + high) / 2, 20), power_of_two(0.51 * (high - low))
-        inside = build.add(build.number(middle), build.mul(build.number(unit), X))
+        scaled = X if unit == 1 else build.mul(build.number(unit), X)
+        inside = build.add(build.number(middle), scaled)
         return quantities.apply(function.substitute({"x": inside}), (of + arb(-middle)) * arb(1 / unit))
     return quantities.apply(function, of)
 

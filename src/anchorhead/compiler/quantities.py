@@ -71,6 +71,7 @@ class Quantities:
         self.variables = tuple(variables)
         self.steps: list[Step] = []
         self.ranges: list[Ends] = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+        self._depths = [0] * len(self.variables)
         self._known: dict[tuple[object, ...], int] = {}
 
     def input(self, name: str) -> Combination:
@@ -87,7 +88,12 @@ class Quantities:
             ends = range_of_function(function, *self.range(of))
             self.steps.append(Step(of, function))
             self.ranges.append(ends)
+            self._depths.append(self.depth(of) + 1)
         return Combination({place: arb(1)})
+
+    def depth(self, of: Combination) -> int:
+        """How many functions stand between the inputs and the combination."""
+        return max((self._depths[i] for i in of.coefficients), default=0)
 
     def range(self, of: Combination) -> Ends:
         """Ends that the combination does not leave, its quantities taken as independent of one another."""

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.compiler.budget import Budget
+from anchorhead.compiler.estimate import anchors_for_a_digit
 from anchorhead.constructions.neuron_layers import Laid, felt_by_outputs, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
@@ -23,7 +24,7 @@ from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError, NotDefined
+from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.affine_forms import Sources
@@ -37,6 +38,8 @@ from anchorhead.targets.record import TargetRecord
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 TRIES = 12
+HOPELESS = UNKNOWN / 1e50
+"""Bounds from here on are of neurons of which nothing is known."""
 MOST_PARAMETERS = 100_000_000
 """How many numbers a network may hold: building and proving it takes several times their room."""
 
@@ -61,7 +64,7 @@ def mlp_network(
     shapes = Shapes(way.dtype, way.placement, progress)
     sources, middle = inputs_of(target, on, way.dtype)
     margin = MARGIN[way.dtype]
-    best: tuple[MlpBound, Network, list[Layer]] | None = None
+    best: tuple[MlpBound, Network, list[Layer], Merged] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
     for budget in budgets(target, sources, within, margin, shapes):
@@ -83,16 +86,28 @@ def mlp_network(
         network = built(laid, target, way)
         bound = prove_mlp(network, target, layers, readout, on)
         if best is None or bound.total < best[0].total:
-            best = bound, network, layers
+            best = bound, network, layers, readout
         if bound.total <= within:
             return certified(network, target, on, layers, readout, bound, outside)
     if best is None and undefined is not None:
         raise undefined
-    raise _out_of_reach(within, way, best[0] if best else None)
+    if best is None or not np.isfinite(best[0].total) or best[0].total >= HOPELESS:
+        raise AnchorheadError(
+            f"{_refusal(within, way)}: no bound was found: the errors of a layer carry the next one's neurons beyond "
+            f"their heads' intervals. {_helps(way)}"
+        )
+    known, network, layers, readout = best
+    terms = ", ".join(f"{value:.3g} by {what}" for what, value in known.terms().items())
+    raise NotReached(
+        f"{_refusal(within, way)}: the best bound found is {known.total:.3g} ({terms}). {_helps(way)}",
+        certified(network, target, on, layers, readout, known, outside),
+        known.total,
+        within,
+    )
 
 
 def _for_a_head(within: float, way: Way, error: AnchorheadError) -> AnchorheadError:
-    return AnchorheadError(f"within={within:g} is out of reach ({way}, {way.dtype}), for a head that it takes: {error}")
+    return AnchorheadError(f"{_refusal(within, way)}, for a head that it takes: {error}")
 
 
 def _require_room(laid: Laid, target: Mlp, way: Way) -> None:
@@ -138,31 +153,41 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
 def budgets(
     target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
 ) -> Iterator[Budget]:
-    """What the heads may err by, from the most that can do to ever less of it."""
-    felt = felt_in(target, sources, within, margin, shapes)
+    """What the heads may err by, from the most that can do to ever less of it.
+
+    Heads that are at hand are settled first: they often err by much less than their share, which the others get.
+    """
+    layers, felt = outlined_layers(target, sources, within, margin, shapes)
+    growth = [np.array([anchors_for_a_digit(s.activation, s.low, s.high) for s in layer.shapes]) for layer in layers]
     for factor in np.geomspace(0.98, 1e-6, TRIES):
-        yield _equal(felt, within * float(factor))
+        budget = Budget(felt, growth, within * float(factor))
+        for number, layer in enumerate(layers):
+            for k, shape in enumerate(layer.shapes):
+                if shapes.at_hand(shape.activation):
+                    chosen = shapes.choose(shape.activation, shape.low, shape.high, budget.share(number, k))
+                    budget.settle(number, k, chosen.error)
+        yield budget
 
 
-def felt_in(
+def outlined_layers(
     target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
-) -> list[Float[np.ndarray, "outputs shapes"]]:
-    """What the outputs feel of every shape, on ranges that have room for the errors that reach them."""
+) -> tuple[list[Layer], list[Float[np.ndarray, "outputs shapes"]]]:
+    """Layers whose shapes have no anchors yet, on ranges that have room for the errors that reach them; and what the
+    outputs feel of each."""
     hidden, _ = merged(target)
-    nothing = _equal([np.zeros((1, len(layer.activations))) for _, layer in hidden], 0.0)
-    layers, readout = shaped(target, sources, nothing, margin, shapes.outline)
+    felt = [np.zeros((1, len(layer.activations))) for _, layer in hidden]
+    layers, readout = shaped(target, sources, _equal(felt, 0.0), margin, shapes.outline)
     felt = felt_by_outputs(layers, readout, sources)
     for part in np.geomspace(1.0, 8.0 ** (1 - TRIES), TRIES):
         try:
             layers, readout = shaped(target, sources, _equal(felt, within * float(part)), margin, shapes.outline)
         except NotDefined:  # such errors would carry a neuron to where it is not defined
             continue
-        return felt_by_outputs(layers, readout, sources)
-    return felt
+        return layers, felt_by_outputs(layers, readout, sources)
+    return layers, felt
 
 
 def _equal(felt: Several[Float[np.ndarray, "outputs shapes"]], within: float) -> Budget:
-    """Heads of which each takes about as many anchors more for a smaller error."""
     return Budget(felt, [np.ones(one.shape[1]) for one in felt], within)
 
 
@@ -191,11 +216,11 @@ def certified(
     return known.with_(certificate=certificate, outside=outside)
 
 
-def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadError:
-    reached = "no bound was found: the errors of a layer carry the next one's neurons beyond their heads' intervals"
-    if best is not None and best.total < UNKNOWN / 1e50:
-        terms = ", ".join(f"{v:.3g} by {k}" for k, v in best.terms().items())
-        reached = f"the best bound found is {best.total:.3g} ({terms})"
+def _refusal(within: float, way: Way) -> str:
+    return f"within={within:g} is out of reach ({way}, {way.dtype})"
+
+
+def _helps(way: Way) -> str:
     helps = ["a larger within", "a smaller box on="]
     if way.dtype == "float32":
         helps.append("dtype='float64'")
@@ -203,6 +228,4 @@ def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadE
         helps.append("placement='solved'")
     if way.form == "attention-softmax":
         helps.append("form='two-layer', whose sums are shorter")
-    return AnchorheadError(
-        f"within={within:g} is out of reach ({way}, {way.dtype}): {reached}. What would help: {', '.join(helps)}"
-    )
+    return f"What would help: {', '.join(helps)}"

@@ -18,13 +18,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
-from anchorhead.constructions.shapes import table_name
-from anchorhead.errors import NotDefined
+from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
 from anchorhead.targets.expression import Expression
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Merged, Mlp, merged
+from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
 
 ChooseShape = Callable[[Expression, float, float, float], Shape]
 """A shape for an activation on [low, high], within an error."""
@@ -79,10 +78,7 @@ def _largest_logit(shapes: Sequence[Shape]) -> float:
 def shaped(
     target: Mlp, sources: Sources, budget: Budget, margin: float, choose: ChooseShape
 ) -> tuple[list[Layer], Merged]:
-    """The target's layers with a shape for every activation of each, within its share of the budget (of unit scale).
-
-    Shapes that are at hand come first in their layer: what they leave of their shares goes to those to be solved for.
-    """
+    """The target's layers with a shape for every activation of each, within its share of the budget (of unit scale)."""
     hidden, readout = merged(target)
     layers = []
     reaching = np.zeros(target.inputs)
@@ -91,21 +87,16 @@ def shaped(
         low, high, after = bare.exact(sources)
         moved = np.abs(affine.affine.weight) @ reaching
         room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-        shapes: dict[int, Shape] = {}
-        for k in sorted(range(len(layer.activations)), key=lambda k: not _at_hand(layer.activations[k])):
-            shapes[k] = _shape(layer, k, low - room, high + room, budget.share(number, k), choose)
+        shapes = []
+        for k in range(len(layer.activations)):
+            shapes.append(_shape(layer, k, low - room, high + room, budget.share(number, k), choose))
             budget.spend(number, k, shapes[k].error)
-        layers.append(Layer(affine, layer, tuple(shapes[k] for k in sorted(shapes)), layer.which, room))
+        layers.append(Layer(affine, layer, tuple(shapes), layer.which, room))
         unit_in, unit_out = units(layers[-1], low, high)
-        slope, left = (np.array([getattr(s, name) for s in layers[-1].shapes])[layer.which] for name in ("slope", "error"))
+        slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
         reaching = unit_out * (left + slope * moved / unit_in)
         sources = after
     return layers, readout
-
-
-def _at_hand(activation: Expression) -> bool:
-    """Whether shapes are at hand: from a table, or a straight line."""
-    return activation is IDENTITY or table_name(activation) is not None
 
 
 def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseShape) -> Shape:
@@ -120,6 +111,8 @@ def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: floa
             f"a part of the function, {activation}, is needed for x in [{ends[0]:.6g}, {ends[1]:.6g}], the bounds on "
             f"its argument with room for errors: {why}"
         ) from why
+    except AnchorheadError as why:
+        raise AnchorheadError(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}") from why
 
 
 def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:

@@ -58,6 +58,15 @@ class Request:
         return Expressions(self.expressions, self.variables, *self.ends, self.tokens)
 
     @property
+    def outputs(self) -> int:
+        return len(self.expressions)
+
+    @property
+    def needs_layers(self) -> bool:
+        """Whether some term is a composition that no single layer of neurons computes, and no grid."""
+        return any(term.becomes == "layers" for term in self.parts.terms)
+
+    @property
     def parts(self) -> Parts:
         """What the expressions are made of."""
         return self.target.parts

@@ -76,6 +76,10 @@ class Sketches:
             self._known[key] = made
         return self._known[key]
 
+    def at_hand(self, activation: Expression) -> bool:
+        """Never, as with `Shapes` of uniform placement."""
+        return False
+
     def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
         """What `choose` would choose, as far as it is known whatever the error: no anchors."""
         return outlined(activation, (low, high), error)
