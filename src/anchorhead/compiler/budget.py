@@ -1,6 +1,6 @@
 """How far every head may be off, so that the output is within the error asked for.
 
-If the heads of group g err by d_g, output o errs by at most sum_g S_og d_g, where S_og is what the output feels of them:
+If the heads of group g err by d_g, output o errs by at most sum_g S_og d_g, S_og being what the output feels of them:
 carried backwards through the layers, exactly through affine maps, by the largest slope on its range through a function.
 The number of anchors grows like log(1/d), so that the smallest network has
 
@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 LEAST = 1 / 64
-"""Of the error asked for: what is left for the heads that are still to be chosen, where others took more than theirs."""
+"""Of the error asked for: what heads that are still to be chosen share, where others took more than was theirs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class Budget:
         return float((left * part / self.felt[layer][felt, group]).min())
 
     def settle(self, layer: int, group: int, error: float) -> None:
-        """The share of a head is what it would get now, and it is known before that it will err by no more than so much:
-        others share what it leaves."""
+        """The share of a head is what it would get now. That it then errs by so much is known before it is chosen, and
+        the others share what it leaves."""
         self._settled[layer, group] = self.share(layer, group)
         self.spend(layer, group, error)
 

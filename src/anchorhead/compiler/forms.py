@@ -61,7 +61,7 @@ class Lowering:
     def log(self, node: Expression) -> Signed | None:
         """The logarithm of its size, and its sign; None where it has none for certain."""
         if node not in self._logs:
-            self._logs[node] = self._write_log(node) if self.logarithms else None
+            self._logs[node] = self._from_parts(node) or self._log_of_plain(node) if self.logarithms else None
         return self._logs[node]
 
     def _write(self, node: Expression) -> Combination:
@@ -111,16 +111,13 @@ class Lowering:
 
     def _factors(self, args: Sequence[Expression]) -> list[Combination]:
         """What is to be multiplied: those that keep their signs are one factor, if there are several of them."""
-        signed = {arg: self.log(arg) for arg in args}
-        known = [(arg, found) for arg, found in signed.items() if found is not None and arg.variables]
-        if len(known) != len({arg for arg in args if signed[arg] is not None and arg.variables}) or len(known) < 2:
+        logs = [self.log(arg) if arg.variables else None for arg in args]
+        signed = [one for one in logs if one is not None]
+        product = _times(signed, [arb(1)] * len(signed))
+        if len(signed) < 2 or product is None:
             return [self.plain(arg) for arg in args]
-        product = total(found[1] for arg, found in known for _ in range(args.count(arg)))
-        sign = 1
-        for arg, found in known:
-            sign *= found[0] ** args.count(arg)
-        rest = [self.plain(arg) for arg in args if not arg.variables or signed[arg] is None]
-        return [self._neuron(EXP, product) * arb(sign), *rest]
+        rest = [self.plain(arg) for arg, one in zip(args, logs, strict=True) if one is None]
+        return [self._neuron(EXP, product[1]) * arb(product[0]), *rest]
 
     def _reciprocal(self, node: Expression) -> Combination:
         signed = self.log(node) if self._is_kept_as_log(node) else None
@@ -158,36 +155,33 @@ class Lowering:
 
     def _squares(self, a: Combination, b: Combination) -> Combination:
         unit_a, unit_b = (power_of_two(max(map(abs, self.quantities.range(one)))) for one in (a, b))
-        plus, minus = (
-            self._neuron(SQUARE, a * arb(1 / unit_a) + b * arb(sign / unit_b)) for sign in (1.0, -1.0)
-        )
+        plus, minus = (self._neuron(SQUARE, a * arb(1 / unit_a) + b * arb(sign / unit_b)) for sign in (1.0, -1.0))
         return (plus + minus * arb(-1)) * (arb(unit_a) * arb(unit_b) / 4)
 
     def _is_kept_as_log(self, node: Expression) -> bool:
         """Whether it is known by its logarithm first, and would be the exponential of that."""
         if node not in self._kept:
-            self._kept[node] = self.logarithms and self._ridge(node) is None and self._by_log(node)
+            able = self.logarithms and self._ridge(node) is None and self._by_log(node)
+            self._kept[node] = able and self._from_parts(node) is not None
         return self._kept[node]
 
     def _by_log(self, node: Expression) -> bool:
-        varying = [arg for arg in node.args if arg.variables]
+        """Whether its logarithm is made of what is there already, and not of one more logarithm for every part."""
         match node.op:
             case "mul" | "div":
-                if node.op == "div" and not node.args[0].variables:
-                    return self._is_kept_as_log(node.args[1])
-                if len(varying) == 1:
-                    return self._is_kept_as_log(varying[0])
-                return all(self.log(arg) is not None for arg in node.args)
+                varying = [arg for arg in node.args if arg.variables]
+                return len(varying) > 1 or self._is_kept_as_log(varying[0])
             case "exp":
                 return True
             case "neg":
                 return self._is_kept_as_log(node.args[0])
             case "add":
-                return quadratic_root(node) is not None and self.log(node) is not None
+                return quadratic_root(node) is not None and self._log_of_root(node) is not None
         power = _power(node)
-        return power is not None and self._is_kept_as_log(power[0]) and self.log(node) is not None
+        return power is not None and self._is_kept_as_log(power[0])
 
-    def _write_log(self, node: Expression) -> Signed | None:
+    def _from_parts(self, node: Expression) -> Signed | None:
+        """The logarithm from those of its parts; None where it can only be that of the expression itself."""
         args = node.args
         if not node.variables:
             return self._log_of_constant(node.ball({}))
@@ -201,17 +195,15 @@ class Lowering:
             case "exp":
                 return 1, self.plain(args[0])
             case "add":
-                return self._log_of_root(node) or self._log_of_sum(node) or self._log_of_plain(node)
+                return self._log_of_root(node) or self._log_of_sum(node)
         power = _power(node)
-        if power is None:
-            return self._log_of_plain(node)
-        base, exponent = self.log(power[0]), power[1]
-        if base is None:
-            return self._log_of_plain(node)
-        whole = exponent.is_integer()
+        base = None if power is None else self.log(power[0])
+        if power is None or base is None:
+            return None
+        whole = power[1].is_integer()
         if base[0] < 0 and not whole:
             return None
-        return base[0] if whole and int(float(exponent)) % 2 else 1, base[1] * exponent
+        return base[0] if whole and int(float(power[1])) % 2 else 1, base[1] * power[1]
 
     def _log_of_constant(self, value: arb) -> Signed | None:
         for sign in (1, -1):

@@ -11,9 +11,7 @@ from anchorhead.targets.layered import Layered, Read
 from anchorhead.targets.mlp import Mlp
 
 
-def in_layers(
-    quantities: Quantities, outputs: Sequence[Combination], tokens: int | None = None, name: str = ""
-) -> Mlp:
+def in_layers(quantities: Quantities, outputs: Sequence[Combination], tokens: int | None = None, name: str = "") -> Mlp:
     """The network that gives these outputs; what they do not depend on is left out."""
     layered, inputs = Layered(quantities.variables), len(quantities.variables)
     needed = _needed(quantities, outputs)

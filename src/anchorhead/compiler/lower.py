@@ -27,6 +27,8 @@ def lowered(terms: Terms, variables: Sequence[str], ends: Ends, tokens: int | No
         try:
             with precision(PRECISION):
                 outputs = [_output(Lowering(quantities, logarithms), own) for own in terms]
+                for one in outputs:
+                    quantities.range(one)
                 key = (*((*step.of.key, step.function) for step in quantities.steps), *(one.key for one in outputs))
                 if key not in written:
                     written[key] = in_layers(quantities, outputs, tokens, name)

@@ -59,9 +59,9 @@ def _on_its_own_scale(quantities: Quantities, function: Expression, of: Combinat
         if low <= 0 and (high >= 0 or function.op == "log"):
             _require_defined(function, low, high)
             return quantities.apply(function, of)
-        size = arb(coarse(1 / sqrt(abs(low) * abs(high))))
+        size = arb(coarse(1 / (sqrt(abs(low)) * sqrt(abs(high)))))
         scaled = quantities.apply(function, of * size)
-        return scaled * size ** -exponent if exponent is not None else scaled + -size.log()
+        return scaled * size**-exponent if exponent is not None else scaled + -size.log()
     if degree_of(function) is None and min(abs(low), abs(high)) > OFF_CENTRE * (high - low) and low * high > 0:
         middle, unit = coarse((low + high) / 2, 20), power_of_two(0.51 * (high - low))
         scaled = X if unit == 1 else build.mul(build.number(unit), X)
@@ -85,7 +85,8 @@ def _exponent(function: Expression) -> arb | None:
 
 
 def _require_defined(function: Expression, low: float, high: float) -> None:
-    if function.op in ("log", "power", "reciprocal") or (function.op == "integer_power" and int(function.data or 0) < 0):
+    negative = function.op == "integer_power" and int(function.data or 0) < 0
+    if negative or function.op in ("log", "power", "reciprocal"):
         raise NotDefined(
             f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its "
             "argument: choose a smaller box, or write the function in another way"

@@ -82,7 +82,7 @@ class Quantities:
         if function is IDENTITY:
             return of
         if not of.coefficients:
-            return Combination({}, function.ball({name: of.constant for name in function.variables or ("x",)}))
+            return Combination({}, function.ball(dict.fromkeys(function.variables or ("x",), of.constant)))
         place = self._known.setdefault((*of.key, function), len(self.ranges))
         if place == len(self.ranges):
             ends = range_of_function(function, *self.range(of))

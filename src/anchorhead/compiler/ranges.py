@@ -14,14 +14,22 @@ from anchorhead.targets.expression import Expression
 
 CELLS = 64
 """On so many cells a function is enclosed: enough to choose between forms; the proof takes more."""
+LARGEST = 1e300
+"""Products of what is no larger than this with numbers of a few digits do not overflow."""
 
 
 def range_of_combination(
     coefficients: Mapping[int, arb], constant: arb, ranges: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Ends of constant + sum_i coefficients[i] q_i, each q_i anywhere in its own range."""
+    """Ends of constant + sum_i coefficients[i] q_i, each q_i anywhere in its own range; NotDefined beyond float64."""
     value = constant + sum((c * _ball(*ranges[i]) for i, c in coefficients.items()), arb(0))
-    return lower(value), upper(value)
+    low, high = lower(value), upper(value)
+    if not max(abs(low), abs(high)) <= LARGEST:
+        raise NotDefined(
+            f"a part of the function may be larger than {LARGEST:g}, as far as is known of its parts: choose a smaller "
+            "box, or write the function in another way"
+        )
+    return low, high
 
 
 def range_of_function(function: Expression, low: float, high: float) -> tuple[float, float]:

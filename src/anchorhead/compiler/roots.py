@@ -1,6 +1,6 @@
 """Roots of quadratics: sqrt(a^2 + b) - a loses its digits where a is large; its logarithm need not.
 
-    sqrt(a^2 + b) + s a  =  sqrt(b) (sqrt(1 + t^2) + s t)  =  sqrt(b) exp(s asinh(t)),      t = a / sqrt(b),   s = 1 or -1
+sqrt(a^2 + b) + s a  =  sqrt(b) (sqrt(1 + t^2) + s t)  =  sqrt(b) exp(s asinh(t)),    t = a / sqrt(b),  s = 1 or -1
 """
 
 from __future__ import annotations

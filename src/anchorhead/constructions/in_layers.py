@@ -44,7 +44,8 @@ def network_in_layers(
     """The network of the best form that is proven within the error; of those that are not, the best refusal."""
     refused: list[AnchorheadError] = []
     for target in forms_in_order(request, within, dtype):
-        way = way_of(target, words["form"], words["layout"] or "transformer", words["placement"], dtype, words["causal"])
+        layout = words["layout"] or "transformer"
+        way = way_of(target, words["form"], layout, words["placement"], dtype, words["causal"])
         try:
             return mlp_network(target, request.on, within, way, outside, progress)
         except AnchorheadError as error:

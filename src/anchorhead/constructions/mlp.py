@@ -150,9 +150,7 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def budgets(
-    target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
-) -> Iterator[Budget]:
+def budgets(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches) -> Iterator[Budget]:
     """What the heads may err by, from the most that can do to ever less of it.
 
     Heads that are at hand are settled first: they often err by much less than their share, which the others get.

@@ -118,9 +118,7 @@ class Shapes:
         return self._known[key]
 
 
-def outlined(
-    activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None
-) -> Shape:
+def outlined(activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None) -> Shape:
     """A shape without anchors, of which the interval and the slope are known; NotDefined where there is no slope."""
     shape = Shape(activation, *interval, (), error, 0.0, degree=degree)
     _ = shape.slope
