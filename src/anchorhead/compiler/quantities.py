@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from flint import arb
 
 from anchorhead.compiler.ranges import range_of_combination, range_of_function
+from anchorhead.errors import NotDefined
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY
 
@@ -52,7 +53,9 @@ def total(combinations: Iterable[Combination]) -> Combination:
 
 
 def bits(ball: arb) -> tuple[object, ...]:
-    """What a ball is, to be compared."""
+    """What a ball is, to be compared; NotDefined where it is no number."""
+    if not ball.is_finite():
+        raise NotDefined("a constant part of the function is no finite number: write the function in another way")
     return tuple(part.man_exp() for part in (ball.mid(), ball.rad()))
 
 

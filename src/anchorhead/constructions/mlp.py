@@ -38,6 +38,8 @@ from anchorhead.targets.record import TargetRecord
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 TRIES = 12
+COARSER = (32.0, 2.0**10, 2.0**15)
+"""How many times the error asked for is tried to have a network at all, where a head cannot be had."""
 HOPELESS = UNKNOWN / 1e50
 """Bounds from here on are of neurons of which nothing is known."""
 MOST_PARAMETERS = 100_000_000
@@ -54,8 +56,30 @@ def mlp_network(
 ) -> Network:
     """The smallest network in this way that is proven within the error, with its certificate.
 
-    Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by token.
+    Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
     """
+    try:
+        return _proven(target, on, within, way, outside, progress)
+    except _HeadRefused as refused:
+        for times in COARSER:
+            try:
+                network = _proven(target, on, times * within, way, outside, progress)
+            except NotReached as nearest:
+                network = nearest.network
+            except AnchorheadError:
+                continue
+            bound = network.certificate.bound
+            raise NotReached(f"{refused}. The best network is within {bound:.3g}", network, bound, within) from refused
+        raise AnchorheadError(str(refused)) from refused
+
+
+class _HeadRefused(AnchorheadError):
+    """A head that a network takes cannot be had; the message says which, on which interval, within which error."""
+
+
+def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, progress: Progress | None) -> Network:
+    """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
+    token."""
     if way.layout == "transformer" and (target.tokens or 1) > 1:
         target = target.with_neurons()
     require_model(way.dtype)
@@ -75,7 +99,7 @@ def mlp_network(
             continue
         except AnchorheadError as error:
             if best is None:
-                raise _for_a_head(within, way, error) from error
+                raise _HeadRefused(f"{_refusal(within, way)}, for a head that it takes: {error}") from error
             break
         these = tuple(id(shape) for layer in layers for shape in layer.shapes)
         if these in tried:
@@ -104,10 +128,6 @@ def mlp_network(
         known.total,
         within,
     )
-
-
-def _for_a_head(within: float, way: Way, error: AnchorheadError) -> AnchorheadError:
-    return AnchorheadError(f"{_refusal(within, way)}, for a head that it takes: {error}")
 
 
 def _require_room(laid: Laid, target: Mlp, way: Way) -> None:
@@ -161,7 +181,7 @@ def budgets(target: Mlp, sources: Sources, within: float, margin: float, shapes:
         budget = Budget(felt, growth, within * float(factor))
         for number, layer in enumerate(layers):
             for k, shape in enumerate(layer.shapes):
-                if shapes.at_hand(shape.activation):
+                if shapes.at_hand(shape):
                     chosen = shapes.choose(shape.activation, shape.low, shape.high, budget.share(number, k))
                     budget.settle(number, k, chosen.error)
         yield budget

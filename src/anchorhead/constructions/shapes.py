@@ -52,9 +52,14 @@ class Shapes:
             return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
         return self._solved(activation, interval, error, degree)
 
-    def at_hand(self, activation: Expression) -> bool:
-        """Whether shapes need not be solved for: from a table, or straight lines."""
-        return self.placement == "solved" and (activation is IDENTITY or table_name(activation) is not None)
+    def at_hand(self, outline: Shape) -> bool:
+        """Whether shapes for it need not be solved for: from a table, or straight lines."""
+        if self.placement == "uniform":
+            return False
+        return (
+            outline.activation is IDENTITY
+            or self._frontier(outline.activation, (outline.low, outline.high)) is not None
+        )
 
     def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
         """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""

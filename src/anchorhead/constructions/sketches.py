@@ -76,7 +76,7 @@ class Sketches:
             self._known[key] = made
         return self._known[key]
 
-    def at_hand(self, activation: Expression) -> bool:
+    def at_hand(self, outline: Shape) -> bool:
         """Never, as with `Shapes` of uniform placement."""
         return False
 
