@@ -51,7 +51,7 @@ _BOXES: dict[str, tuple[str, float]] = {
 _GAIN, _SUM = "beta*(Rc2 + 9)", "(beta*(Rc2 + 9) + Rf)"
 _FORCE = "(P0*S + 19.62*M - k*V0/S)"
 _VOLUME = f"(S/(2*k)*(sqrt({_FORCE}**2 + 4*k*P0*V0*Ta/T0) - {_FORCE}))"
-_DEEP: dict[str, tuple[str, dict[str, tuple[float, float]], float]] = {
+DEEP: dict[str, tuple[str, dict[str, tuple[float, float]], float]] = {
     "borehole": (
         "2*pi*Tu*(Hu - Hl)/(log(r/rw)*(1 + 2*L*Tu/(log(r/rw)*rw**2*Kw) + Tu/Tl))",
         {
@@ -218,7 +218,7 @@ def _boxes() -> Iterator[tuple[str, Build]]:
 def _deep() -> Iterator[tuple[str, Build]]:
     import anchorhead as ah
 
-    for name, (expression, on, within) in _DEEP.items():
+    for name, (expression, on, within) in DEEP.items():
 
         def build(expression: str = expression, on: Any = on, within: float = within) -> Any:
             return ah.approximate(expression, on=on, within=within)

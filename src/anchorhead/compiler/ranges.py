@@ -12,8 +12,8 @@ from anchorhead.proof.balls import lower, upper
 from anchorhead.proof.shape import range_of
 from anchorhead.targets.expression import Expression
 
-CELLS = 64
-"""On so many cells a function is enclosed: enough to choose between forms; the proof takes more."""
+CELLS = (64, 1024)
+"""On so many cells a function is enclosed: a few do for most, and the proof takes as many as the most."""
 LARGEST = 1e300
 """Products of what is no larger than this with numbers of a few digits do not overflow."""
 
@@ -34,13 +34,14 @@ def range_of_combination(
 
 def range_of_function(function: Expression, low: float, high: float) -> tuple[float, float]:
     """Ends that the function does not leave on [low, high]; NotDefined where it has none."""
-    least, most = range_of(function, np.array([low]), np.array([high]), CELLS)
-    if not np.isfinite([least[0], most[0]]).all():
-        raise NotDefined(
-            f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its "
-            "argument, and has no bounds there: choose a smaller box, or write the function in another way"
-        )
-    return float(least[0]), float(most[0])
+    for cells in CELLS:
+        least, most = range_of(function, np.array([low]), np.array([high]), cells)
+        if np.isfinite([least[0], most[0]]).all():
+            return float(least[0]), float(most[0])
+    raise NotDefined(
+        f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its argument, "
+        "and has no bounds there: choose a smaller box, or write the function in another way"
+    )
 
 
 def _ball(low: float, high: float) -> arb:

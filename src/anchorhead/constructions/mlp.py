@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from anchorhead.compiler.budget import Budget
 from anchorhead.compiler.estimate import anchors_for_a_digit
-from anchorhead.constructions.neuron_layers import Laid, felt_by_outputs, laid_out, shaped
+from anchorhead.constructions.neuron_layers import HeadRefused, Laid, felt_by_outputs, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
@@ -38,8 +38,8 @@ from anchorhead.targets.record import TargetRecord
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 TRIES = 12
-COARSER = (32.0, 2.0**10, 2.0**15)
-"""How many times the error asked for is tried to have a network at all, where a head cannot be had."""
+COARSER = 8.0
+"""Where a head cannot be had, a network is built for so many times the error at which it could be."""
 HOPELESS = UNKNOWN / 1e50
 """Bounds from here on are of neurons of which nothing is known."""
 MOST_PARAMETERS = 100_000_000
@@ -60,21 +60,16 @@ def mlp_network(
     """
     try:
         return _proven(target, on, within, way, outside, progress)
-    except _HeadRefused as refused:
-        for times in COARSER:
-            try:
-                network = _proven(target, on, times * within, way, outside, progress)
-            except NotReached as nearest:
-                network = nearest.network
-            except AnchorheadError:
-                continue
-            bound = network.certificate.bound
-            raise NotReached(f"{refused}. The best network is within {bound:.3g}", network, bound, within) from refused
-        raise AnchorheadError(str(refused)) from refused
-
-
-class _HeadRefused(AnchorheadError):
-    """A head that a network takes cannot be had; the message says which, on which interval, within which error."""
+    except HeadRefused as refused:
+        said = f"{_refusal(within, way)}, for a head that it takes: {refused}"
+        try:
+            network = _proven(target, on, COARSER * refused.times * within, way, outside, progress)
+        except NotReached as nearest:
+            network = nearest.network
+        except AnchorheadError:
+            raise AnchorheadError(said) from refused
+        bound = network.certificate.bound
+        raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, within) from refused
 
 
 def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, progress: Progress | None) -> Network:
@@ -97,9 +92,9 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
         except NotDefined as error:  # smaller errors keep the next layer's arguments closer to where they belong
             undefined = error
             continue
-        except AnchorheadError as error:
+        except HeadRefused:
             if best is None:
-                raise _HeadRefused(f"{_refusal(within, way)}, for a head that it takes: {error}") from error
+                raise
             break
         these = tuple(id(shape) for layer in layers for shape in layer.shapes)
         if these in tried:
@@ -121,11 +116,12 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
             f"their heads' intervals. {_helps(way)}"
         )
     known, network, layers, readout = best
+    network = certified(network, target, on, layers, readout, known, outside)
     terms = ", ".join(f"{value:.3g} by {what}" for what, value in known.terms().items())
     raise NotReached(
         f"{_refusal(within, way)}: the best bound found is {known.total:.3g} ({terms}). {_helps(way)}",
-        certified(network, target, on, layers, readout, known, outside),
-        known.total,
+        network,
+        network.certificate.bound,
         within,
     )
 

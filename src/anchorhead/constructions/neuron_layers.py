@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
-from anchorhead.errors import AnchorheadError, NotDefined
+from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
@@ -75,6 +75,20 @@ def _largest_logit(shapes: Sequence[Shape]) -> float:
     return max(shape.largest_logit(reach) for shape in shapes)
 
 
+UNKNOWN_TIMES = 32.0
+
+
+class HeadRefused(AnchorheadError):
+    """A head cannot be had: the message says which, on which interval, within which error.
+
+    times  how many times that error the best head errs by, or a guess
+    """
+
+    def __init__(self, message: str, times: float) -> None:
+        super().__init__(message)
+        self.times = times
+
+
 def shaped(
     target: Mlp, sources: Sources, budget: Budget, margin: float, choose: ChooseShape
 ) -> tuple[list[Layer], Merged]:
@@ -112,7 +126,8 @@ def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: floa
             f"its argument with room for errors: {why}"
         ) from why
     except AnchorheadError as why:
-        raise AnchorheadError(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}") from why
+        times = why.bound / error if isinstance(why, NotReached) and error > 0 else UNKNOWN_TIMES
+        raise HeadRefused(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}", times) from why
 
 
 def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:
