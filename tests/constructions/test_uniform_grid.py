@@ -111,7 +111,12 @@ def changed(network, change):
     change(registers, list(network.embed.features))
     layers = [dataclasses.replace(network.embed, registers=registers), *network.layers[1:]]
     return Network(
-        layers, target=network.target, certificate=network.certificate, token_axis=network.token_axis, outside="ignore"
+        layers,
+        program=network.program,
+        derivation=network.derivation,
+        certificate=network.certificate,
+        token_axis=network.token_axis,
+        outside="ignore",
     )
 
 

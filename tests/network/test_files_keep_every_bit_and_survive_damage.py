@@ -12,13 +12,13 @@ from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax, TargetRecord
+from anchorhead.network import Attention, Derivation, Embed, Linear, Network, Repeat, Softmax
 from anchorhead.network.files import FORMAT, load
 
 from .networks import certificate, table
 
 X = np.random.default_rng(0).uniform(-1, 1, (2, 3, 2))
-TARGET = TargetRecord(
+DERIVATION = Derivation(
     "expression",
     {"tree": ["add", ["x", 1.5], {"deep": None}], "name": "Größe"},
     {"w": np.arange(6.0).reshape(2, 3), "counts": np.array([1, 2, 3]), "scalar": np.array(0.1)},
@@ -27,7 +27,7 @@ TARGET = TargetRecord(
 
 def full(name="repeat, nested", dtype="float64"):
     on = (np.full((3, 2), -1.0), np.linspace(1, 2, 6).reshape(3, 2))
-    return table(dtype)[name].with_(certificate=certificate(on, dtype=dtype), target=TARGET, outside="clip")
+    return table(dtype)[name].with_(certificate=certificate(on, dtype=dtype), derivation=DERIVATION, outside="clip")
 
 
 def same(one, other):
@@ -37,7 +37,7 @@ def same(one, other):
         assert one.dtype == other.dtype
         assert one.shape == other.shape
         assert one.tobytes() == other.tobytes()
-    elif isinstance(one, Embed | Linear | Attention | Softmax | Repeat | TargetRecord):
+    elif isinstance(one, Embed | Linear | Attention | Softmax | Repeat | Derivation):
         for item in fields(one):
             same(getattr(one, item.name), getattr(other, item.name))
     elif isinstance(one, tuple):
@@ -59,7 +59,7 @@ def test_round_trip_is_exact(name, dtype, tmp_path):
     network.save(tmp_path / "net.safetensors")
     again = load(str(tmp_path / "net.safetensors"))
     same(network.layers, again.layers)
-    same(network.target, again.target)
+    same(network.derivation, again.derivation)
     assert again.certificate == network.certificate
     assert (again.output, again.outside, again.dtype) == (network.output, network.outside, dtype)
     assert np.array_equal(network(X), again(X))
@@ -185,7 +185,7 @@ def test_nesting_bombs(levels, tmp_path):
     write(path, "[" * levels + "]" * levels, tensors)
     with pytest.raises(AnchorheadError):
         load(path)
-    write(path, text.replace('"target": null', '"target": ' + "[" * levels + "]" * levels), tensors)
+    write(path, text.replace('"derivation": null', '"derivation": ' + "[" * levels + "]" * levels), tensors)
     with pytest.raises(AnchorheadError):
         load(path)
 
@@ -220,7 +220,7 @@ def test_small_files_cannot_ask_for_endless_work(tmp_path):
         ({"format": None}, "format"),
         ({"network": {}}, "not a valid network"),
         ({"certificate": {}}, "not a valid network"),
-        ({"target": {"kind": "x", "data": {}, "arrays": ["missing"]}}, "not a valid network"),
+        ({"derivation": {"kind": "x", "data": {}, "arrays": ["missing"]}}, "not a valid network"),
     ],
 )
 def test_descriptions_that_are_refused(change, said, tmp_path):
@@ -326,18 +326,18 @@ class TestAFailedSave:
         self.unchanged(path, before)
 
     @pytest.mark.parametrize(
-        "target",
+        "derivation",
         [
-            TargetRecord("x", {"value": np.inf}),
-            TargetRecord("x", {"value": {1, 2}}),
-            TargetRecord("x", {}, {"a": np.array(["text"])}),
-            TargetRecord("x", {}, {"a": np.array([1j], dtype=np.clongdouble)}),
+            Derivation("x", {"value": np.inf}),
+            Derivation("x", {"value": {1, 2}}),
+            Derivation("x", {}, {"a": np.array(["text"])}),
+            Derivation("x", {}, {"a": np.array([1j], dtype=np.clongdouble)}),
         ],
     )
-    def test_when_the_target_cannot_be_written(self, path, target):
+    def test_when_the_derivation_cannot_be_written(self, path, derivation):
         before = path.read_bytes()
-        with pytest.raises(AnchorheadError, match="target"):
-            table()["linear"].with_(target=target).save(path)
+        with pytest.raises(AnchorheadError, match="derivation"):
+            table()["linear"].with_(derivation=derivation).save(path)
         self.unchanged(path, before)
 
     def test_into_a_missing_folder_or_onto_a_folder(self, tmp_path):
