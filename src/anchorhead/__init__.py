@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
     from anchorhead.constructions.approximate import approximate
+    from anchorhead.constructions.certified_head import Head
     from anchorhead.constructions.compile import compile
-    from anchorhead.constructions.head import Head, head
+    from anchorhead.constructions.head import head
     from anchorhead.constructions.truncated_linear import truncated_linear
     from anchorhead.convert.attention_only.convert import attention_only
     from anchorhead.convert.convert import convert
@@ -55,7 +56,7 @@ _HOMES = {
     "Box": "domain",
     "Certificate": "certificate",
     "CertificateError": "errors",
-    "Head": "constructions.head",
+    "Head": "constructions.certified_head",
     "Network": "network",
     "NotReached": "errors",
     "OutsideWarning": "errors",
