@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from anchorhead.constructions.head import head
     from anchorhead.constructions.truncated_linear import truncated_linear
     from anchorhead.convert.attention_only.convert import attention_only
+    from anchorhead.convert.attention_only.networks import LayerNetworks
     from anchorhead.convert.convert import convert
     from anchorhead.convert.plan import plan
     from anchorhead.convert.program import program
@@ -33,6 +34,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Head",
+    "LayerNetworks",
     "Network",
     "NotReached",
     "OutsideWarning",
@@ -57,6 +59,7 @@ _HOMES = {
     "Certificate": "certificate",
     "CertificateError": "errors",
     "Head": "constructions.certified_head",
+    "LayerNetworks": "convert.attention_only.networks",
     "Network": "network",
     "NotReached": "errors",
     "OutsideWarning": "errors",
