@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     kind = given.device if given.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-    chosen = [job for job in jobs(kind, given.dtypes) if _wanted(job, given.only, given.paths)]
+    ways = kind if find_spec("triton") else "cpu"
+    chosen = [job for job in jobs(ways, given.dtypes) if _wanted(job, given.only, given.paths)]
     if not chosen:
         parser.error(f"--only {given.only} --paths {given.paths}: no job is called so; see --list")
     if given.list:
@@ -99,14 +101,14 @@ def exhaust(
 ) -> tuple[list[Row], dict[str, str], int]:
     """Works through the jobs; the rows of those that are done, why others could not be, and how many are left."""
     device, start = torch.device(kind), time.monotonic()
-    if kind == "cuda" and (kernels := compile_kernels(chosen)):
-        print(f"{kernels} kernels compiled in {time.monotonic() - start:.0f} s", flush=True)
     shown = torch.cuda.get_device_name(device) if kind == "cuda" else "CPU"
+    digests = [job.digest(job.inputs(most), shown) for job in chosen]
+    ahead = [job for job, digest in zip(chosen, digests, strict=True) if "rows" not in state.of(job, digest)]
+    if kind == "cuda" and (kernels := compile_kernels(ahead)):
+        print(f"{kernels} kernels compiled in {time.monotonic() - start:.0f} s", flush=True)
     rows, failed, left = list[Row](), dict[str, str](), 0
-    for number, job in enumerate(chosen, 1):
-        inputs = job.inputs(most)
-        digest = job.digest(inputs, shown)
-        known = state.of(job, digest)
+    for number, (job, digest) in enumerate(zip(chosen, digests, strict=True), 1):
+        inputs, known = job.inputs(most), state.of(job, digest)
         if "rows" not in known:
             spent = time.monotonic() - start
             if spent > budget:

@@ -20,7 +20,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -71,7 +71,7 @@ class Head:
     def runner(self, job: Job, device: torch.device) -> Run:
         """Its value for a tensor of inputs and, of a gate, a tensor of u."""
         if job.path == "network" and isinstance(self.of, Entry):
-            network = head_network(self.of.atom, ScalarTarget((job.expression,), job.low, job.high))
+            network = head_network(self.of.atom, job.target)
             return lambda x, _: network(x.view(-1, 1, 1), outside="ignore").view(-1)
         modules = [_run(attention(numbers, job.path).to(device)) for numbers in self.numbers()]
         if isinstance(self.of, Entry):
@@ -145,6 +145,10 @@ class Job:
     def expression(self) -> Expression:
         return activation_of(self.function)[1]
 
+    @cached_property
+    def target(self) -> ScalarTarget:
+        return ScalarTarget((self.expression,), self.low, self.high)
+
     @property
     def name(self) -> str:
         where = f"[{self.low:g},{self.high:g}]" if self.kind != "own" else ""
@@ -191,10 +195,10 @@ def jobs(device: str, dtypes: Sequence[str] = ("float32",)) -> list[Job]:
     return sorted(found, key=late)
 
 
-def _frontiers() -> Iterator[OwnFrontier | GateFrontier | Frontier]:
-    for frontier in (*own_frontiers(), *frontiers(), *all_gates()):
-        if frontier.dtype == "float32":
-            yield frontier
+@cache
+def _frontiers() -> tuple[OwnFrontier | GateFrontier | Frontier, ...]:
+    known = (*own_frontiers(), *frontiers(), *all_gates())
+    return tuple(frontier for frontier in known if frontier.dtype == "float32")
 
 
 def _of(frontier: OwnFrontier | GateFrontier | Frontier, device: str, dtype: str) -> Iterator[Job]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from anchorhead.disk import read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
+from tools.exhaust.floats import DTYPES
 from tools.exhaust.jobs import Job
 from tools.exhaust.walk import Walk
 
@@ -61,8 +62,8 @@ class Row:
 
     @property
     def order(self) -> tuple[object, ...]:
-        place = list(KINDS).index(self.kind), self.dtype, self.device, self.function, float(self.high), self.low
-        return *place, int(self.anchors), int(self.inputs)
+        place = list(DTYPES).index(self.dtype), list(KINDS).index(self.kind), self.device, self.function
+        return *place, float(self.high), self.low, int(self.anchors), int(self.inputs)
 
     @property
     def complete(self) -> bool:
@@ -141,7 +142,7 @@ def summary(known: Sequence[Row]) -> str:
     parts = [f"{found} The largest error of a head is between {between}\n"]
     for (kind, dtype, device), some in groupby(whole, key=lambda row: (row.kind, row.dtype, row.device)):
         lines = [_line(list(group)) for _, group in groupby(some, key=lambda row: row.order[:6])]
-        title = f"### {KINDS[kind]}, {dtype}, on {'a' if device != 'CPU' else 'an x86'} {device}\n"
+        title = f"### {KINDS[kind]}, {dtype}, on {'a CPU' if device == 'CPU' else device}\n"
         head = "| " + " | ".join(COLUMNS) + " |"
         parts.append("\n".join([title, head, "|" + " --- |" * len(COLUMNS), *lines, ""]))
     return "\n".join(parts)
@@ -150,7 +151,7 @@ def summary(known: Sequence[Row]) -> str:
 def _line(group: list[Row]) -> str:
     worst = max(group, key=lambda row: float(row.share))
     on = f"[{float(worst.low):.4g}, {float(worst.high):.4g}]"
-    ways = sorted({way for row in group for way in row.ways.split(BETWEEN)})
+    ways = sorted({way.split()[0] for row in group for way in row.ways.split(BETWEEN)})
     cells = (worst.function, on, f"{int(worst.inputs):,}", str(len(group)), ", ".join(ways), _floor(float(worst.share)))
     more = (worst.anchors, worst.way, worst.at, f"{float(worst.error):.3g}", f"{float(worst.bound):.3g}")
     return "| " + " | ".join((*cells, *more)) + " |"
