@@ -47,7 +47,7 @@ def walked(job: Job, most: int | None = None, size: int = 2**16) -> Walk:
 
 
 def all_floats(inputs: Inputs, size: int) -> torch.Tensor:
-    return torch.cat([floats(first, count, inputs.dtype) for first, count in inputs.chunks(size)])
+    return torch.cat([inputs.floats(chunk) for chunk in inputs.chunks(size)])
 
 
 @pytest.mark.parametrize(("dtype", "exponents", "mantissas"), [("float16", 31, 1024), ("bfloat16", 255, 128)])
@@ -82,8 +82,9 @@ def test_chunks_go_on_where_others_ended(done):
     inputs = Inputs.between(-10.0, 10.0, "float32", 2**16)
     whole = all_floats(inputs, 2**20)
     assert len(whole) == inputs.count == len(whole.view(torch.int32).unique())
-    rest = torch.cat([floats(first, count, "float32") for first, count in inputs.chunks(777, done)])
-    assert torch.equal(rest, whole[done:])
+    parts = [inputs.floats(chunk) for chunk in inputs.chunks(777, done)]
+    assert {len(part) for part in parts[:-1]} == {777}
+    assert torch.equal(torch.cat(parts), whole[done:])
     assert {-10.0, 10.0} <= set(whole.tolist())
     assert (whole.abs() < 1e-40).sum() > 100
 

@@ -132,7 +132,8 @@ def exhaust(
             took = time.monotonic() - start - spent
             rate = inputs.count * len(job.heads) / max(took, 1e-9)
             print(f"{number}/{len(chosen)} {table.report(job, found)}  ({took:.1f} s, {rate:.2g}/s)", flush=True)
-            _tell_violations(job, walk)
+            if any(int(row.violations) for row in found):
+                _tell_violations(job, walk)
         rows += [Row(**row) for row in known["rows"]]
     return rows, failed, left
 

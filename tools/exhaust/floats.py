@@ -7,7 +7,7 @@ With b bits, the bits of the float at place p are p where p >= 0, and p with all
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -90,10 +90,25 @@ class Inputs:
     def count(self) -> int:
         return sum(count for _, count in self.stretches)
 
-    def chunks(self, size: int, done: int = 0) -> Iterator[tuple[int, int]]:
-        """The stretches after the first `done` floats, in pieces of at most `size`."""
+    def chunks(self, size: int, done: int = 0) -> Iterator[list[tuple[int, int]]]:
+        """What comes after the first `done` floats, `size` at a time (the last time fewer): stretches again."""
+        chunk: list[tuple[int, int]] = []
+        room = size
         for first, count in self.stretches:
             skipped = min(done, count)
             done -= skipped
-            for start in range(first + skipped, first + count, size):
-                yield start, min(size, first + count - start)
+            start, end = first + skipped, first + count
+            while start < end:
+                taken = min(room, end - start)
+                chunk.append((start, taken))
+                start, room = start + taken, room - taken
+                if not room:
+                    yield chunk
+                    chunk, room = [], size
+        if chunk:
+            yield chunk
+
+    def floats(self, chunk: Sequence[tuple[int, int]], device: torch.device | str = "cpu") -> Tensor:
+        """The floats of a chunk."""
+        parts = [floats(first, count, self.dtype, device) for first, count in chunk]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)

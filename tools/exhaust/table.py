@@ -22,7 +22,7 @@ from tools.exhaust.walk import Walk
 LARGEST = 100_000_000
 BETWEEN = "; "
 BEGIN, END = "<!-- exhausted: begin -->\n", "<!-- exhausted: end -->\n"
-COLUMNS = ("function", "on", "inputs", "heads", "ways", "largest share", "anchors", "way", "at", "error", "bound")
+COLUMNS = ("function", "on", "inputs", "heads", "ways", "best", "bound", "worst error", "at", "share", "largest share")
 KINDS = {"own": "Heads with their own key", "gate": "Gates", "table": "Heads of the table"}
 
 
@@ -132,7 +132,7 @@ def write_page(path: Path, known: Sequence[Row]) -> None:
 
 
 def summary(known: Sequence[Row]) -> str:
-    """Markdown: how much was tried; for each function and interval the head that comes nearest to its bound."""
+    """Markdown: how much was tried; for each function and interval the best head, and the largest share of any."""
     whole = [row for row in known if row.complete]
     shares = [float(row.share) for row in whole] or [0.0]
     heads = len({row.key[:5] for row in whole})
@@ -149,12 +149,12 @@ def summary(known: Sequence[Row]) -> str:
 
 
 def _line(group: list[Row]) -> str:
-    worst = max(group, key=lambda row: float(row.share))
-    on = f"[{float(worst.low):.4g}, {float(worst.high):.4g}]"
+    best = min(group, key=lambda row: float(row.bound))
+    on = f"[{float(best.low):.4g}, {float(best.high):.4g}]"
     ways = sorted({way.split()[0] for row in group for way in row.ways.split(BETWEEN)})
-    cells = (worst.function, on, f"{int(worst.inputs):,}", str(len(group)), ", ".join(ways), _floor(float(worst.share)))
-    more = (worst.anchors, worst.way, worst.at, f"{float(worst.error):.3g}", f"{float(worst.bound):.3g}")
-    return "| " + " | ".join((*cells, *more)) + " |"
+    cells = (best.function, on, f"{int(best.inputs):,}", str(len(group)), ", ".join(ways))
+    found = (best.anchors, f"{float(best.bound):.4g}", f"{float(best.error):.4g}", best.at, _floor(float(best.share)))
+    return "| " + " | ".join((*cells, *found, _floor(max(float(row.share) for row in group)))) + " |"
 
 
 def report(job: Job, found: Sequence[Row]) -> str:

@@ -23,7 +23,7 @@ from torch import Tensor
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.hunt_claim import PRECISION
 from anchorhead.targets.precision import precision
-from tools.exhaust.floats import DTYPES, Inputs, floats
+from tools.exhaust.floats import DTYPES, Inputs
 from tools.exhaust.jobs import Head, Job, Run
 from tools.exhaust.reference import ball, noise, values
 
@@ -90,10 +90,11 @@ class Walk:
     def go(self, size: int, after_chunk: Callable[[], bool]) -> None:
         """Works through what is left, `size` inputs at a time, until all are done or `after_chunk` says to stop."""
         runs = [head.runner(self.job, self.device) for head in self.job.heads]
-        for first, count in self.inputs.chunks(size, self.done):
+        for chunk in self.inputs.chunks(size, self.done):
+            x = self.inputs.floats(chunk, self.device)
             with torch.no_grad():
-                self._chunk(runs, floats(first, count, self.inputs.dtype, self.device))
-            self.done += count
+                self._chunk(runs, x)
+            self.done += len(x)
             if not after_chunk():
                 return
 
@@ -110,29 +111,29 @@ class Walk:
         inverse = scale.reciprocal() if self.job.relative else None
         for head, run, worst in zip(self.job.heads, runs, self.worst, strict=True):
             y = run(x, u)
-            share = torch.sub(f, y).abs_()
+            error, allowed = torch.sub(f, y).abs_(), head.bound
             if self.job.rounds:
-                share.div_(_allowed(head.bound, scale, f, self.job.dtype))
-                share[f.abs() + head.bound * scale > self._largest] = 0.0
+                error.div_(_allowed(head.bound, scale, f, self.job.dtype))
+                error[f.abs() + head.bound * scale > self._largest] = 0.0
+                allowed = 1.0
             elif inverse is not None:
-                share.mul_(inverse).mul_(1 / head.bound)
-            else:
-                share.mul_(1 / head.bound)
-            self._keep(worst, self.noise / head.bound, x, u, y, share)
+                error.mul_(inverse)
+            self._keep(worst, self.noise / head.bound, x, u, y, error, allowed)
 
-    def _keep(self, worst: Worst, slack: float, x: Tensor, u: Tensor | None, y: Tensor, share: Tensor) -> None:
-        """The largest shares of a chunk; most chunks have none that matters."""
-        most = float(share.max())
+    def _keep(
+        self, worst: Worst, slack: float, x: Tensor, u: Tensor | None, y: Tensor, error: Tensor, allowed: float
+    ) -> None:
+        """The largest errors of a chunk; most chunks have none that matters."""
+        most = float(error.max()) / allowed
         if math.isnan(most):
-            share = share.nan_to_num_(nan=math.inf)
+            error = error.nan_to_num_(nan=math.inf)
             most = math.inf
         if len(worst.kept) >= KEPT and most < 1 - slack and most <= worst.kept[KEPT - 1].share:
             return
-        suspects = int((share > 1 - slack).sum()) if most > 1 - slack else 0
-        worst.suspects += suspects
+        worst.suspects += int((error > (1 - slack) * allowed).sum()) if most >= 1 - slack else 0
         room = SUSPECTS if worst.suspects else KEPT
-        top, index = share.topk(min(room, len(share)))
-        columns = (x[index], torch.ones_like(top) if u is None else u[index], y[index], top)
+        top, index = error.topk(min(room, len(error)))
+        columns = (x[index], torch.ones_like(top) if u is None else u[index], y[index], top / allowed)
         seen = [Seen(*numbers) for numbers in zip(*(column.double().tolist() for column in columns), strict=True)]
         worst.kept = sorted([*worst.kept, *seen], key=lambda one: (-one.share, one.x))[:room]
 
