@@ -13,57 +13,18 @@ is exceeded or a way of evaluation does not work here, 3 if the budget was spent
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from anchorhead.disk import check_writable, read_whole, write_atomically
-from anchorhead.errors import AnchorheadError
+from anchorhead.disk import check_writable
 from tools.exhaust import table
 from tools.exhaust.floats import DTYPES
 from tools.exhaust.jobs import ORDER, Job, jobs
-from tools.exhaust.kernels import compile_kernels
-from tools.exhaust.table import Row
-from tools.exhaust.walk import Walk
-
-CHUNK = {"cuda": 2**26, "cpu": 2**20}
-"""Inputs at once: a few arrays of 0.5 GB each on a GPU, what stays in a cache on a CPU."""
-EVERY_S = 10.0
-"""Seconds between two states that are saved, and two lines that say how far a job is."""
-FORMAT = 1
-LARGEST_STATE = 100_000_000
-
-
-class State:
-    """What is known of all jobs so far, by name: where they are, or their rows; a file if a path is given."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path, self.jobs = path, dict[str, Any]()
-        if path is None or not path.exists():
-            return
-        try:
-            data = json.loads(read_whole(path, "the state of tools.exhaust", LARGEST_STATE))
-            if data["format"] != FORMAT:
-                raise ValueError("another format")
-            self.jobs = dict(data["jobs"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise AnchorheadError(f"{path} is not a state of tools.exhaust, or is damaged ({error})") from error
-
-    def of(self, job: Job, digest: str) -> dict[str, Any]:
-        """What is known of a job; nothing if weights, bounds, inputs or device were others."""
-        known = self.jobs.get(job.name, {})
-        return known if known.get("digest") == digest else {}
-
-    def put(self, job: Job, digest: str, known: dict[str, Any], save: bool = True) -> None:
-        self.jobs[job.name] = {"digest": digest, **known}
-        if save and self.path is not None:
-            write_atomically(self.path, json.dumps({"format": FORMAT, "jobs": self.jobs}).encode())
+from tools.exhaust.run import State, exhaust
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,88 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{job.name}: {len(job.heads)} heads, {size:.3g} evaluations")
         print(f"{sum(sizes):.3g} evaluations in all")
         return 0
+    if given.page is not None and given.output is None:
+        parser.error(f"--page {given.page} is made from a table: give --output, too")
     for path in (given.state, given.output, given.page):
         if path is not None:
             check_writable(path)
     held = [] if given.output is None else table.read(given.output)
-    rows, failed, left = exhaust(chosen, kind, given.slice, given.chunk, given.budget, State(given.state))
+    outcome = exhaust(chosen, kind, given.slice, given.chunk, given.budget, State(given.state))
     if given.output is not None:
-        table.write(given.output, held := table.merged([*held, *rows]))
+        table.write(given.output, held := table.merged([*held, *outcome.rows]))
         if given.page is not None:
             table.write_page(given.page, held)
-    violations, done = (sum(int(getattr(row, name)) for row in rows) for name in ("violations", "inputs"))
-    print(f"{done:.4g} evaluations of {len(rows)} heads and ways, {violations:,} violations; {left} jobs are left")
-    for name, why in failed.items():
+    violations, done = (sum(int(getattr(row, name)) for row in outcome.rows) for name in ("violations", "inputs"))
+    print(f"{done:.4g} evaluations of {len(outcome.rows)} heads and ways, {violations:,} violations; ", end="")
+    print(f"{outcome.left} jobs are left")
+    for name, why in outcome.failed.items():
         print(f"not done: {name}: {why}")
-    return 1 if violations or failed else 3 if left else 0
-
-
-def exhaust(
-    chosen: Sequence[Job], kind: str, most: int | None, chunk: int | None, budget: float, state: State
-) -> tuple[list[Row], dict[str, str], int]:
-    """Works through the jobs; the rows of those that are done, why others could not be, and how many are left."""
-    device, start = torch.device(kind), time.monotonic()
-    shown = torch.cuda.get_device_name(device) if kind == "cuda" else "CPU"
-    digests = [job.digest(job.inputs(most), shown) for job in chosen]
-    ahead = [job for job, digest in zip(chosen, digests, strict=True) if "rows" not in state.of(job, digest)]
-    if kind == "cuda" and (kernels := compile_kernels(ahead)):
-        print(f"{kernels} kernels compiled in {time.monotonic() - start:.0f} s", flush=True)
-    rows, failed, left = list[Row](), dict[str, str](), 0
-    for number, (job, digest) in enumerate(zip(chosen, digests, strict=True), 1):
-        inputs, known = job.inputs(most), state.of(job, digest)
-        if "rows" not in known:
-            spent = time.monotonic() - start
-            if spent > budget:
-                left += 1
-                continue
-            try:
-                walk = Walk(job, inputs, device)
-                if known:
-                    walk.resume(known)
-                _go(walk, chunk or CHUNK[kind], state, digest, start + budget)
-            except (RuntimeError, ValueError, ImportError, AnchorheadError) as error:
-                failed[job.name] = f"{type(error).__name__}: {error}".splitlines()[0]
-                print(f"{number}/{len(chosen)} {job.name}: does not work here: {failed[job.name]}", flush=True)
-                continue
-            if not walk.complete:
-                left += 1
-                continue
-            known = {"rows": [vars(row) for row in table.rows(walk, shown)]}
-            state.put(job, digest, known)
-            found = [Row(**row) for row in known["rows"]]
-            took = time.monotonic() - start - spent
-            rate = inputs.count * len(job.heads) / max(took, 1e-9)
-            print(f"{number}/{len(chosen)} {table.report(job, found)}  ({took:.1f} s, {rate:.2g}/s)", flush=True)
-            if any(int(row.violations) for row in found):
-                _tell_violations(job, walk)
-        rows += [Row(**row) for row in known["rows"]]
-    return rows, failed, left
-
-
-def _go(walk: Walk, size: int, state: State, digest: str, deadline: float) -> None:
-    last = time.monotonic()
-
-    def after_chunk() -> bool:
-        nonlocal last
-        now = time.monotonic()
-        going = now < deadline or walk.complete
-        if now - last > EVERY_S or not going:
-            last = now
-            state.put(walk.job, digest, walk.to_json())
-            print(f"  {walk.job.name}: {walk.done / walk.inputs.count:.1%}", flush=True)
-        return going
-
-    walk.go(size, after_chunk)
-
-
-def _tell_violations(job: Job, walk: Walk) -> None:
-    for head, judged in zip(job.heads, walk.judged(), strict=True):
-        for seen in judged.exceeding:
-            print(
-                f"VIOLATION: {job.name}, {head.anchors} anchors, bound {head.bound!r}: at {seen.x.hex()}, "
-                f"u {seen.u.hex()}, computed {seen.computed.hex()}, {seen.share!r} of what is allowed",
-                flush=True,
-            )
+    return 1 if violations or outcome.failed else 3 if outcome.left else 0
 
 
 def _wanted(job: Job, only: Sequence[str], paths: Sequence[str]) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any
 
@@ -33,7 +35,7 @@ def compile_kernels(chosen: Sequence[Job]) -> int:
             needed[str((shapes, module.structure, job.dtype))] = numbers, job.dtype
     processes = min(MOST_PROCESSES, os.cpu_count() or 1, len(needed))
     if processes:
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        with suppress(BrokenProcessPool), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
             for done in [pool.submit(_compile, *one) for one in needed.values()]:
                 done.exception()
     return len(needed)

@@ -16,7 +16,6 @@ import numpy as np
 from anchorhead.disk import read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
 from tools.exhaust.floats import DTYPES
-from tools.exhaust.jobs import Job
 from tools.exhaust.walk import Walk
 
 LARGEST = 100_000_000
@@ -157,12 +156,12 @@ def _line(group: list[Row]) -> str:
     return "| " + " | ".join((*cells, *found, _floor(max(float(row.share) for row in group)))) + " |"
 
 
-def report(job: Job, found: Sequence[Row]) -> str:
+def report(found: Sequence[Row]) -> str:
     """One line about a job that is done."""
     worst = max(found, key=lambda row: float(row.share))
     violations = sum(int(row.violations) for row in found)
     loud = f"  *** {violations:,} VIOLATIONS ***" if violations else ""
-    return f"{job.name}: {len(found)} heads, worst {worst.share} of the bound at {worst.at}{loud}"
+    return f"{len(found)} heads, worst {worst.share} of the bound at {worst.at}{loud}"
 
 
 def _share(share: float) -> str:
