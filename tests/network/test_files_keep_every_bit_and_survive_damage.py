@@ -228,6 +228,7 @@ def test_small_files_cannot_ask_for_endless_work(tmp_path):
     ("change", "said"),
     [
         ({"format": FORMAT + 1}, "install a newer one"),
+        ({"format": 1}, "of an earlier version of anchorhead"),
         ({"format": "1"}, "format"),
         ({"format": None}, "format"),
         ({"network": {}}, "not a valid network"),

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import torch
 
-from . import inputs, network
+from anchorhead.network import Network
+
+from .inputs import inputs
 
 RELATIVE = {"float32": 1e-6, "float64": 1e-12}
 """Of the largest output, where nothing cancels."""
 
 
-@cache
-def last_digits(name: str) -> float:
+def last_digits(net: Network) -> float:
     """RELATIVE of the largest output, and four times what comes, somewhere in its box, of a change of every weight and
     input by up to four in its last digit: numbers may be large and cancel, and any two ways to compute it differ."""
-    net = network(name)
     x, changed, rng = torch.from_numpy(inputs(net, 200)), net.module(), torch.Generator().manual_seed(0)
 
     def nudged(one: torch.Tensor) -> torch.Tensor:

@@ -48,7 +48,7 @@ def test_outputs_and_attention_of_every_network_are_those_of_python(mathematics:
         x = inputs(net, 1)[0]
         found = in_page(mathematics, net, x, tmp_path, record=True)
         ours = np.atleast_2d(Network.__call__(net, x, outside="ignore"))
-        np.testing.assert_allclose(found["output"], ours, rtol=0, atol=last_digits(name), err_msg=name)
+        np.testing.assert_allclose(found["output"], ours, rtol=0, atol=last_digits(net), err_msg=name)
         assert found["parameters"] == net.parameters, name
         maps = net.attention(x)
         assert len(found["attention"]) == len(maps), name
