@@ -12,8 +12,9 @@ import numpy as np
 
 from anchorhead.compiler.estimate import anchors_for
 from anchorhead.compiler.lower import lowered
+from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.foreseen import foreseen
-from anchorhead.constructions.mlp import MARGIN, budgets, inputs_of, mlp_network
+from anchorhead.constructions.mlp import MARGIN, inputs_of, mlp_network
 from anchorhead.constructions.neuron_layers import laid_out, shaped
 from anchorhead.constructions.request import Request
 from anchorhead.constructions.shapes import Shapes

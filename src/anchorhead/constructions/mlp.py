@@ -6,21 +6,18 @@ is built and proven, and where rounding has eaten the share, built anew with fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from collections.abc import Sequence as Several
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 
-from anchorhead.compiler.budget import Budget
-from anchorhead.compiler.estimate import anchors_for_a_digit
-from anchorhead.constructions.neuron_layers import HeadRefused, Laid, felt_by_outputs, laid_out, shaped
+from anchorhead.constructions.budgets import budgets
+from anchorhead.constructions.derivations import neuron_entries
+from anchorhead.constructions.neuron_layers import HeadRefused, Laid, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import sizes_of
-from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
@@ -32,15 +29,14 @@ from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.mlp import MlpBound, prove_mlp
 from anchorhead.proof.mlp_statement import mlp_statement
 from anchorhead.proof.neurons import UNKNOWN, Layer
-from anchorhead.targets.mlp import Merged, Mlp, merged
+from anchorhead.targets.mlp import Merged, Mlp
 from anchorhead.targets.record import TargetRecord
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
-TRIES = 12
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
-HOPELESS = UNKNOWN / 1e50
+NOTHING_KNOWN = UNKNOWN / 1e50
 """Bounds from here on are of neurons of which nothing is known."""
 MOST_PARAMETERS = 100_000_000
 """How many numbers a network may hold: building and proving it takes several times their room."""
@@ -110,7 +106,7 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
             return certified(network, target, on, layers, readout, bound, outside)
     if best is None and undefined is not None:
         raise undefined
-    if best is None or not np.isfinite(best[0].total) or best[0].total >= HOPELESS:
+    if best is None or not np.isfinite(best[0].total) or best[0].total >= NOTHING_KNOWN:
         raise AnchorheadError(
             f"{_refusal(within, way)}: no bound was found: the errors of a layer carry the next one's neurons beyond "
             f"their heads' intervals. {_helps(way)}"
@@ -166,45 +162,6 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def budgets(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches) -> Iterator[Budget]:
-    """What the heads may err by, from the most that can do to ever less of it.
-
-    Heads that are at hand are settled first: they often err by much less than their share, which the others get.
-    """
-    layers, felt = outlined_layers(target, sources, within, margin, shapes)
-    growth = [np.array([anchors_for_a_digit(s.activation, s.low, s.high) for s in layer.shapes]) for layer in layers]
-    for factor in np.geomspace(0.98, 1e-6, TRIES):
-        budget = Budget(felt, growth, within * float(factor))
-        for number, layer in enumerate(layers):
-            for k, shape in enumerate(layer.shapes):
-                if shapes.at_hand(shape):
-                    chosen = shapes.choose(shape.activation, shape.low, shape.high, budget.share(number, k))
-                    budget.settle(number, k, chosen.error)
-        yield budget
-
-
-def outlined_layers(
-    target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
-) -> tuple[list[Layer], list[Float[np.ndarray, "outputs shapes"]]]:
-    """Layers whose shapes have no anchors yet, on ranges that have room for the errors that reach them; and what the
-    outputs feel of each."""
-    hidden, _ = merged(target)
-    felt = [np.zeros((1, len(layer.activations))) for _, layer in hidden]
-    layers, readout = shaped(target, sources, _equal(felt, 0.0), margin, shapes.outline)
-    felt = felt_by_outputs(layers, readout, sources)
-    for part in np.geomspace(1.0, 8.0 ** (1 - TRIES), TRIES):
-        try:
-            layers, readout = shaped(target, sources, _equal(felt, within * float(part)), margin, shapes.outline)
-        except NotDefined:  # such errors would carry a neuron to where it is not defined
-            continue
-        return layers, felt_by_outputs(layers, readout, sources)
-    return layers, felt
-
-
-def _equal(felt: Several[Float[np.ndarray, "outputs shapes"]], within: float) -> Budget:
-    return Budget(felt, [np.ones(one.shape[1]) for one in felt], within)
-
-
 def certified(
     network: Network,
     target: Mlp,
@@ -226,7 +183,7 @@ def certified(
     for number, layer in enumerate(layers):
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
         arrays[f"{number}.assigned"] = layer.assigned
-    known = network.approximating(TargetRecord(record.kind, data, arrays), on)
+    known = network.approximating(TargetRecord(record.kind, data, arrays), on, neuron_entries(network, layers))
     return known.with_(certificate=certificate, outside=outside)
 
 
