@@ -58,8 +58,9 @@ def _on_its_own_scale(quantities: Quantities, function: Expression, of: Combinat
     if plain and (function.op == "log" or exponent is not None):
         if low <= 0 and (high >= 0 or function.op == "log"):
             _require_defined(function, low, high)
-            return quantities.apply(function, of)
-        size = arb(coarse(1 / (sqrt(abs(low)) * sqrt(abs(high)))))
+            size = arb(1 / power_of_two(max(abs(low), abs(high))))
+        else:
+            size = arb(coarse(1 / (sqrt(abs(low)) * sqrt(abs(high)))))
         scaled = quantities.apply(function, of * size)
         return scaled * size**-exponent if exponent is not None else scaled + -size.log()
     if degree_of(function) is None and min(abs(low), abs(high)) > OFF_CENTRE * (high - low) and low * high > 0:

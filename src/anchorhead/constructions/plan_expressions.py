@@ -82,7 +82,7 @@ def plan_expressions(
     where = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(request.variables, *request.ends, strict=True))
     texts = ", ".join(str(one) for one in request.expressions)
     name = texts if len(request.expressions) == 1 else f"[{texts}]"
-    told = tuple(parts.found())
+    told = tuple(request.found())
     if len(request.variables) == 1 and rows[0].form == "head":
         told = tuple((str(one), "one head") for one in request.expressions)
     return Plan(name, request.on, dtype, tuple(rows), told, where)
