@@ -122,3 +122,11 @@ def test_networks_of_all_forms_are_the_function():
 def test_what_has_no_value_somewhere_is_refused_with_its_place():
     with pytest.raises(ah.AnchorheadError, match=r"a part of the function, reciprocal\(x\), is needed for x in \[-1"):
         lowered([[parse("a*b/(c - d)", NAMES)]], NAMES, ((0.0,) * 5, (1.0,) * 5))
+
+
+def test_more_neurons_than_can_be_built_are_refused(monkeypatch):
+    monkeypatch.setattr("anchorhead.compiler.layers.MOST_NEURONS", 10)
+    ends = (0.0,) * 5, (1.0,) * 5
+    assert lowered([[parse("exp(a*b)*c", NAMES)]], NAMES, ends)
+    with pytest.raises(ah.AnchorheadError, match="takes more than 10 neurons"):
+        lowered([[parse("exp(a*b)*c + exp(c*d)*a + exp(d*f)*b", NAMES)]], NAMES, ends)

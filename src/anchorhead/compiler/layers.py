@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from flint import arb
 
 from anchorhead.compiler.quantities import Combination, Quantities
-from anchorhead.targets.layered import Layered, Read
+from anchorhead.errors import AnchorheadError
+from anchorhead.targets.layered import MOST_NEURONS, Layered, Read
 from anchorhead.targets.mlp import Mlp
 
 
@@ -23,6 +24,11 @@ def in_layers(quantities: Quantities, outputs: Sequence[Combination], tokens: in
     for place, step in enumerate(quantities.steps, start=inputs):
         if place in needed:
             reads[place] = layered.neuron(read(step.of), step.function)
+        if layered.neurons > MOST_NEURONS:
+            raise AnchorheadError(
+                f"{name[:60]} takes more than {MOST_NEURONS:,} neurons, those that carry on included, and no more are "
+                "built: split it up"
+            )
     return layered.mlp([read(of) for of in outputs], tokens, name)
 
 
