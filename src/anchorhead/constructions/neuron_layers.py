@@ -75,7 +75,8 @@ def _largest_logit(shapes: Sequence[Shape]) -> float:
     return max(shape.largest_logit(reach) for shape in shapes)
 
 
-UNKNOWN_TIMES = 32.0
+GUESSED_TIMES = 32.0
+"""For a head of which nothing is known: floats often miss what is asked for by about so much."""
 
 
 class HeadRefused(AnchorheadError):
@@ -126,7 +127,7 @@ def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: floa
             f"its argument with room for errors: {why}"
         ) from why
     except AnchorheadError as why:
-        times = why.bound / error if isinstance(why, NotReached) and error > 0 else UNKNOWN_TIMES
+        times = why.bound / error if isinstance(why, NotReached) and error > 0 else GUESSED_TIMES
         raise HeadRefused(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}", times) from why
 
 
