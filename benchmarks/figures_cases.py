@@ -48,10 +48,61 @@ _BOXES: dict[str, tuple[str, float]] = {
     "sin(x + y + z + w)": ("xyzw", 1e-5),
 }
 
+_GAIN, _SUM = "beta*(Rc2 + 9)", "(beta*(Rc2 + 9) + Rf)"
+_FORCE = "(P0*S + 19.62*M - k*V0/S)"
+_VOLUME = f"(S/(2*k)*(sqrt({_FORCE}**2 + 4*k*P0*V0*Ta/T0) - {_FORCE}))"
+DEEP: dict[str, tuple[str, dict[str, tuple[float, float]], float]] = {
+    "borehole": (
+        "2*pi*Tu*(Hu - Hl)/(log(r/rw)*(1 + 2*L*Tu/(log(r/rw)*rw**2*Kw) + Tu/Tl))",
+        {
+            "rw": (0.05, 0.15),
+            "r": (100, 50_000),
+            "Tu": (63_070, 115_600),
+            "Hu": (990, 1110),
+            "Tl": (63.1, 116),
+            "Hl": (700, 820),
+            "L": (1120, 1680),
+            "Kw": (9855, 12_045),
+        },
+        0.3,
+    ),
+    "OTL circuit": (
+        f"(12*Rb2/(Rb1 + Rb2) + 0.74)*{_GAIN}/{_SUM} + 11.35*Rf/{_SUM} + 0.74*Rf*{_GAIN}/({_SUM}*Rc1)",
+        {"Rb1": (50, 150), "Rb2": (25, 70), "Rf": (0.5, 3), "Rc1": (1.2, 2.5), "Rc2": (0.25, 1.2), "beta": (50, 300)},
+        5e-3,
+    ),
+    "piston": (
+        f"2*pi*sqrt(M/(k + S**2*P0*V0*Ta/(T0*{_VOLUME}**2)))",
+        {
+            "M": (30, 60),
+            "S": (0.005, 0.02),
+            "V0": (0.002, 0.01),
+            "k": (1000, 5000),
+            "P0": (90_000, 110_000),
+            "Ta": (290, 296),
+            "T0": (340, 360),
+        },
+        1e-3,
+    ),
+    "Friedman": (
+        "10*sin(pi*x1*x2) + 20*(x3 - 0.5)**2 + 10*x4 + 5*x5",
+        {f"x{i}": (0, 1) for i in range(1, 6)},
+        2.8e-2,
+    ),
+    "Ishigami": (
+        "sin(x1) + 7*sin(x2)**2 + 0.1*x3**4*sin(x1)",
+        {f"x{i}": (-np.pi, np.pi) for i in range(1, 4)},
+        2.8e-2,
+    ),
+    "six variables": ("exp(sin(x*y) + z)/(1 + w**2 + u*v)", dict.fromkeys("xyzwuv", (0, 1)), 1e-6),
+}
+"""The functions by which surrogates of computer experiments are compared, on their usual boxes, within a thousandth of
+how much they vary there; and a composition."""
+
 
 def cases() -> dict[str, Build]:
     """Every case by its name."""
-    parts = (_heads(), _truncated(), _converted(), _boxes(), _callables(), _learners(), _models())
+    parts = (_heads(), _truncated(), _converted(), _boxes(), _deep(), _callables(), _learners(), _models())
     return {name: build for part in parts for name, build in part}
 
 
@@ -162,6 +213,17 @@ def _boxes() -> Iterator[tuple[str, Build]]:
         yield f"approximate x*y + sin(z), {layout}", boxed("x*y + sin(z)", "xyz", 1e-4, layout=layout)
     yield "approximate x*y*z within 0.2, uniform", boxed("x*y*z", "xyz", 0.2, placement="uniform")
     yield "approximate two outputs, float64", boxed(["x*y", "sin(x) + y"], "xy", 1e-4)
+
+
+def _deep() -> Iterator[tuple[str, Build]]:
+    import anchorhead as ah
+
+    for name, (expression, on, within) in DEEP.items():
+
+        def build(expression: str = expression, on: Any = on, within: float = within) -> Any:
+            return ah.approximate(expression, on=on, within=within)
+
+        yield f"approximate {name} within {within:g}", build
 
 
 def _callables() -> Iterator[tuple[str, Build]]:

@@ -64,8 +64,9 @@ for layout in ("transformer", "sequence"):
 # $\hat q = \sum_i c_i q_i + c_0 \pm e$, with an error radius $e$. A linear map acts on forms; a head's query is matched
 # with a neuron's argument, whose interval follows from the box; what does not match exactly (weights are rounded when
 # stored) becomes part of $e$; the [rounding](rounding.md) of every sum and softmax is added where it happens. Forms
-# keep track of quantities that cancel, where intervals would not. How much each layer's heads may err is shared out by
-# how much the layers after it amplify; if rounding has eaten its share, the network is built anew with finer heads.
+# keep track of quantities that cancel, where intervals would not. How much each head may err is shared out by how
+# much the outputs feel it, and what a head leaves of its share goes to others; if rounding has eaten a share, the network is
+# built anew with finer heads.
 
 # %%
 print(net.certificate)

@@ -134,7 +134,7 @@ def _print_structure(function: Any, words: dict[str, Any]) -> None:
     request = requested(function, words["on"], words["tokens"], words["features"])
     if words["tokens"] is None and len(request.variables) == 1:
         check_head(list(request.expressions), request.interval, None)
-    print_found(request.parts.found())
+    print_found(request.found())
 
 
 def _report_best(error: Any, output: Any) -> None:

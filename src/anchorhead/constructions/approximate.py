@@ -18,6 +18,7 @@ from anchorhead.constructions.fitted import approximate_fitted
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, seated_grid
 from anchorhead.constructions.head import Placement, head
+from anchorhead.constructions.in_layers import network_in_layers
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.constructions.parts import Wish, approximate_parts, check_continuous, check_defined
@@ -123,15 +124,26 @@ def approximate_expressions(
     if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
         return _one_head(request, within, dtype, placement, outside, progress)
     request.require_representable(within, dtype)
-    network = request.parts.network
-    if not request.parts.grids and network is not None:
+    network, refused = request.parts.network, None
+    if request.needs_layers:
+        words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
+        try:
+            return network_in_layers(request, within, words, dtype, outside, progress)
+        except AnchorheadError as error:
+            if not request.parts.grids:
+                raise
+            refused = error
+    elif not request.parts.grids and network is not None:
         way = way_of(network, form, layout or "transformer", placement, dtype, causal)
         return mlp_network(network, request.on, within, way, outside, progress)
     if placement == "uniform":
         return _uniform(request, within, dtype, form, layout, causal, outside, progress)
     _require_plain(request, form, layout)
     wish = Wish(within, Way("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
-    return _gridded(request, wish)
+    try:
+        return _gridded(request, wish)
+    except AnchorheadError as error:
+        raise error if refused is None else refused from error
 
 
 def check_words(form: Any, layout: Any, placement: Any) -> None:

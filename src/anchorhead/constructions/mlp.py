@@ -6,24 +6,22 @@ is built and proven, and where rounding has eaten the share, built anew with fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from collections.abc import Sequence as Several
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
+from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.derivations import neuron_entries
-from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
+from anchorhead.constructions.neuron_layers import HeadRefused, Laid, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import sizes_of
-from anchorhead.constructions.sketches import Sketches
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError, NotDefined
+from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.affine_forms import Sources
@@ -31,12 +29,15 @@ from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.mlp import MlpBound, prove_mlp
 from anchorhead.proof.mlp_statement import mlp_statement
 from anchorhead.proof.neurons import UNKNOWN, Layer
-from anchorhead.targets.mlp import Merged, Mlp, merged
+from anchorhead.targets.mlp import Merged, Mlp
 from anchorhead.targets.record import TargetRecord
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
-TRIES = 12
+COARSER = 8.0
+"""Where a head cannot be had, a network is built for so many times the error at which it could be."""
+NOTHING_KNOWN = UNKNOWN / 1e50
+"""Bounds from here on are of neurons of which nothing is known."""
 MOST_PARAMETERS = 100_000_000
 """How many numbers a network may hold: building and proving it takes several times their room."""
 
@@ -51,8 +52,25 @@ def mlp_network(
 ) -> Network:
     """The smallest network in this way that is proven within the error, with its certificate.
 
-    Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by token.
+    Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
     """
+    try:
+        return _proven(target, on, within, way, outside, progress)
+    except HeadRefused as refused:
+        said = f"{_refusal(within, way)}, for a head that it takes: {refused}"
+        try:
+            network = _proven(target, on, COARSER * refused.times * within, way, outside, progress)
+        except NotReached as nearest:
+            network = nearest.network
+        except AnchorheadError:
+            raise AnchorheadError(said) from refused
+        bound = network.certificate.bound
+        raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, within) from refused
+
+
+def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, progress: Progress | None) -> Network:
+    """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
+    token."""
     if way.layout == "transformer" and (target.tokens or 1) > 1:
         target = target.with_neurons()
     require_model(way.dtype)
@@ -61,20 +79,18 @@ def mlp_network(
     shapes = Shapes(way.dtype, way.placement, progress)
     sources, middle = inputs_of(target, on, way.dtype)
     margin = MARGIN[way.dtype]
-    best: tuple[MlpBound, Network, list[Layer]] | None = None
+    best: tuple[MlpBound, Network, list[Layer], Merged] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
-    with _named(within, way):
-        ladder = shares(target, sources, within, margin, shapes)
-    for errors in ladder:
+    for budget in budgets(target, sources, within, margin, shapes):
         try:
-            layers, readout = shaped(target, sources, errors, margin, shapes.choose)
+            layers, readout = shaped(target, sources, budget, margin, shapes.choose)
         except NotDefined as error:  # smaller errors keep the next layer's arguments closer to where they belong
             undefined = error
             continue
-        except AnchorheadError as error:
+        except HeadRefused:
             if best is None:
-                raise _for_a_head(within, way, error) from error
+                raise
             break
         these = tuple(id(shape) for layer in layers for shape in layer.shapes)
         if these in tried:
@@ -85,27 +101,25 @@ def mlp_network(
         network = built(laid, target, way)
         bound = prove_mlp(network, target, layers, readout, on)
         if best is None or bound.total < best[0].total:
-            best = bound, network, layers
+            best = bound, network, layers, readout
         if bound.total <= within:
             return certified(network, target, on, layers, readout, bound, outside)
     if best is None and undefined is not None:
         raise undefined
-    raise _out_of_reach(within, way, best[0] if best else None)
-
-
-@contextmanager
-def _named(within: float, way: Way) -> Iterator[None]:
-    """What is said of a head is said of the network that needs it."""
-    try:
-        yield
-    except NotDefined:
-        raise
-    except AnchorheadError as error:
-        raise _for_a_head(within, way, error) from error
-
-
-def _for_a_head(within: float, way: Way, error: AnchorheadError) -> AnchorheadError:
-    return AnchorheadError(f"within={within:g} is out of reach ({way}, {way.dtype}), for a head that it takes: {error}")
+    if best is None or not np.isfinite(best[0].total) or best[0].total >= NOTHING_KNOWN:
+        raise AnchorheadError(
+            f"{_refusal(within, way)}: no bound was found: the errors of a layer carry the next one's neurons beyond "
+            f"their heads' intervals. {_helps(way)}"
+        )
+    known, network, layers, readout = best
+    network = certified(network, target, on, layers, readout, known, outside)
+    terms = ", ".join(f"{value:.3g} by {what}" for what, value in known.terms().items())
+    raise NotReached(
+        f"{_refusal(within, way)}: the best bound found is {known.total:.3g} ({terms}). {_helps(way)}",
+        network,
+        network.certificate.bound,
+        within,
+    )
 
 
 def _require_room(laid: Laid, target: Mlp, way: Way) -> None:
@@ -148,39 +162,6 @@ def built(laid: Laid, target: Mlp, way: Way) -> Network:
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def shares(
-    target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
-) -> Several[list[float]]:
-    """Errors for the heads of each layer, from the largest that can do to ever smaller ones."""
-    rough = shared(target, sources, within, margin, shapes)
-    return [[share * factor for share in rough] for factor in np.geomspace(0.98, 1e-6, TRIES)]
-
-
-def shared(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches) -> list[float]:
-    """The error of each layer's heads with which all of them together use up `within`, rounding aside."""
-    hidden, _ = merged(target)
-    if not hidden:
-        return []
-    guess = [within] * len(hidden)
-    for _ in range(2):
-        layers, readout = _first_defined(target, sources, guess, margin, shapes)
-        grows = amplification(layers, readout, sources)
-        guess = [within / (len(hidden) * max(grow, 1e-300)) for grow in grows]
-    return guess
-
-
-def _first_defined(
-    target: Mlp, sources: Sources, errors: list[float], margin: float, shapes: Shapes | Sketches, tries: int = TRIES
-) -> tuple[list[Layer], Merged]:
-    """Layers with these errors, or smaller ones where such would carry a neuron to where it is not defined."""
-    try:
-        return shaped(target, sources, errors, margin, shapes.choose)
-    except NotDefined:
-        if len(errors) == 1 or tries == 1:
-            raise
-    return _first_defined(target, sources, [error / 8 for error in errors], margin, shapes, tries - 1)
-
-
 def certified(
     network: Network,
     target: Mlp,
@@ -206,11 +187,11 @@ def certified(
     return known.with_(certificate=certificate, outside=outside)
 
 
-def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadError:
-    reached = "no bound was found: the errors of a layer carry the next one's neurons beyond their heads' intervals"
-    if best is not None and best.total < UNKNOWN / 1e50:
-        terms = ", ".join(f"{v:.3g} by {k}" for k, v in best.terms().items())
-        reached = f"the best bound found is {best.total:.3g} ({terms})"
+def _refusal(within: float, way: Way) -> str:
+    return f"within={within:g} is out of reach ({way}, {way.dtype})"
+
+
+def _helps(way: Way) -> str:
     helps = ["a larger within", "a smaller box on="]
     if way.dtype == "float32":
         helps.append("dtype='float64'")
@@ -218,6 +199,4 @@ def _out_of_reach(within: float, way: Way, best: MlpBound | None) -> AnchorheadE
         helps.append("placement='solved'")
     if way.form == "attention-softmax":
         helps.append("form='two-layer', whose sums are shorter")
-    return AnchorheadError(
-        f"within={within:g} is out of reach ({way}, {way.dtype}): {reached}. What would help: {', '.join(helps)}"
-    )
+    return f"What would help: {', '.join(helps)}"

@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from anchorhead.errors import NotDefined
+from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
+from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
@@ -74,19 +75,36 @@ def _largest_logit(shapes: Sequence[Shape]) -> float:
     return max(shape.largest_logit(reach) for shape in shapes)
 
 
+UNKNOWN_TIMES = 32.0
+
+
+class HeadRefused(AnchorheadError):
+    """A head cannot be had: the message says which, on which interval, within which error.
+
+    times  how many times that error the best head errs by, or a guess
+    """
+
+    def __init__(self, message: str, times: float) -> None:
+        super().__init__(message)
+        self.times = times
+
+
 def shaped(
-    target: Mlp, sources: Sources, errors: Sequence[float], margin: float, choose: ChooseShape
+    target: Mlp, sources: Sources, budget: Budget, margin: float, choose: ChooseShape
 ) -> tuple[list[Layer], Merged]:
-    """The target's layers with a shape for every neuron, within errors[l] (of unit scale) in layer l."""
+    """The target's layers with a shape for every activation of each, within its share of the budget (of unit scale)."""
     hidden, readout = merged(target)
     layers = []
     reaching = np.zeros(target.inputs)
-    for (affine, layer), error in zip(hidden, errors, strict=True):
+    for number, (affine, layer) in enumerate(hidden):
         bare = Layer(affine, layer, (), np.zeros(layer.neurons, int))
         low, high, after = bare.exact(sources)
         moved = np.abs(affine.affine.weight) @ reaching
         room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-        shapes = [_shape(layer, k, low - room, high + room, error, choose) for k in range(len(layer.activations))]
+        shapes = []
+        for k in range(len(layer.activations)):
+            shapes.append(_shape(layer, k, low - room, high + room, budget.share(number, k), choose))
+            budget.spend(number, k, shapes[k].error)
         layers.append(Layer(affine, layer, tuple(shapes), layer.which, room))
         unit_in, unit_out = units(layers[-1], low, high)
         slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
@@ -107,6 +125,9 @@ def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: floa
             f"a part of the function, {activation}, is needed for x in [{ends[0]:.6g}, {ends[1]:.6g}], the bounds on "
             f"its argument with room for errors: {why}"
         ) from why
+    except AnchorheadError as why:
+        times = why.bound / error if isinstance(why, NotReached) and error > 0 else UNKNOWN_TIMES
+        raise HeadRefused(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}", times) from why
 
 
 def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:
@@ -142,21 +163,15 @@ def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
     return np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
 
 
-def amplification(layers: Sequence[Layer], readout: Merged, sources: Sources) -> list[float]:
-    """For each layer, by how much the output errs at most if each of its shapes errs by 1."""
-    sizes: list[np.ndarray] = []
-    slopes: list[np.ndarray] = []
+def felt_by_outputs(
+    layers: Sequence[Layer], readout: Merged, sources: Sources
+) -> list[Float[np.ndarray, "outputs shapes"]]:
+    """For each layer and shape, by how much the outputs err at most if the shape errs by 1: see compiler.budget."""
+    known = []
     for layer in layers:
         low, high, after = layer.exact(sources)
         unit_in, unit_out = units(layer, low, high)
-        slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned]
-        sizes.append(unit_out)
-        slopes.append(slope * unit_out / unit_in)
+        slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned] * unit_out / unit_in
+        known.append(FeltLayer(layer.merged.affine.weight, slope, unit_out, layer.assigned, len(layer.shapes)))
         sources = after
-    result = []
-    for place, size in enumerate(sizes):
-        error = size
-        for after, slope in zip(layers[place + 1 :], slopes[place + 1 :], strict=True):
-            error = slope * (np.abs(after.merged.affine.weight) @ error)
-        result.append(float((np.abs(readout.affine.weight) @ error).max()))
-    return result
+    return sensitivities(known, readout.affine.weight)

@@ -15,10 +15,11 @@ from typing import Literal
 import numpy as np
 
 from anchorhead.as_html import block, table
+from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.foreseen import foreseen
 from anchorhead.constructions.head import Placement
-from anchorhead.constructions.mlp import MARGIN, inputs_of, shares
+from anchorhead.constructions.mlp import MARGIN, inputs_of
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
 from anchorhead.constructions.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.representable import points_of, require_representable
@@ -214,9 +215,9 @@ class Ladder:
             chooser = self.shapes or Shapes(self.dtype, self.placement, self.progress)
         tried: set[tuple[int, ...]] = set()
         try:
-            for errors in shares(self.target, sources, self.within, margin, chooser):  # type: ignore[arg-type]
+            for budget in budgets(self.target, sources, self.within, margin, chooser):
                 try:
-                    layers, readout = shaped(self.target, sources, errors, margin, chooser.choose)
+                    layers, readout = shaped(self.target, sources, budget, margin, chooser.choose)
                 except NotDefined as error:
                     self.ended = str(error)
                     continue

@@ -17,6 +17,7 @@ from anchorhead.constructions.grid import AIM, MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.constructions.head import SEARCH, Placement
 from anchorhead.constructions.head_network import head_network
+from anchorhead.constructions.in_layers import forms_in_order
 from anchorhead.constructions.mlp import built
 from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, grid_target, network_part
 from anchorhead.constructions.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
@@ -67,12 +68,8 @@ def plan_expressions(
     request.require_representable(max(withins), dtype)
     if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
         rows = _heads(request, withins, dtype, progress)
-    elif not parts.grids and parts.network is not None:
-        made = plan(parts.network, request.on, withins, dtype, causal, progress, Estimates(dtype, "solved", progress))
-        rows = [row for row in made.rows if form in (None, row.form) and layout in (None, row.layout)]
-        if not rows:
-            allowed = ", ".join(dict.fromkeys(f"{row.form} in the {row.layout} layout" for row in made.rows))
-            raise AnchorheadError(f"form={form!r}, layout={layout!r}: this function is built as {allowed}")
+    elif request.needs_layers or (not parts.grids and parts.network is not None):
+        rows = _neurons_alone(request, withins, dtype, form, layout, causal, progress)
     else:
         if form not in (None, "deep") or layout not in (None, "transformer"):
             raise AnchorheadError(
@@ -85,10 +82,32 @@ def plan_expressions(
     where = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(request.variables, *request.ends, strict=True))
     texts = ", ".join(str(one) for one in request.expressions)
     name = texts if len(request.expressions) == 1 else f"[{texts}]"
-    told = tuple(parts.found())
+    told = tuple(request.found())
     if len(request.variables) == 1 and rows[0].form == "head":
         told = tuple((str(one), "one head") for one in request.expressions)
     return Plan(name, request.on, dtype, tuple(rows), told, where)
+
+
+def _neurons_alone(
+    request: Request,
+    withins: Sequence[float],
+    dtype: Dtype,
+    form: Form | None,
+    layout: Layout | None,
+    causal: bool,
+    progress: Progress | None,
+) -> list[Row]:
+    """Layers of neurons, for each error in the form that is tried first; one layer has one form."""
+    shapes, every = Estimates(dtype, "solved", progress), []
+    for within in _sorted(withins):
+        one_layer = None if request.needs_layers else request.parts.network
+        target = forms_in_order(request, within, dtype)[0] if one_layer is None else one_layer
+        every += plan(target, request.on, [within], dtype, causal, progress, shapes).rows
+    rows = [row for row in every if form in (None, row.form) and layout in (None, row.layout)]
+    if not rows:
+        allowed = ", ".join(dict.fromkeys(f"{row.form} in the {row.layout} layout" for row in every))
+        raise AnchorheadError(f"form={form!r}, layout={layout!r}: this function is built as {allowed}")
+    return rows
 
 
 class Estimates(Shapes):

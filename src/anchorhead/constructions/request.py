@@ -58,6 +58,23 @@ class Request:
         return Expressions(self.expressions, self.variables, *self.ends, self.tokens)
 
     @property
+    def outputs(self) -> int:
+        return len(self.expressions)
+
+    @property
+    def needs_layers(self) -> bool:
+        """Whether some term is a composition that no single layer of neurons computes, and no grid."""
+        return any(term.becomes == "layers" for term in self.parts.terms)
+
+    def found(self) -> list[tuple[str, str]]:
+        """What was found: each term in words, and what it becomes; beside layers of neurons, grids come second."""
+        grids = [term.becomes == "grid" and self.needs_layers for term in self.parts.terms]
+        return [
+            (text, "neurons in layers" if layers else words)
+            for layers, (text, words) in zip(grids, self.parts.found(), strict=True)
+        ]
+
+    @property
     def parts(self) -> Parts:
         """What the expressions are made of."""
         return self.target.parts

@@ -52,6 +52,23 @@ class Shapes:
             return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
         return self._solved(activation, interval, error, degree)
 
+    def at_hand(self, outline: Shape) -> bool:
+        """Whether shapes for it need not be solved for: from a table, or straight lines."""
+        if self.placement == "uniform":
+            return False
+        return (
+            outline.activation is IDENTITY
+            or self._frontier(outline.activation, (outline.low, outline.high)) is not None
+        )
+
+    def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+        """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
+        if self.placement == "uniform":
+            return outlined(activation, (low, high), error)
+        degree = degree_of(activation)
+        interval = UNIT if degree is not None else enclosing(activation, low, high)
+        return outlined(activation, interval, error, degree)
+
     def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
         name = table_name(activation)
         return lookup(name, *interval, self.dtype, str(require_model(self.dtype))) if name else None
@@ -104,6 +121,13 @@ class Shapes:
             else:
                 self._known[key] = uniform_ramp(activation, (low, high), ramp, error, self.dtype)
         return self._known[key]
+
+
+def outlined(activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None) -> Shape:
+    """A shape without anchors, of which the interval and the slope are known; NotDefined where there is no slope."""
+    shape = Shape(activation, *interval, (), error, 0.0, degree=degree)
+    _ = shape.slope
+    return shape
 
 
 def shape_of(

@@ -20,7 +20,7 @@ from math import ceil
 import numpy as np
 
 from anchorhead.constructions.head import MOST_EVEN
-from anchorhead.constructions.shapes import MOST_UNIFORM, uniform_anchors
+from anchorhead.constructions.shapes import MOST_UNIFORM, outlined, uniform_anchors
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.shape import Shape, range_of, slope_bound
@@ -75,6 +75,14 @@ class Sketches:
             made = _values(activation, low, high, error) if ramp is None else self._ramp(*key, ramp)
             self._known[key] = made
         return self._known[key]
+
+    def at_hand(self, outline: Shape) -> bool:
+        """Never, as with `Shapes` of uniform placement."""
+        return False
+
+    def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+        """What `choose` would choose, as far as it is known whatever the error: no anchors."""
+        return outlined(activation, (low, high), error)
 
     @property
     def refused(self) -> str:

@@ -146,6 +146,7 @@ def degree_of(activation: Expression) -> float | None:
     return HOMOGENEOUS.get(activation.op) if activation.args and activation.args[0].op == "variable" else None
 
 
+@lru_cache(maxsize=256)
 def slope_bound(activation: Expression, low: float, high: float, most: int = 4000) -> float:
     """L >= |phi'| on [low, high]: enclosures on cells, halved where they are loose."""
     bound, found = 0.0, 0.0

@@ -1,0 +1,99 @@
+"""How far every head may be off, so that the output is within the error asked for.
+
+If the heads of group g err by d_g, output o errs by at most sum_g S_og d_g, S_og being what the output feels of them:
+carried backwards through the layers, exactly through affine maps, by the largest slope on its range through a function.
+The number of anchors grows like log(1/d), so that the smallest network has
+
+    S_og d_g  =  within * growth_g / sum of the growths of the groups that output o feels,
+
+growth_g the anchors that a head takes for every factor e. Heads come in whole anchors and leave some of their share:
+what they leave goes to those that are chosen after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+LEAST = 1 / 64
+"""Of the error asked for: what heads that are still to be chosen share, where others took more than was theirs."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeltLayer:
+    """Neurons a_r = phi_r(w_r . before), in groups that share a head.
+
+    slope  a bound on |phi_r'|          size   by how much a_r errs if the head of its group errs by 1
+    group  which head computes it       count  how many heads there are
+    """
+
+    weight: Float[np.ndarray, "neurons before"]
+    slope: Float[np.ndarray, " neurons"]
+    size: Float[np.ndarray, " neurons"]
+    group: Int[np.ndarray, " neurons"]
+    count: int
+
+
+def sensitivities(
+    layers: Sequence[FeltLayer], readout: Float[np.ndarray, "outputs neurons"]
+) -> list[Float[np.ndarray, "outputs groups"]]:
+    """S for every layer: by how much each output errs at most if the heads of one group err by 1, all others by 0."""
+    found = []
+    felt = np.abs(readout)
+    for layer in reversed(layers):
+        each = felt * layer.size
+        found.append(np.stack([each[:, layer.group == g].sum(axis=1) for g in range(layer.count)], axis=1))
+        felt = (felt * layer.slope) @ np.abs(layer.weight)
+    return found[::-1]
+
+
+class Budget:
+    """Shares of an error, given out head by head."""
+
+    def __init__(
+        self,
+        felt: Sequence[Float[np.ndarray, "outputs groups"]],
+        growth: Sequence[Float[np.ndarray, " groups"]],
+        within: float,
+    ) -> None:
+        self.felt, self.growth, self.within = felt, growth, within
+        self._errors: dict[tuple[int, int], float] = {}
+        self._settled: dict[tuple[int, int], float] = {}
+
+    def share(self, layer: int, group: int) -> float:
+        """d of a head, from what is left: the same factor of all that are still to be chosen."""
+        if (layer, group) in self._settled:
+            return self._settled[layer, group]
+        felt = self.felt[layer][:, group] > 0
+        if not felt.any():
+            return self.within
+        left = np.maximum(self.left, LEAST * self.within)[felt]
+        part = self.growth[layer][group] / self._open()[felt]
+        return float((left * part / self.felt[layer][felt, group]).min())
+
+    def settle(self, layer: int, group: int, error: float) -> None:
+        """The share of a head is what it would get now. That it then errs by so much is known before it is chosen, and
+        the others share what it leaves."""
+        self._settled[layer, group] = self.share(layer, group)
+        self.spend(layer, group, error)
+
+    def spend(self, layer: int, group: int, error: float) -> None:
+        """The head has been chosen, and errs by so much."""
+        self._errors[layer, group] = error
+
+    @property
+    def left(self) -> Float[np.ndarray, " outputs"]:
+        """What is left of the error at each output; less than nothing where heads took more than their shares."""
+        spent = (self.felt[layer][:, group] * error for (layer, group), error in self._errors.items())
+        return np.full(len(self.felt[0]) if self.felt else 0, self.within) - sum(spent)
+
+    def _open(self) -> Float[np.ndarray, " outputs"]:
+        """For each output the growths of the heads that are still to be chosen and that it feels."""
+        total = np.zeros(len(self.felt[0]))
+        for layer, (felt, growth) in enumerate(zip(self.felt, self.growth, strict=True)):
+            waiting = [(layer, group) not in self._errors for group in range(felt.shape[1])]
+            total += (felt > 0) @ np.where(waiting, growth, 0.0)
+        return total

@@ -1,0 +1,94 @@
+"""Functions of one quantity, each brought to the scale of its own range before it becomes a head.
+
+    exp(z) = e^c exp(z - c)          log(z) = log(s z) - log(s)          z^p = s^-p (s z)^p          f(z) = f(c + r t)
+
+Then neurons of one function have ranges around the same place and can share a head, and the shipped heads serve most of
+them. c and s have few digits, so that what is multiplied by them stays exact; r is a power of two.
+"""
+
+from __future__ import annotations
+
+from math import ceil, frexp, ldexp, log2, sqrt
+
+from flint import arb
+
+from anchorhead.compiler.quantities import Combination, Quantities
+from anchorhead.errors import NotDefined
+from anchorhead.proof.shape import degree_of
+from anchorhead.targets import build
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.ridges import X, split_constant
+
+EXP, LOG, RELU, SQUARE, RECIPROCAL = (build.make(op, (X,)) for op in ("exp", "log", "relu", "square", "reciprocal"))
+OFF_CENTRE = 4.0
+"""A range that lies so many times its width from 0 is brought to 0."""
+
+
+def coarse(value: float, digits: int = 10) -> float:
+    """The number with so many binary digits."""
+    mantissa, exponent = frexp(value)
+    return ldexp(round(ldexp(mantissa, digits)), exponent - digits)
+
+
+def power_of_two(size: float) -> float:
+    """The least power of two that is no smaller."""
+    return 2.0 ** ceil(log2(size)) if size > 0 else 1.0
+
+
+def neuron(quantities: Quantities, function: Expression, of: Combination) -> Combination:
+    """function(of), constant factors taken out, on a range of size 1 where that can be."""
+    scale, function = split_constant(function)
+    form = function.affine()
+    if form is not None:
+        return (of * form[0].get("x", arb(0)) + form[1]) * arb(scale)
+    if not of.coefficients:
+        return quantities.apply(function, of) * arb(scale)
+    return _on_its_own_scale(quantities, function, of) * arb(scale)
+
+
+def _on_its_own_scale(quantities: Quantities, function: Expression, of: Combination) -> Combination:
+    low, high = quantities.range(of)
+    if function.op == "div" and function.args[1] is X and not function.args[0].variables:
+        return neuron(quantities, RECIPROCAL, of) * function.args[0].ball({})
+    plain = bool(function.args) and function.args[0] is X and not any(arg.variables for arg in function.args[1:])
+    exponent = _exponent(function) if plain else None
+    if plain and function.op == "exp":
+        shift = arb(coarse((low + high) / 2))
+        return quantities.apply(function, of + -shift) * shift.exp()
+    if plain and (function.op == "log" or exponent is not None):
+        if low <= 0 and (high >= 0 or function.op == "log"):
+            _require_defined(function, low, high)
+            size = arb(1 / power_of_two(max(abs(low), abs(high))))
+        else:
+            size = arb(coarse(1 / (sqrt(abs(low)) * sqrt(abs(high)))))
+        scaled = quantities.apply(function, of * size)
+        return scaled * size**-exponent if exponent is not None else scaled + -size.log()
+    if degree_of(function) is None and min(abs(low), abs(high)) > OFF_CENTRE * (high - low) and low * high > 0:
+        middle, unit = coarse((low + high) / 2, 20), power_of_two(0.51 * (high - low))
+        scaled = X if unit == 1 else build.mul(build.number(unit), X)
+        inside = build.add(build.number(middle), scaled)
+        return quantities.apply(function.substitute({"x": inside}), (of + arb(-middle)) * arb(1 / unit))
+    return quantities.apply(function, of)
+
+
+def _exponent(function: Expression) -> arb | None:
+    """p with phi(x) = x^p, where p is no exponent of which heads know already that it scales."""
+    match function.op:
+        case "reciprocal":
+            return arb(-1)
+        case "sqrt":
+            return arb(0.5)
+        case "integer_power":
+            return arb(int(function.data or 0))
+        case "power" if not function.args[1].variables:
+            return function.args[1].ball({})
+    return None
+
+
+def _require_defined(function: Expression, low: float, high: float) -> None:
+    negative = function.op == "integer_power" and int(function.data or 0) < 0
+    if negative or function.op in ("log", "power", "reciprocal"):
+        raise NotDefined(
+            f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its "
+            "argument: choose a smaller box, or write the function in another way"
+        )

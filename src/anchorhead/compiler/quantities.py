@@ -1,0 +1,106 @@
+"""Straight-line programs of scalar quantities: each is a function of one affine combination of earlier ones.
+
+    q_j = phi_j(constant_j + sum_{i < j} c_ji q_i),        the first ones are the inputs.
+
+Coefficients are balls, so that 1/3 and pi mean what they say. A quantity that is written twice is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flint import arb
+
+from anchorhead.compiler.ranges import range_of_combination, range_of_function
+from anchorhead.errors import NotDefined
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.mlp import IDENTITY
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """constant + sum_i coefficients[i] q_i, without coefficients that are 0."""
+
+    coefficients: Mapping[int, arb] = field(default_factory=dict)
+    constant: arb = field(default_factory=lambda: arb(0))
+
+    def __mul__(self, factor: arb) -> Combination:
+        if factor.is_zero():
+            return Combination()
+        return Combination({i: c * factor for i, c in self.coefficients.items()}, self.constant * factor)
+
+    def __add__(self, other: Combination | arb) -> Combination:
+        if isinstance(other, arb):
+            return Combination(self.coefficients, self.constant + other)
+        summed = dict(self.coefficients)
+        for i, c in other.coefficients.items():
+            summed[i] = summed[i] + c if i in summed else c
+        kept = {i: c for i, c in summed.items() if not c.is_zero()}
+        return Combination(kept, self.constant + other.constant)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for the same numbers."""
+        terms = sorted((i, *bits(c)) for i, c in self.coefficients.items())
+        return (*terms, *bits(self.constant))
+
+
+def total(combinations: Iterable[Combination]) -> Combination:
+    return sum(combinations, Combination())
+
+
+def bits(ball: arb) -> tuple[object, ...]:
+    """What a ball is, to be compared; NotDefined where it is no number."""
+    if not ball.is_finite():
+        raise NotDefined("a constant part of the function is no finite number: write the function in another way")
+    return tuple(part.man_exp() for part in (ball.mid(), ball.rad()))
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """function(of), a function of x."""
+
+    of: Combination
+    function: Expression
+
+
+class Quantities:
+    """A program that grows: its inputs, its steps, and the ends between which each of them stays."""
+
+    def __init__(self, variables: Sequence[str], low: Sequence[float], high: Sequence[float]) -> None:
+        self.variables = tuple(variables)
+        self.steps: list[Step] = []
+        self.ranges: list[Ends] = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+        self._depths = [0] * len(self.variables)
+        self._known: dict[tuple[object, ...], int] = {}
+
+    def input(self, name: str) -> Combination:
+        return Combination({self.variables.index(name): arb(1)})
+
+    def apply(self, function: Expression, of: Combination) -> Combination:
+        """function(of) as a quantity of its own; of a constant, the constant."""
+        if function is IDENTITY:
+            return of
+        if not of.coefficients:
+            return Combination({}, function.ball(dict.fromkeys(function.variables or ("x",), of.constant)))
+        place = self._known.setdefault((*of.key, function), len(self.ranges))
+        if place == len(self.ranges):
+            ends = range_of_function(function, *self.range(of))
+            self.steps.append(Step(of, function))
+            self.ranges.append(ends)
+            self._depths.append(self.depth(of) + 1)
+        return Combination({place: arb(1)})
+
+    def depth(self, of: Combination) -> int:
+        """How many functions stand between the inputs and the combination."""
+        return max((self._depths[i] for i in of.coefficients), default=0)
+
+    def range(self, of: Combination) -> Ends:
+        """Ends that the combination does not leave, its quantities taken as independent of one another."""
+        return range_of_combination(of.coefficients, of.constant, self.ranges)
+
+
+__all__ = ["Combination", "Ends", "Quantities", "Step", "bits", "total"]

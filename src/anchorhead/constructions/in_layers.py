@@ -1,0 +1,93 @@
+"""Expressions of any number of variables as layers of neurons: written in every form, and the best one built.
+
+Which form is the smallest is estimated from what the outputs feel of every head, on its range (compiler.budget,
+compiler.estimate), without solving for any; only what is left of the forms in that order is built and proven.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anchorhead.compiler.estimate import anchors_for
+from anchorhead.compiler.lower import lowered
+from anchorhead.constructions.budgets import budgets
+from anchorhead.constructions.foreseen import foreseen
+from anchorhead.constructions.mlp import MARGIN, inputs_of, mlp_network
+from anchorhead.constructions.neuron_layers import laid_out, shaped
+from anchorhead.constructions.request import Request
+from anchorhead.constructions.shapes import Shapes
+from anchorhead.constructions.sizes import sizes_of
+from anchorhead.constructions.way import Way, way_of
+from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.heads.atom import Dtype, Part
+from anchorhead.network import Network, Outside
+from anchorhead.progress import Progress
+from anchorhead.proof.arithmetic import arithmetic_of
+from anchorhead.proof.shape import Shape, range_of
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.expression_network import name_of
+from anchorhead.targets.mlp import Mlp
+
+ROUNDING = 8
+"""A head rounds by about so many units of the largest number that it reads."""
+
+
+def network_in_layers(
+    request: Request,
+    within: float,
+    words: dict[str, Any],
+    dtype: Dtype,
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    """The network of the best form that is proven within the error; of those that are not, the best refusal."""
+    refused: list[AnchorheadError] = []
+    for target in forms_in_order(request, within, dtype):
+        layout = words["layout"] or "transformer"
+        way = way_of(target, words["form"], layout, words["placement"], dtype, words["causal"])
+        try:
+            return mlp_network(target, request.on, within, way, outside, progress)
+        except AnchorheadError as error:
+            refused.append(error)
+    reached = [error for error in refused if isinstance(error, NotReached)]
+    raise min(reached, key=lambda error: error.bound) if reached else refused[0]
+
+
+def forms_in_order(request: Request, within: float, dtype: Dtype) -> list[Mlp]:
+    """The expressions as layers of neurons in every form, the best by estimate first."""
+    terms = [[term.expression for term in request.parts.terms if term.output == k] for k in range(request.outputs)]
+    found = lowered(terms, request.variables, request.ends, request.tokens, name_of(request.expressions))
+    if len(found) == 1:
+        return found
+    return sorted(found, key=lambda target: _estimate(target, request, within, dtype))
+
+
+def _estimate(target: Mlp, request: Request, within: float, dtype: Dtype) -> tuple[bool, float]:
+    """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once."""
+    sources, middle = inputs_of(target, request.on, dtype)
+    guesses, margin, tokens = Guesses(dtype), MARGIN[dtype], target.tokens or 1
+    way = Way("deep", "transformer", "solved", dtype)
+    try:
+        budget = next(budgets(target, sources, within, margin, guesses))
+        layers, readout = shaped(target, sources, budget, margin, guesses.choose)
+        laid = laid_out(layers, readout, sources, middle)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bound = foreseen(layers, readout, laid, sources, tokens, way)
+        return not bound <= within, float(sizes_of(laid, tokens, way).parameters)
+    except AnchorheadError:
+        return True, np.inf
+
+
+class Guesses(Shapes):
+    """Shapes as large as they are likely to be, of which nothing is solved for."""
+
+    def _solved(
+        self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
+    ) -> Shape:
+        size = float(np.abs(range_of(activation, *(np.array([end]) for end in interval))).max())
+        rounding = ROUNDING * arithmetic_of(self.dtype).unit * size
+        anchors = np.zeros(anchors_for(activation, *interval, error))
+        part = Part.of(anchors, anchors, np.full((len(anchors), 1), size), self.dtype)
+        return Shape(activation, *interval, (part,), max(error - rounding, 0.0), rounding, degree=degree)

@@ -1,0 +1,96 @@
+"""Shares of an error add up to it, and what outputs feel of a head is never less than what they do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
+from anchorhead.compiler.estimate import anchors_for, anchors_for_a_digit
+from anchorhead.targets.parser import parse
+
+SEEDS = pytest.mark.parametrize("seed", range(20))
+
+
+def random_layers(rng, groups=3):
+    """Layers of neurons scale * sin(frequency * w . before), slopes known for all arguments."""
+    widths = rng.integers(1, 6, rng.integers(2, 5))
+    layers, frequencies, sizes = [], [], []
+    for before, neurons in pairwise(widths):
+        weight = rng.normal(size=(neurons, before)) * (rng.random((neurons, before)) < 0.8)
+        frequency, size = 2.0 ** rng.integers(-2, 3, neurons), 2.0 ** rng.integers(-3, 4, neurons)
+        group = rng.integers(0, groups, neurons)
+        layers.append(FeltLayer(weight, size * frequency, size, group, groups))
+        frequencies.append(frequency)
+        sizes.append(size)
+    return layers, frequencies, sizes, rng.normal(size=(rng.integers(1, 4), widths[-1]))
+
+
+def run(layers, frequencies, sizes, readout, x, errors=None, rng=None):
+    """The network, each neuron's reading off by up to the error of its group."""
+    a = x
+    for number, (layer, frequency, size) in enumerate(zip(layers, frequencies, sizes, strict=True)):
+        a = np.sin(frequency * (a @ layer.weight.T))
+        if errors is not None:
+            a = a + errors[number][layer.group] * rng.choice([-1.0, 1.0], a.shape)
+        a = a * size
+    return a @ readout.T
+
+
+@SEEDS
+def test_outputs_err_by_no_more_than_is_shared_out(seed):
+    rng = np.random.default_rng(seed)
+    layers, frequencies, sizes, readout = random_layers(rng)
+    felt = sensitivities(layers, readout)
+    within = float(10.0 ** rng.uniform(-6, 0))
+    budget = Budget(felt, [rng.uniform(0.5, 3, one.shape[1]) for one in felt], within)
+    errors = [np.zeros(one.shape[1]) for one in felt]
+    order = [(number, group) for number, one in enumerate(felt) for group in range(one.shape[1])]
+    for place, (number, group) in enumerate(rng.permutation(order).tolist()):
+        share = budget.share(number, group)
+        errors[number][group] = share * (rng.uniform(0, 1) if place % 2 else 1.0)  # some take less than their share
+        (budget.settle if place % 3 == 0 else budget.spend)(number, group, errors[number][group])
+    total = sum(one @ error for one, error in zip(felt, errors, strict=True))
+    assert (total <= within * (1 + 1e-12)).all()
+    x = rng.normal(size=(2_000, layers[0].weight.shape[1]))
+    off = np.abs(run(layers, frequencies, sizes, readout, x, errors, rng) - run(layers, frequencies, sizes, readout, x))
+    assert (off <= total * (1 + 1e-9) + 1e-12).all()
+
+
+def test_all_of_the_error_is_shared_and_what_is_left_goes_to_the_others():
+    felt = [np.array([[1.0, 4.0]]), np.array([[2.0]])]
+    growth = [np.ones(2), np.full(1, 2.0)]
+    budget = Budget(felt, growth, 1.0)
+    assert np.isclose(budget.share(0, 0), 1 / 4)
+    assert np.isclose(budget.share(0, 1), 1 / 16)
+    assert np.isclose(budget.share(1, 0), 1 / 4)
+    budget.spend(0, 0, 0.0)
+    assert np.isclose(budget.share(0, 1), 1 / 12)
+    budget.settle(0, 1, 1 / 100)
+    assert np.isclose(budget.share(0, 1), 1 / 12)  # as it was
+    assert np.isclose(budget.share(1, 0), (1 - 4 / 100) / 2)
+
+
+def test_outputs_that_feel_different_heads_do_not_share():
+    budget = Budget([np.array([[1.0, 0.0], [0.0, 8.0]])], [np.ones(2)], 1.0)
+    assert budget.share(0, 0) == 1.0
+    assert budget.share(0, 1) == 1 / 8
+
+
+@pytest.mark.parametrize(
+    ("text", "on", "errors", "anchors"),
+    [
+        ("log(x)", (1, 500), (1e-3, 1e-7), (7, 14)),
+        ("log(x)", (1, 64), (1e-5, 1e-9), (8, 13)),
+        ("log(x)", (1, 2), (1e-5, 1e-9), (4, 5)),
+        ("sin(x)", (-np.pi, np.pi), (1e-4, 5e-8), (5, 6)),
+        ("gelu(x)", (-10, 10), (1e-4, 1e-6), (6, 8)),
+    ],
+)
+def test_sizes_of_heads_are_guessed_to_a_few_anchors(text, on, errors, anchors):
+    function = parse(text)
+    guessed = [anchors_for(function, *map(float, on), error) for error in errors]
+    assert np.abs(np.subtract(guessed, anchors)).max() <= 3
+    assert anchors_for_a_digit(function, *map(float, on)) > 0
