@@ -3,7 +3,7 @@
     A key is a slope, an offset and a value. At the query [s] it has the weight
     [exp (slope * s + offset)], and the head is the mean of the values under these weights. *)
 
-From Coq Require Import Reals List Lra.
+From Coq Require Import Reals List Permutation Lra.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -43,34 +43,46 @@ Proof. induction left as [|k rest IH]; simpl; [ring|rewrite IH; ring]. Qed.
 Lemma moment_app left right s : moment (left ++ right) s = moment left s + moment right s.
 Proof. induction left as [|k rest IH]; simpl; [ring|rewrite IH; ring]. Qed.
 
-(** Another gauge: all logits of a group of keys are changed by [b * (s - s0)]. *)
-Definition shifted (b s0 : R) (k : key) : key := Key (slope k + b) (offset k - b * s0) (value k).
+(** Another gauge: [g * s + o] is added to all logits of a group of keys. *)
+Definition shifted (g o : R) (k : key) : key := Key (slope k + g) (offset k + o) (value k).
 
-Definition shift (b s0 : R) (keys : list key) : list key := map (shifted b s0) keys.
+Definition shift (g o : R) (keys : list key) : list key := map (shifted g o) keys.
 
-Lemma weight_shifted b s0 k s : weight k s = exp (- (b * (s - s0))) * weight (shifted b s0 k) s.
+Lemma weight_shifted g o k s : weight k s = exp (- (g * s + o)) * weight (shifted g o k) s.
 Proof. unfold weight; rewrite <- exp_plus; f_equal; simpl; ring. Qed.
 
-Lemma mass_shift b s0 keys s : mass keys s = exp (- (b * (s - s0))) * mass (shift b s0 keys) s.
+Lemma mass_shift g o keys s : mass keys s = exp (- (g * s + o)) * mass (shift g o keys) s.
 Proof.
   induction keys as [|k rest IH]; simpl; [ring|].
-  rewrite IH, (weight_shifted b s0 k); ring.
+  rewrite IH, (weight_shifted g o k); ring.
 Qed.
 
-Lemma moment_shift b s0 keys s : moment keys s = exp (- (b * (s - s0))) * moment (shift b s0 keys) s.
+Lemma moment_shift g o keys s : moment keys s = exp (- (g * s + o)) * moment (shift g o keys) s.
 Proof.
   induction keys as [|k rest IH]; simpl; [ring|].
-  rewrite IH, (weight_shifted b s0 k); ring.
+  rewrite IH, (weight_shifted g o k); ring.
 Qed.
+
+Lemma shift_some g o keys : keys <> [] -> shift g o keys <> [].
+Proof. now destruct keys. Qed.
 
 (** A gauge that all keys share changes nothing. *)
-Lemma head_shift b s0 keys s : keys <> [] -> head keys s = head (shift b s0 keys) s.
+Lemma head_shift g o keys s : keys <> [] -> head keys s = head (shift g o keys) s.
 Proof.
   intros H; unfold head.
-  rewrite (mass_shift b s0 keys), (moment_shift b s0 keys).
-  assert (0 < mass (shift b s0 keys) s) by (apply mass_pos; destruct keys; easy).
-  pose proof (exp_pos (- (b * (s - s0)))).
+  rewrite (mass_shift g o keys), (moment_shift g o keys).
+  pose proof (mass_pos (shift g o keys) s (shift_some g o keys H)).
+  pose proof (exp_pos (- (g * s + o))).
   field; lra.
+Qed.
+
+(** Nor does the order of the keys. *)
+Lemma head_permutation keys keys' s : Permutation keys keys' -> head keys s = head keys' s.
+Proof.
+  intros H; unfold head.
+  assert (mass keys s = mass keys' s /\ moment keys s = moment keys' s) as [-> ->]; [|reflexivity].
+  induction H; simpl; [split; reflexivity|destruct IHPermutation; split; lra|split; ring|].
+  destruct IHPermutation1, IHPermutation2; split; congruence.
 Qed.
 
 (** Heads add up, and so do their errors. *)

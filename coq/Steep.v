@@ -15,15 +15,24 @@
 
     The three hypotheses have moderate logits only, so that [interval] proves them.
 
-    How to apply it to stored weights (everything is a dyadic rational): on each side of the kink, [kink]
-    with the list of the ruling group, the list of the other, [b := -+ (a slope of the other minus a slope of
-    the ruling group)], and [s0] the kink. [shift] adds b to all slopes and takes b * s0 from all
-    offsets, exactly. On the left side of the kink the other group has the larger slopes: use
-    [kink_left], which adds -b. A head with three groups (truncated linear): [two_kinks] on each of its
-    three stretches, the crossing of every other group with the ruling one as its own [s0]. Sums
-    of heads: [sum_of_heads], [scaled_head], [biased_head] in Softmax.v. *)
+    How to apply it to stored weights (everything is a dyadic rational, so all gauges are exact): on each
+    side of the kink use [kink] with the list of the ruling group and its gauge, the list of the other and
+    its gauge, [t := s - s0] or [t := s0 - s], and [b > 0] such that the gauges differ by [b t]. A gauge [g s + o]
+    is added to all logits of a group by [shift g o]. With slopes about [-A] left of the kink and about 0
+    right of it:
+
+        right of s0: ruling = flat group, g = o = 0;  other = steep group, g1 = A, o1 = - A s0;
+                     b = A, t = s - s0
+        left of s0:  ruling = steep group, g = A, o = - A s0;  other = flat group, g1 = o1 = 0;
+                     b = A, t = s0 - s.
+
+    A head with three groups (truncated linear): [two_kinks] on each of its three stretches, every other group
+    with its own [b], [t]. Groups of two keys fulfil the second hypothesis by [two_keys_leave], groups
+    of one key by [one_key]; the order of keys is mended by [head_permutation]; sums of heads: [sum_of_heads],
+    [scaled_head], [biased_head] in Softmax.v. *)
 
 From Coq Require Import Reals List Lra.
+From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Anchorhead Require Import Softmax.
 Import ListNotations.
@@ -141,65 +150,143 @@ Qed.
 
 (** ** The same for heads. *)
 
-(** To the right of the kink at [s0]: [rest] has slopes smaller by about [b]. *)
-Theorem kink ruling rest b s0 s f e L d :
-  ruling <> [] -> rest <> [] -> 0 < b -> s0 <= s -> 0 <= d -> 0 <= L ->
-  Rabs (head ruling s - f) <= e ->
-  Rabs (head (shift b s0 rest) s - f) <= e + L * (s - s0) ->
-  mass (shift b s0 rest) s <= exp d * mass ruling s ->
-  Rabs (head (ruling ++ rest) s - f) <= e + L * ((kappa + d) / b).
+Lemma mass_regauge g o g1 o1 keys s :
+  mass (shift g o keys) s = exp (- ((g1 - g) * s + (o1 - o))) * mass (shift g1 o1 keys) s.
 Proof.
-  intros H1 H2 Hb Hs Hd HL A B C.
-  unfold head at 1. rewrite moment_app, mass_app, (moment_shift b s0 rest), (mass_shift b s0 rest).
-  apply two_groups; try assumption; try lra.
-  - now apply mass_pos.
-  - apply mass_pos; destruct rest; easy.
+  apply (Rmult_eq_reg_l (exp (- (g * s + o)))); [|apply Rgt_not_eq, exp_pos].
+  rewrite <- mass_shift, <- Rmult_assoc, <- exp_plus.
+  replace (- (g * s + o) + - ((g1 - g) * s + (o1 - o))) with (- (g1 * s + o1)) by ring.
+  apply mass_shift.
 Qed.
 
-Lemma shift_left_distance b s0 s : exp (- (- b * (s - s0))) = exp (- (b * (s0 - s))).
-Proof. f_equal; ring. Qed.
-
-(** To the left of the kink at [s0]: [rest] has slopes larger by about [b]. *)
-Theorem kink_left ruling rest b s0 s f e L d :
-  ruling <> [] -> rest <> [] -> 0 < b -> s <= s0 -> 0 <= d -> 0 <= L ->
-  Rabs (head ruling s - f) <= e ->
-  Rabs (head (shift (- b) s0 rest) s - f) <= e + L * (s0 - s) ->
-  mass (shift (- b) s0 rest) s <= exp d * mass ruling s ->
-  Rabs (head (ruling ++ rest) s - f) <= e + L * ((kappa + d) / b).
+Lemma moment_regauge g o g1 o1 keys s :
+  moment (shift g o keys) s = exp (- ((g1 - g) * s + (o1 - o))) * moment (shift g1 o1 keys) s.
 Proof.
-  intros H1 H2 Hb Hs Hd HL A B C.
-  unfold head at 1. rewrite moment_app, mass_app, (moment_shift (- b) s0 rest), (mass_shift (- b) s0 rest).
-  rewrite shift_left_distance.
-  apply two_groups; try assumption; try lra.
-  - now apply mass_pos.
-  - apply mass_pos; destruct rest; easy.
+  apply (Rmult_eq_reg_l (exp (- (g * s + o)))); [|apply Rgt_not_eq, exp_pos].
+  rewrite <- moment_shift, <- Rmult_assoc, <- exp_plus.
+  replace (- (g * s + o) + - ((g1 - g) * s + (o1 - o))) with (- (g1 * s + o1)) by ring.
+  apply moment_shift.
 Qed.
 
-(** The order of keys does not matter. *)
-Lemma head_swap left right s : head (left ++ right) s = head (right ++ left) s.
-Proof. unfold head; rewrite !mass_app, !moment_app; f_equal; ring. Qed.
+(** [ruling] and [rest] are seen in gauges of their own, [g s + o] and [g1 s + o1], in which their logits are
+    moderate; [b t] is what these differ by. *)
+Theorem kink ruling rest g o g1 o1 b t s f e L d :
+  ruling <> [] -> rest <> [] -> 0 < b -> 0 <= t -> 0 <= d -> 0 <= L ->
+  (g1 - g) * s + (o1 - o) = b * t ->
+  Rabs (head (shift g o ruling) s - f) <= e ->
+  Rabs (head (shift g1 o1 rest) s - f) <= e + L * t ->
+  mass (shift g1 o1 rest) s <= exp d * mass (shift g o ruling) s ->
+  Rabs (head (ruling ++ rest) s - f) <= e + L * ((kappa + d) / b).
+Proof.
+  intros H0 H1 Hb Ht Hd HL G A B C.
+  assert (Hm : 0 < mass (shift g o ruling) s) by now apply mass_pos, shift_some.
+  assert (Hm1 : 0 < mass (shift g1 o1 rest) s) by now apply mass_pos, shift_some.
+  rewrite (head_shift g o) by now destruct ruling.
+  unfold head at 1, shift at 1 2; rewrite !map_app, moment_app, mass_app.
+  change (map (shifted g o)) with (shift g o).
+  rewrite (moment_regauge g o g1 o1 rest), (mass_regauge g o g1 o1 rest), G.
+  now apply two_groups.
+Qed.
 
-(** Two other groups. [side] is [1] where a group has the smaller slopes ([s0 <= s]) and [-1] where it has
-    the larger ones ([s <= s0]). *)
-Theorem two_kinks ruling one two side1 side2 b1 b2 s1 s2 s f e L1 L2 d1 d2 :
-  ruling <> [] -> one <> [] -> two <> [] -> 0 < b1 -> 0 < b2 ->
-  0 <= side1 * (s - s1) -> 0 <= side2 * (s - s2) -> 0 <= d1 -> 0 <= d2 -> 0 <= L1 -> 0 <= L2 ->
-  Rabs (head ruling s - f) <= e ->
-  Rabs (head (shift (side1 * b1) s1 one) s - f) <= e + L1 * (side1 * (s - s1)) ->
-  Rabs (head (shift (side2 * b2) s2 two) s - f) <= e + L2 * (side2 * (s - s2)) ->
-  mass (shift (side1 * b1) s1 one) s <= exp d1 * mass ruling s ->
-  mass (shift (side2 * b2) s2 two) s <= exp d2 * mass ruling s ->
+(** Two other groups, each in a gauge of its own. *)
+Theorem two_kinks ruling one two g o g1 o1 g2 o2 b1 b2 t1 t2 s f e L1 L2 d1 d2 :
+  ruling <> [] -> one <> [] -> two <> [] -> 0 < b1 -> 0 < b2 -> 0 <= t1 -> 0 <= t2 ->
+  0 <= d1 -> 0 <= d2 -> 0 <= L1 -> 0 <= L2 ->
+  (g1 - g) * s + (o1 - o) = b1 * t1 ->
+  (g2 - g) * s + (o2 - o) = b2 * t2 ->
+  Rabs (head (shift g o ruling) s - f) <= e ->
+  Rabs (head (shift g1 o1 one) s - f) <= e + L1 * t1 ->
+  Rabs (head (shift g2 o2 two) s - f) <= e + L2 * t2 ->
+  mass (shift g1 o1 one) s <= exp d1 * mass (shift g o ruling) s ->
+  mass (shift g2 o2 two) s <= exp d2 * mass (shift g o ruling) s ->
   Rabs (head (ruling ++ one ++ two) s - f) <= e + L1 * ((kappa + d1) / b1) + L2 * ((kappa + d2) / b2).
 Proof.
-  intros H0 H1 H2 Hb1 Hb2 T1 T2 Hd1 Hd2 HL1 HL2 A B1 B2 C1 C2.
-  unfold head at 1. rewrite !moment_app, !mass_app.
-  rewrite (moment_shift (side1 * b1) s1 one), (mass_shift (side1 * b1) s1 one).
-  rewrite (moment_shift (side2 * b2) s2 two), (mass_shift (side2 * b2) s2 two).
-  replace (side1 * b1 * (s - s1)) with (b1 * (side1 * (s - s1))) by ring.
-  replace (side2 * b2 * (s - s2)) with (b2 * (side2 * (s - s2))) by ring.
+  intros H0 H1 H2 Hb1 Hb2 Ht1 Ht2 Hd1 Hd2 HL1 HL2 G1 G2 A B1 B2 C1 C2.
+  assert (Hm : 0 < mass (shift g o ruling) s) by now apply mass_pos, shift_some.
+  assert (Hm1 : 0 < mass (shift g1 o1 one) s) by now apply mass_pos, shift_some.
+  assert (Hm2 : 0 < mass (shift g2 o2 two) s) by now apply mass_pos, shift_some.
+  rewrite (head_shift g o) by now destruct ruling.
+  unfold head at 1, shift at 1 2; rewrite !map_app, !moment_app, !mass_app.
+  change (map (shifted g o)) with (shift g o).
+  rewrite (moment_regauge g o g1 o1 one), (mass_regauge g o g1 o1 one), G1.
+  rewrite (moment_regauge g o g2 o2 two), (mass_regauge g o g2 o2 two), G2.
   rewrite <- !Rplus_assoc.
-  apply three_groups; try assumption.
-  - now apply mass_pos.
-  - apply mass_pos; destruct one; easy.
-  - apply mass_pos; destruct two; easy.
+  now apply three_groups.
+Qed.
+
+(** ** How fast a group of two keys leaves a target. *)
+
+Definition sigmoid (x : R) : R := / (1 + exp (- x)).
+
+Lemma sigmoid_derive x : is_derive sigmoid x (exp (- x) / (1 + exp (- x)) ^ 2).
+Proof.
+  unfold sigmoid; pose proof (exp_pos (- x)); auto_derive; [lra|field; lra].
+Qed.
+
+Lemma sigmoid_lipschitz x y : Rabs (sigmoid x - sigmoid y) <= / 4 * Rabs (x - y).
+Proof.
+  destruct (MVT_gen sigmoid y x (fun u => exp (- u) / (1 + exp (- u)) ^ 2)) as [c [_ Hc]].
+  - intros u _; apply sigmoid_derive.
+  - intros u _; apply continuity_pt_filterlim, (ex_derive_continuous sigmoid).
+    eexists; apply sigmoid_derive.
+  - rewrite Hc, Rabs_mult; apply Rmult_le_compat_r; [apply Rabs_pos|cbv beta].
+    pose proof (exp_pos (- c)) as P; set (E := exp (- c)) in *.
+    rewrite Rabs_pos_eq.
+    + apply (Rmult_le_reg_r ((1 + E) ^ 2)); [nra|].
+      replace (E / (1 + E) ^ 2 * (1 + E) ^ 2) with E by (field; lra). pose proof (pow2_ge_0 (1 - E)); lra.
+    + apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; nra].
+Qed.
+
+Lemma two_keys_sigmoid k1 k2 s :
+  head [k1; k2] s
+  = value k1 + (value k2 - value k1) * sigmoid ((slope k2 - slope k1) * s + (offset k2 - offset k1)).
+Proof.
+  unfold head, sigmoid; simpl; unfold weight.
+  replace (slope k1 * s + offset k1)
+    with ((slope k2 * s + offset k2) + - ((slope k2 - slope k1) * s + (offset k2 - offset k1))) by ring.
+  rewrite exp_plus.
+  set (E := exp (slope k2 * s + offset k2)); set (F := exp (- _)).
+  assert (0 < E) by apply exp_pos; assert (0 < F) by apply exp_pos.
+  field; nra.
+Qed.
+
+(** With slopes -h, h and values -1/h, 1/h the rate is 1. *)
+Theorem two_keys_lipschitz k1 k2 s s0 :
+  Rabs (head [k1; k2] s - head [k1; k2] s0)
+  <= Rabs (value k2 - value k1) * Rabs (slope k2 - slope k1) / 4 * Rabs (s - s0).
+Proof.
+  rewrite !two_keys_sigmoid.
+  set (z := (slope k2 - slope k1) * s + (offset k2 - offset k1)).
+  set (z0 := (slope k2 - slope k1) * s0 + (offset k2 - offset k1)).
+  replace (value k1 + (value k2 - value k1) * sigmoid z
+           - (value k1 + (value k2 - value k1) * sigmoid z0))
+    with ((value k2 - value k1) * (sigmoid z - sigmoid z0)) by ring.
+  rewrite Rabs_mult.
+  pose proof (sigmoid_lipschitz z z0) as H.
+  replace (z - z0) with ((slope k2 - slope k1) * (s - s0)) in H by (unfold z, z0; ring).
+  rewrite Rabs_mult in H.
+  pose proof (Rabs_pos (value k2 - value k1)) as P.
+  pose proof (Rmult_le_compat_l _ _ _ P H). lra.
+Qed.
+
+(** Two keys leave a target [g] that is L-Lipschitz from the kink on: what [kink] asks of the other group. *)
+Theorem two_keys_leave k1 k2 s s0 f f0 e L :
+  Rabs (head [k1; k2] s0 - f0) <= e ->
+  Rabs (f - f0) <= (L - Rabs (value k2 - value k1) * Rabs (slope k2 - slope k1) / 4) * Rabs (s - s0) ->
+  Rabs (head [k1; k2] s - f) <= e + L * Rabs (s - s0).
+Proof.
+  intros H0 Hf.
+  replace (head [k1; k2] s - f)
+    with ((head [k1; k2] s - head [k1; k2] s0) + ((head [k1; k2] s0 - f0) + (f0 - f))) by ring.
+  pose proof (two_keys_lipschitz k1 k2 s s0).
+  rewrite (Rabs_minus_sym f) in Hf.
+  eapply Rle_trans; [apply Rabs_triang|].
+  pose proof (Rabs_triang (head [k1; k2] s0 - f0) (f0 - f)). lra.
+Qed.
+
+(** A group of one key has its value everywhere. *)
+Lemma one_key k s : head [k] s = value k.
+Proof.
+  unfold head; simpl; rewrite !Rplus_0_r.
+  pose proof (weight_pos k s); field; lra.
 Qed.
