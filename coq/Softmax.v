@@ -22,6 +22,9 @@ Definition head (keys : list key) (s : R) : R := moment keys s / mass keys s.
 (** [Range a b s] is [s] clipped to [[a, b]]. *)
 Definition Range (a b s : R) : R := Rmin b (Rmax a s).
 
+Lemma exp_le x y : x <= y -> exp x <= exp y.
+Proof. intros [H|H]; [now apply Rlt_le, exp_increasing|rewrite H; lra]. Qed.
+
 Lemma weight_pos k s : 0 < weight k s.
 Proof. apply exp_pos. Qed.
 
