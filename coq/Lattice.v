@@ -11,10 +11,12 @@ Open Scope R_scope.
 
 Definition bell (c u : R) (k : nat) : R := - (c * (u - INR k) ^ 2).
 
-(** [tails c T]: what the anchors on one side can add, if the query is [x] away from the next of the pair. *)
-Definition tails (c T : R) : Prop :=
-  forall n x, 0 <= x <= 1 ->
+(** [tails_of n c T]: what n anchors on one side can add, if the query is [x] away from the next of the pair. *)
+Definition tails_of (n : nat) (c T : R) : Prop :=
+  forall x, 0 <= x <= 1 ->
   total n (fun i => (x + INR (S i)) * exp (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * x)))) <= T.
+
+Definition tails (c T : R) : Prop := forall n, tails_of n c T.
 
 (** Nondecreasing, no steeper than 1, and constant outside [[0, N]]. *)
 Definition follows_within (N : R) (phi : R -> R) : Prop :=
@@ -37,7 +39,9 @@ Variables (c u T g : R) (m r : nat) (phi : R -> R).
 Variable w : R.
 
 Hypothesis c_pos : 0 < c.
-Hypothesis T_tails : tails c T.
+Hypothesis T_left : tails_of m c T.
+Hypothesis T_right : tails_of r c T.
+Hypothesis T_nonneg : 0 <= T.
 Hypothesis phi_monotone : forall x y, x <= y -> 0 <= phi y - phi x <= y - x.
 Hypothesis in_cell : INR m <= w <= INR m + 1.
 Hypothesis anchors_left : (0 < m)%nat -> w <= u.
@@ -57,13 +61,10 @@ Proof. apply exp_pos. Qed.
 Lemma W_ratio k j : W k = exp (c * (INR j - INR k) * (INR k + INR j - 2 * u)) * W j.
 Proof. unfold W, bell; rewrite <- exp_plus; f_equal; ring. Qed.
 
-Lemma T_nonneg : 0 <= T.
-Proof. assert (H : total 0 (fun _ => 0) <= T) by (apply (T_tails O 0); lra). exact H. Qed.
-
 Lemma left_sum : total m (fun k => W k * Rabs (phi (INR k) - phi w)) <= T * W m.
 Proof.
   destruct (Nat.eq_dec m 0) as [Hm|Hm].
-  { rewrite Hm; simpl. pose proof T_nonneg. pose proof (W_pos 0%nat). nra. }
+  { rewrite Hm; simpl. pose proof (W_pos 0%nat). nra. }
   assert (Hu : w <= u) by (apply anchors_left; lia).
   rewrite total_reverse.
   set (x := w - INR m).
@@ -90,14 +91,14 @@ Proof.
     assert (0 <= W m * (x + INR (S i))) by (apply Rmult_le_pos; unfold x; lra).
     nra.
   - rewrite total_scale, (Rmult_comm T).
-    apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_tails; unfold x; lra].
+    apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_left; unfold x; lra].
 Qed.
 
 Lemma right_sum :
   total r (fun i => W (m + 2 + i) * Rabs (phi (INR (m + 2 + i)) - phi w)) <= T * W (m + 1).
 Proof.
   destruct (Nat.eq_dec r 0) as [Hr|Hr].
-  { rewrite Hr; simpl. pose proof T_nonneg. pose proof (W_pos (m + 1)). nra. }
+  { rewrite Hr; simpl. pose proof (W_pos (m + 1)). nra. }
   assert (Hu : u <= w) by (apply anchors_right; lia).
   set (x := INR m + 1 - w).
   apply Rle_trans with
@@ -123,7 +124,7 @@ Proof.
     assert (0 <= W (m + 1) * (x + INR (S i))) by (apply Rmult_le_pos; unfold x; lra).
     nra.
   - rewrite total_scale, (Rmult_comm T).
-    apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_tails; unfold x; lra].
+    apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_right; unfold x; lra].
 Qed.
 
 Lemma pair_sum :
@@ -168,7 +169,7 @@ Proof.
   pose proof pair_sum as SP; rewrite <- E in SP; fold (F m) (F (m + 1)%nat) in SP.
   assert (ML : 0 <= total m W) by (apply total_nonneg; intros; apply Rlt_le, W_pos).
   assert (MR : 0 <= total r (fun i => W (m + 2 + i))) by (apply total_nonneg; intros; apply Rlt_le, W_pos).
-  pose proof (W_pos m) as P0; pose proof (W_pos (m + 1)) as P1; pose proof T_nonneg as PT.
+  pose proof (W_pos m) as P0; pose proof (W_pos (m + 1)) as P1.
   assert (PG : 0 <= g) by (pose proof (phi_monotone (INR m) (INR m + 1) ltac:(lra)); lra).
   apply quotient_le with (W m + W (m + 1)); [lra|rewrite L; lra|].
   rewrite L.
@@ -190,7 +191,7 @@ Proof.
 Qed.
 
 Theorem lattice_error c T p phi u :
-  0 < c -> tails c T -> (2 <= p)%nat -> follows_within (INR p - 1) phi ->
+  0 < c -> (forall n, (n + 2 <= p)%nat -> tails_of n c T) -> (2 <= p)%nat -> follows_within (INR p - 1) phi ->
   Rabs (attention p (bell c u) (fun k => phi (INR k)) - phi u) <= / 2 + T.
 Proof.
   intros Hc HT Hp [Hmono Hconst].
@@ -215,7 +216,8 @@ Proof.
   { unfold w, Range; intros H. destruct (Rle_or_lt (INR p - 1) (Rmax 0 u)) as [H1|H1].
     - rewrite Rmin_left in H by lra. lra.
     - rewrite Rmin_right by lra; apply Rmax_r. }
-  apply pair_error; try assumption.
+  apply pair_error; try assumption; try (apply HT; unfold n in *; lia).
+  - assert (H : total 0 (fun _ => 0) <= T) by (apply (HT O Hp 0); lra). exact H.
   - intros H; apply Wl. pose proof (lt_0_INR m H). assert (1 <= INR m) by (apply (le_INR 1); lia). lra.
   - intros H; apply Wr. assert (INR m + 1 <= INR n) by (rewrite <- S_INR; apply le_INR; lia). lra.
   - intros H; destruct (Rle_or_lt w 0); [lra|]. specialize (Wl H0). lra.
