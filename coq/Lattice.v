@@ -11,12 +11,13 @@ Open Scope R_scope.
 
 Definition bell (c u : R) (k : nat) : R := - (c * (u - INR k) ^ 2).
 
-(** [tails_of n c T]: what n anchors on one side can add, if the query is [x] away from the next of the pair. *)
-Definition tails_of (n : nat) (c T : R) : Prop :=
-  forall x, 0 <= x <= 1 ->
-  total n (fun i => (x + INR (S i)) * exp (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * x)))) <= T.
+(** What n anchors on one side of the pair add, from the j-th on, if the query is [x] away from that side's anchor
+    of the pair, relative to it. *)
+Definition tail (j n : nat) (c x : R) : R :=
+  total n (fun i => (x + INR (j + i)) * exp (- (c * (INR (j + i) ^ 2 + 2 * INR (j + i) * x)))).
 
-Definition tails (c T : R) : Prop := forall n, tails_of n c T.
+(** [tails n c T]: all that n anchors on one side can add. *)
+Definition tails (n : nat) (c T : R) : Prop := forall x, 0 <= x <= 1 -> tail 1 n c x <= T.
 
 (** Nondecreasing, no steeper than 1, and constant outside [[0, N]]. *)
 Definition follows_within (N : R) (phi : R -> R) : Prop :=
@@ -31,6 +32,61 @@ Proof.
   apply (Rmult_le_reg_r den); [lra|]. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra. nra.
 Qed.
 
+Section Sides.
+
+Variables (c u w : R) (phi : R -> R).
+Hypothesis c_pos : 0 < c.
+Hypothesis phi_monotone : forall x y, x <= y -> 0 <= phi y - phi x <= y - x.
+
+Let W k := exp (bell c u k).
+
+Lemma W_pos k : 0 < W k.
+Proof. apply exp_pos. Qed.
+
+Lemma W_ratio k j : W k = exp (c * (INR j - INR k) * (INR k + INR j - 2 * u)) * W j.
+Proof. unfold W, bell; rewrite <- exp_plus; f_equal; ring. Qed.
+
+(** One anchor, [i] further out than the anchor [k] of the pair. *)
+Lemma side_term k x i far d : 0 <= x -> 0 <= i -> 0 <= d <= x + i ->
+  far <= - (c * (i ^ 2 + 2 * i * x)) ->
+  exp far * W k * d <= W k * ((x + i) * exp (- (c * (i ^ 2 + 2 * i * x)))).
+Proof.
+  intros Hx Hi Hd Hf; pose proof (W_pos k); apply exp_le in Hf; pose proof (exp_pos far).
+  replace (exp far * W k * d) with (W k * (d * exp far)) by ring.
+  apply Rmult_le_compat_l; [lra|apply Rmult_le_compat; lra].
+Qed.
+
+Lemma left_sum j n m : (n + j = m + 1)%nat -> (1 <= j)%nat -> INR m <= w -> ((0 < n)%nat -> w <= u) ->
+  total n (fun k => W k * Rabs (phi (INR k) - phi w)) <= W m * tail j n c (w - INR m).
+Proof.
+  intros Hj Hj1 Hw Hu; rewrite total_reverse; unfold tail; rewrite <- total_scale.
+  apply total_le; intros i Hi; specialize (Hu ltac:(lia)).
+  assert (E : INR (n - 1 - i) = INR m - INR (j + i)).
+  { replace (n - 1 - i)%nat with (m - (j + i))%nat by lia; apply minus_INR; lia. }
+  pose proof (pos_INR (j + i)) as P; set (x := INR (j + i)) in *.
+  rewrite (W_ratio _ m), E.
+  apply side_term; try lra.
+  - split; [apply Rabs_pos|].
+    pose proof (phi_monotone (INR m - x) w ltac:(lra)); rewrite Rabs_left1 by lra; lra.
+  - assert (0 <= c * x * (u - w)) by (apply Rmult_le_pos; [nra|lra]). lra.
+Qed.
+
+Lemma right_sum j n m : (1 <= j)%nat -> w <= INR m -> ((0 < n)%nat -> u <= w) ->
+  total n (fun i => W (m + j + i) * Rabs (phi (INR (m + j + i)) - phi w)) <= W m * tail j n c (INR m - w).
+Proof.
+  intros Hj1 Hw Hu; unfold tail; rewrite <- total_scale.
+  apply total_le; intros i Hi; specialize (Hu ltac:(lia)).
+  assert (E : INR (m + j + i) = INR m + INR (j + i)) by (rewrite <- Nat.add_assoc; apply plus_INR).
+  pose proof (pos_INR (j + i)) as P; set (x := INR (j + i)) in *.
+  rewrite (W_ratio _ m), E.
+  apply side_term; try lra.
+  - split; [apply Rabs_pos|].
+    pose proof (phi_monotone w (INR m + x) ltac:(lra)); rewrite Rabs_pos_eq by lra; lra.
+  - assert (0 <= c * x * (w - u)) by (apply Rmult_le_pos; [nra|lra]). lra.
+Qed.
+
+End Sides.
+
 Section Pair.
 
 Variables (c u T g : R) (m r : nat) (phi : R -> R).
@@ -39,9 +95,8 @@ Variables (c u T g : R) (m r : nat) (phi : R -> R).
 Variable w : R.
 
 Hypothesis c_pos : 0 < c.
-Hypothesis T_left : tails_of m c T.
-Hypothesis T_right : tails_of r c T.
-Hypothesis T_nonneg : 0 <= T.
+Hypothesis T_left : tails m c T.
+Hypothesis T_right : tails r c T.
 Hypothesis phi_monotone : forall x y, x <= y -> 0 <= phi y - phi x <= y - x.
 Hypothesis in_cell : INR m <= w <= INR m + 1.
 Hypothesis anchors_left : (0 < m)%nat -> w <= u.
@@ -55,84 +110,12 @@ Hypothesis half_gap_right : INR m + / 2 <= w -> phi (INR m + 1) - phi w <= g / 2
 Let p := (m + (2 + r))%nat.
 Let W k := exp (bell c u k).
 
-Lemma W_pos k : 0 < W k.
-Proof. apply exp_pos. Qed.
-
-Lemma W_ratio k j : W k = exp (c * (INR j - INR k) * (INR k + INR j - 2 * u)) * W j.
-Proof. unfold W, bell; rewrite <- exp_plus; f_equal; ring. Qed.
-
-Lemma left_sum : total m (fun k => W k * Rabs (phi (INR k) - phi w)) <= T * W m.
-Proof.
-  destruct (Nat.eq_dec m 0) as [Hm|Hm].
-  { rewrite Hm; simpl. pose proof (W_pos 0%nat). nra. }
-  assert (Hu : w <= u) by (apply anchors_left; lia).
-  rewrite total_reverse.
-  set (x := w - INR m).
-  apply Rle_trans with
-    (total m (fun i => W m * ((x + INR (S i)) * exp (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * x)))))).
-  - apply total_le; intros i Hi.
-    assert (E : INR (m - 1 - i) = INR m - INR (S i)).
-    { replace (m - 1 - i)%nat with (m - S i)%nat by lia; apply minus_INR; lia. }
-    pose proof (lt_0_INR (S i) ltac:(lia)) as Pi.
-    rewrite (W_ratio _ m), E.
-    assert (D : Rabs (phi (INR m - INR (S i)) - phi w) <= x + INR (S i)).
-    { pose proof (phi_monotone (INR m - INR (S i)) w ltac:(lra)). rewrite Rabs_left1 by lra. unfold x; lra. }
-    assert (X : exp (c * (INR m - (INR m - INR (S i))) * (INR m - INR (S i) + INR m - 2 * u))
-                <= exp (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * x)))).
-    { apply exp_le. unfold x.
-      replace (c * (INR m - (INR m - INR (S i))) * (INR m - INR (S i) + INR m - 2 * u))
-        with (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * (u - INR m)))) by ring.
-      assert (0 <= c * INR (S i) * (u - w)) by (apply Rmult_le_pos; nra). lra. }
-    pose proof (W_pos m). pose proof (Rabs_pos (phi (INR m - INR (S i)) - phi w)).
-    set (e1 := exp _) in *; set (e2 := exp _) in *.
-    assert (0 < e1) by apply exp_pos.
-    apply Rle_trans with (e1 * W m * (x + INR (S i))).
-    { apply Rmult_le_compat_l; nra. }
-    assert (0 <= W m * (x + INR (S i))) by (apply Rmult_le_pos; unfold x; lra).
-    nra.
-  - rewrite total_scale, (Rmult_comm T).
-    apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_left; unfold x; lra].
-Qed.
-
-Lemma right_sum :
-  total r (fun i => W (m + 2 + i) * Rabs (phi (INR (m + 2 + i)) - phi w)) <= T * W (m + 1).
-Proof.
-  destruct (Nat.eq_dec r 0) as [Hr|Hr].
-  { rewrite Hr; simpl. pose proof (W_pos (m + 1)). nra. }
-  assert (Hu : u <= w) by (apply anchors_right; lia).
-  set (x := INR m + 1 - w).
-  apply Rle_trans with
-    (total r (fun i => W (m + 1) * ((x + INR (S i)) * exp (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * x)))))).
-  - apply total_le; intros i _.
-    assert (E : INR (m + 2 + i) = INR m + 1 + INR (S i)) by (rewrite S_INR, !plus_INR; simpl; ring).
-    assert (E1 : INR (m + 1) = INR m + 1) by (rewrite plus_INR; simpl; ring).
-    pose proof (lt_0_INR (S i) ltac:(lia)) as Pi.
-    rewrite (W_ratio _ (m + 1)), E, E1.
-    assert (D : Rabs (phi (INR m + 1 + INR (S i)) - phi w) <= x + INR (S i)).
-    { pose proof (phi_monotone w (INR m + 1 + INR (S i)) ltac:(lra)). rewrite Rabs_pos_eq by lra. unfold x; lra. }
-    assert (X : exp (c * (INR m + 1 - (INR m + 1 + INR (S i))) * (INR m + 1 + INR (S i) + (INR m + 1) - 2 * u))
-                <= exp (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * x)))).
-    { apply exp_le. unfold x.
-      replace (c * (INR m + 1 - (INR m + 1 + INR (S i))) * (INR m + 1 + INR (S i) + (INR m + 1) - 2 * u))
-        with (- (c * (INR (S i) ^ 2 + 2 * INR (S i) * (INR m + 1 - u)))) by ring.
-      assert (0 <= c * INR (S i) * (w - u)) by (apply Rmult_le_pos; nra). lra. }
-    pose proof (W_pos (m + 1)). pose proof (Rabs_pos (phi (INR m + 1 + INR (S i)) - phi w)).
-    set (e1 := exp _) in *; set (e2 := exp _) in *.
-    assert (0 < e1) by apply exp_pos.
-    apply Rle_trans with (e1 * W (m + 1) * (x + INR (S i))).
-    { apply Rmult_le_compat_l; nra. }
-    assert (0 <= W (m + 1) * (x + INR (S i))) by (apply Rmult_le_pos; unfold x; lra).
-    nra.
-  - rewrite total_scale, (Rmult_comm T).
-    apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_right; unfold x; lra].
-Qed.
-
 Lemma pair_sum :
   Rabs (W m * (phi (INR m) - phi w) + W (m + 1) * (phi (INR m + 1) - phi w)) <= g / 2 * (W m + W (m + 1)).
 Proof.
   pose proof (phi_monotone (INR m) w ltac:(lra)) as A.
   pose proof (phi_monotone w (INR m + 1) ltac:(lra)) as B.
-  pose proof (W_pos m); pose proof (W_pos (m + 1)).
+  assert (0 < W m) by apply W_pos; assert (0 < W (m + 1)) by apply W_pos.
   assert (E : INR (m + 1) = INR m + 1) by (rewrite plus_INR; simpl; ring).
   destruct (Rle_or_lt u (INR m + / 2)) as [H1|H1].
   - assert (W (m + 1) <= W m).
@@ -160,16 +143,20 @@ Proof.
   assert (SL : Rabs (total m F) <= T * W m).
   { eapply Rle_trans; [apply total_abs|].
     rewrite (total_ext m _ (fun k => W k * Rabs (phi (INR k) - phi w))) by (intros; apply A).
-    apply left_sum. }
+    eapply Rle_trans; [apply (left_sum c u w phi c_pos phi_monotone 1 m m); lia || lra || assumption|].
+    rewrite (Rmult_comm T); apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_left; lra]. }
   assert (SR : Rabs (total r (fun i => F (m + 2 + i)%nat)) <= T * W (m + 1)).
   { eapply Rle_trans; [apply total_abs|].
     rewrite (total_ext r _ (fun i => W (m + 2 + i) * Rabs (phi (INR (m + 2 + i)) - phi w)))
       by (intros; apply A).
-    apply right_sum. }
+    rewrite (total_ext r _ (fun i => W (m + 1 + 1 + i) * Rabs (phi (INR (m + 1 + 1 + i)) - phi w)))
+      by (intros k _; replace (m + 1 + 1 + k)%nat with (m + 2 + k)%nat by lia; reflexivity).
+    eapply Rle_trans; [apply (right_sum c u w phi c_pos phi_monotone 1 r (m + 1)); rewrite ?E; lia || lra || assumption|].
+    rewrite E, (Rmult_comm T); apply Rmult_le_compat_l; [apply Rlt_le, W_pos|apply T_right; lra]. }
   pose proof pair_sum as SP; rewrite <- E in SP; fold (F m) (F (m + 1)%nat) in SP.
   assert (ML : 0 <= total m W) by (apply total_nonneg; intros; apply Rlt_le, W_pos).
   assert (MR : 0 <= total r (fun i => W (m + 2 + i))) by (apply total_nonneg; intros; apply Rlt_le, W_pos).
-  pose proof (W_pos m) as P0; pose proof (W_pos (m + 1)) as P1.
+  assert (P0 : 0 < W m) by apply W_pos; assert (P1 : 0 < W (m + 1)) by apply W_pos.
   assert (PG : 0 <= g) by (pose proof (phi_monotone (INR m) (INR m + 1) ltac:(lra)); lra).
   apply quotient_le with (W m + W (m + 1)); [lra|rewrite L; lra|].
   rewrite L.
@@ -191,7 +178,7 @@ Proof.
 Qed.
 
 Theorem lattice_error c T p phi u :
-  0 < c -> (forall n, (n + 2 <= p)%nat -> tails_of n c T) -> (2 <= p)%nat -> follows_within (INR p - 1) phi ->
+  0 < c -> (forall n, (n + 2 <= p)%nat -> tails n c T) -> (2 <= p)%nat -> follows_within (INR p - 1) phi ->
   Rabs (attention p (bell c u) (fun k => phi (INR k)) - phi u) <= / 2 + T.
 Proof.
   intros Hc HT Hp [Hmono Hconst].
@@ -217,7 +204,6 @@ Proof.
     - rewrite Rmin_left in H by lra. lra.
     - rewrite Rmin_right by lra; apply Rmax_r. }
   apply pair_error; try assumption; try (apply HT; unfold n in *; lia).
-  - assert (H : total 0 (fun _ => 0) <= T) by (apply (HT O Hp 0); lra). exact H.
   - intros H; apply Wl. pose proof (lt_0_INR m H). assert (1 <= INR m) by (apply (le_INR 1); lia). lra.
   - intros H; apply Wr. assert (INR m + 1 <= INR n) by (rewrite <- S_INR; apply le_INR; lia). lra.
   - intros H; destruct (Rle_or_lt w 0); [lra|]. specialize (Wl H0). lra.
@@ -232,11 +218,11 @@ Qed.
 Lemma q_range c : 0 < c -> 0 < exp (- c) < 1.
 Proof. intros H; split; [apply exp_pos|rewrite <- exp_0; apply exp_increasing; lra]. Qed.
 
-Lemma tails_any c : 0 < c -> tails c (exp (- c) * (2 - exp (- c)) / (1 - exp (- c)) ^ 2).
+Lemma tails_any n c : 0 < c -> tails n c (exp (- c) * (2 - exp (- c)) / (1 - exp (- c)) ^ 2).
 Proof.
-  intros Hc n x Hx; pose proof (q_range c Hc) as Hq; set (q := exp (- c)) in *.
+  intros Hc x Hx; unfold tail; pose proof (q_range c Hc) as Hq; set (q := exp (- c)) in *.
   apply Rle_trans with (total n (fun i => INR (S (S i)) * q ^ S i)).
-  - apply total_le; intros i _.
+  - apply total_le; intros i _; change (1 + i)%nat with (S i).
     pose proof (lt_0_INR (S i) ltac:(lia)) as P.
     assert (1 <= INR (S i)) by (rewrite S_INR; pose proof (pos_INR i); lra).
     rewrite (S_INR (S i)); unfold q; rewrite <- exp_pow.
@@ -250,12 +236,12 @@ Proof.
     simpl (INR 1) in G; simpl (q ^ 0) in G; lra.
 Qed.
 
-Lemma tails_sharp c : / 2 <= c -> tails c (exp (- c) / (1 - exp (- c) ^ 3) ^ 2).
+Lemma tails_sharp n c : / 2 <= c -> tails n c (exp (- c) / (1 - exp (- c) ^ 3) ^ 2).
 Proof.
-  intros Hc n x Hx; pose proof (q_range c ltac:(lra)) as Hq; set (q := exp (- c)) in *.
+  intros Hc x Hx; unfold tail; pose proof (q_range c ltac:(lra)) as Hq; set (q := exp (- c)) in *.
   assert (Hq3 : 0 <= q ^ 3 < 1) by (simpl; nra).
   apply Rle_trans with (total n (fun i => q * (INR (S i) * (q ^ 3) ^ i))).
-  - apply total_le; intros i _.
+  - apply total_le; intros i _; change (1 + i)%nat with (S i).
     set (k := INR (S i)).
     assert (Pk : 1 <= k) by (unfold k; rewrite S_INR; pose proof (pos_INR i); lra).
     assert (E : q * (q ^ 3) ^ i = exp (- (c * (3 * k - 2)))).

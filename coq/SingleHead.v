@@ -95,7 +95,7 @@ Proof.
       rewrite S_INR. assert (INR k <= INR (p - 1)) by (apply le_INR; lia). lra.
 Qed.
 
-Theorem single_head_tails s T : (forall n, (n + 2 <= p)%nat -> tails_of n c T) ->
+Theorem single_head_tails s T : (forall n, (n + 2 <= p)%nat -> tails n c T) ->
   Rabs (single_head p a b beta s - Range a b s) <= D * (/ 2 + T).
 Proof.
   intros HT; pose proof D_pos as PD; pose proof p_real.
@@ -141,7 +141,7 @@ Proof.
   intros Hp Hab Hb s q.
   pose proof (c_pos p a b beta Hp Hab Hb) as Hc.
   pose proof (p_real p Hp) as P.
-  pose proof (single_head_tails p a b beta Hp Hab Hb s _ (fun n _ => tails_any _ Hc n)) as H; fold q in H.
+  pose proof (single_head_tails p a b beta Hp Hab Hb s _ (fun n _ => tails_any n _ Hc)) as H; fold q in H.
   pose proof (q_range _ Hc) as Hq; fold q in Hq.
   pose proof (half_spacing p a b Hp Hab) as HD.
   pose proof (width_below_largest a b) as HW.
@@ -180,7 +180,7 @@ Proof.
   destruct (Nat.eq_dec p 2) as [E|E].
   - apply Rle_trans with (spacing a b p * (/ 2 + 0)).
     + apply single_head_tails; try assumption.
-      intros n Hn y _; replace n with O by lia; simpl; lra.
+      intros n Hn y _; replace n with O by lia; unfold tail; simpl; lra.
     + pose proof (half_spacing p a b Hp Hab); lra.
   - set (c := beta * spacing a b p ^ 2) in *.
     apply Rle_trans with (spacing a b p * (/ 2 + exp (- c) / (1 - exp (- c) ^ 3) ^ 2)).
