@@ -1,0 +1,137 @@
+(** The multi-head theorem in closed form. See MultiHead.v for the heads and for why it holds. *)
+
+From Coq Require Import Reals Lra Lia.
+From Interval Require Import Tactic.
+From Anchorhead Require Import Softmax Sums Lattice SingleHead Slices FarHeads MultiHead.
+Open Scope R_scope.
+
+(** Cells by which the heads together may miss beyond 3/4, with [q = exp (- c)]: tends to 0 as c grows. *)
+Definition excess (q : R) : R :=
+  q * (2 - q) / (1 - q) ^ 2
+  + ((1 + q ^ 2) / (2 * (1 - q ^ 2) ^ 2) - / 2) * (1 + q)
+  + q / (2 * (1 + q))
+  + (1 + q ^ 2) / (1 - q ^ 2) ^ 3 * q ^ 2.
+
+(** What the dummies leave of the inner edges. *)
+Definition leakage (q : R) : R := 4 * q ^ 2 * (2 - q ^ 2) / (1 - q ^ 2) ^ 2.
+
+Lemma square_of_q c : exp (- (2 * c)) = exp (- c) ^ 2.
+Proof. rewrite <- exp_pow; f_equal; simpl; ring. Qed.
+
+Lemma smear_bound_closed c T : 0 < c ->
+  let q := exp (- c) in
+  smear_bound c T
+  = 3 / 4 + T + ((1 + q ^ 2) / (2 * (1 - q ^ 2) ^ 2) - / 2) * (1 + q) + q / (2 * (1 + q))
+    + (1 + q ^ 2) / (1 - q ^ 2) ^ 3 * q ^ 2.
+Proof.
+  intros Hc q; pose proof (q_range c Hc) as Hq; fold q in Hq.
+  unfold smear_bound, smear, far, reach; rewrite square_of_q.
+  replace (2 * c * / 2) with c by field.
+  replace (exp c) with (/ q) by (unfold q; rewrite exp_Ropp, Rinv_inv; reflexivity).
+  fold q; assert (0 < q ^ 2 < 1) by nra.
+  field; repeat split; nra.
+Qed.
+
+Lemma leakage_closed c :
+  4 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2 = leakage (exp (- c)).
+Proof. rewrite square_of_q; reflexivity. Qed.
+
+Section Theorems.
+
+Variables (n H : nat) (a b beta s : R).
+Hypothesis n_three : (3 <= n)%nat.
+Hypothesis H_some : (1 <= H)%nat.
+Hypothesis a_below_b : a < b.
+Hypothesis beta_pos : 0 < beta.
+
+Let D := cell n H a b.
+Let c := beta * D ^ 2.
+Let q := exp (- c).
+
+Lemma c_above_0 : 0 < c.
+Proof.
+  pose proof (sharpness_pos (n - 2) (H - 1) a b beta ltac:(lia) a_below_b beta_pos) as P.
+  replace (n - 2 + 2)%nat with n in P by lia; replace (S (H - 1)) with H in P by lia; exact P.
+Qed.
+
+Lemma error_for T : 0 <= T -> (forall k, (k <= n - 2)%nat -> tails k c T) ->
+  Rabs (multi_head n H a b beta s - Range a b s) <= D * smear_bound c T + largest a b * leakage q.
+Proof.
+  intros PT HT.
+  pose proof (multi_head_error (n - 2) (H - 1) a b beta s ltac:(lia) a_below_b beta_pos T) as E.
+  replace (n - 2 + 2)%nat with n in E by lia; replace (S (H - 1)) with H in E by lia.
+  unfold q; rewrite <- leakage_closed; now apply E.
+Qed.
+
+End Theorems.
+
+(** ** For every sharpness. *)
+
+Theorem multi_head_theorem d (w x : nat -> R) t n H a b beta :
+  (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 0 < beta ->
+  let s := dot d w x + t in
+  let q := exp (- (beta * cell n H a b ^ 2)) in
+  Rabs (multi_head n H a b beta s - Range a b s)
+  <= (b - a) / (INR (n - 2) * INR H)
+     + largest a b * (2 * excess q / (INR (n - 2) * INR H) + leakage q).
+Proof.
+  intros Hn HH Hab Hb s q.
+  pose proof (c_above_0 n H a b beta Hn HH Hab Hb) as Hc.
+  pose proof (q_range _ Hc) as Hq; fold q in Hq.
+  assert (PT : 0 <= q * (2 - q) / (1 - q) ^ 2).
+  { apply Rmult_le_pos; [nra|apply Rlt_le, Rinv_0_lt_compat; nra]. }
+  pose proof (error_for n H a b beta s Hn HH Hab Hb _ PT (fun k _ => tails_any k _ Hc)) as E; fold q in E.
+  rewrite (smear_bound_closed _ _ Hc) in E; fold q in E.
+  assert (PN : 0 < INR (n - 2) * INR H).
+  { apply Rmult_lt_0_compat; apply lt_0_INR; lia. }
+  set (N := INR (n - 2) * INR H) in *.
+  apply Rle_trans with (1 := E).
+  rewrite (Rmult_plus_distr_l (largest a b)), <- Rplus_assoc; apply Rplus_le_compat_r.
+  match goal with |- _ * ?e <= _ => replace e with (3 / 4 + excess q) by (unfold excess; ring) end.
+  unfold cell; fold N.
+  pose proof (width_below_largest a b) as W.
+  assert (PX : 0 <= excess q).
+  { unfold excess; assert (Q2 : 0 < q ^ 2 < 1) by nra.
+    assert (0 <= q / (2 * (1 + q))) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
+    assert (0 <= (1 + q ^ 2) / (1 - q ^ 2) ^ 3 * q ^ 2).
+    { apply Rmult_le_pos; [apply Rlt_le, Rdiv_lt_0_compat; [lra|apply pow_lt; lra]|lra]. }
+    assert (0 <= ((1 + q ^ 2) / (2 * (1 - q ^ 2) ^ 2) - / 2) * (1 + q)).
+    { apply Rmult_le_pos; [|lra]. set (r := q ^ 2) in *.
+      assert (P2 : 0 < 2 * (1 - r) ^ 2) by nra.
+      apply (Rmult_le_reg_r (2 * (1 - r) ^ 2)); [exact P2|].
+      replace (((1 + r) / (2 * (1 - r) ^ 2) - / 2) * (2 * (1 - r) ^ 2)) with (1 + r - (1 - r) ^ 2) by (field; lra).
+      nra. }
+    lra. }
+  replace ((b - a) / N * (3 / 4 + excess q)) with ((b - a) / N * (3 / 4) + (b - a) * (excess q / N)) by (field; lra).
+  replace (largest a b * (2 * excess q / N)) with (2 * largest a b * (excess q / N)) by (field; lra).
+  apply Rplus_le_compat.
+  - assert (0 < (b - a) / N) by (apply Rdiv_lt_0_compat; lra). lra.
+  - apply Rmult_le_compat_r; [|exact W].
+    apply Rmult_le_pos; [exact PX|apply Rlt_le, Rinv_0_lt_compat, PN].
+Qed.
+
+(** ** From sharpness 2 on: one cell and the leak. *)
+
+Theorem multi_head_sharp d (w x : nat -> R) t n H a b beta :
+  (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 2 <= beta * cell n H a b ^ 2 ->
+  let s := dot d w x + t in
+  let q := exp (- (beta * cell n H a b ^ 2)) in
+  Rabs (multi_head n H a b beta s - Range a b s)
+  <= (b - a) / (INR (n - 2) * INR H) + largest a b * leakage q.
+Proof.
+  intros Hn HH Hab Hc2 s q.
+  assert (PN : 0 < INR (n - 2) * INR H) by (apply Rmult_lt_0_compat; apply lt_0_INR; lia).
+  assert (PD : 0 < cell n H a b) by (unfold cell; apply Rdiv_lt_0_compat; lra).
+  assert (Hb : 0 < beta) by (apply (Rmult_lt_reg_r (cell n H a b ^ 2)); [nra|lra]).
+  pose proof (c_above_0 n H a b beta Hn HH Hab Hb) as Hc.
+  assert (Hq : 0 <= q <= 13534 / 100000).
+  { split; [apply Rlt_le, exp_pos|]. apply Rle_trans with (exp (- 2)); [apply exp_le; lra|interval with (i_prec 40)]. }
+  assert (PT : 0 <= q / (1 - q ^ 3) ^ 2) by (interval with (i_prec 40)).
+  assert (Hh : / 2 <= beta * cell n H a b ^ 2) by lra.
+  pose proof (error_for n H a b beta s Hn HH Hab Hb _ PT (fun k _ => tails_sharp k _ Hh)) as E; fold q in E.
+  rewrite (smear_bound_closed _ _ Hc) in E; fold q in E.
+  apply Rle_trans with (1 := E); apply Rplus_le_compat_r.
+  change ((b - a) / (INR (n - 2) * INR H)) with (cell n H a b).
+  rewrite <- (Rmult_1_r (cell n H a b)) at 2; apply Rmult_le_compat_l; [lra|].
+  clearbody q; interval with (i_bisect q, i_prec 40).
+Qed.
