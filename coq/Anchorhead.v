@@ -2,5 +2,5 @@
 
 From Anchorhead Require Export Softmax Steep Kinks Truncated.
 From Anchorhead Require Export Sums Lattice SingleHead FourAnchors Sharpness.
-From Anchorhead Require Export Slices FarHeads MultiHead MultiHeadTheorem.
+From Anchorhead Require Export Slices Outputs FarHeads MultiHead MultiHeadTheorem.
 From Anchorhead Require Export Select Universal Heine.
