@@ -6,7 +6,8 @@ From Anchorhead Require Import Anchorhead StoredRelu.
 (** The paper's theorems: nothing but the axioms of the real numbers (ClassicalDedekindReals, classic, functional
     extensionality). *)
 Definition by_real_numbers_alone := 
-  (single_head_theorem, single_head_outputs, multi_head_theorem, two_layers_theorem).
+  (single_head_theorem, single_head_outputs, multi_head_theorem, two_layers_theorem,
+   universal_approximation).
 Print Assumptions by_real_numbers_alone.
 
 (** Where [interval] computed: Coq's machine integers (PrimInt63, Uint63), too. *)
