@@ -135,3 +135,44 @@ Proof.
   rewrite <- (Rmult_1_r (cell n H a b)) at 2; apply Rmult_le_compat_l; [lra|].
   clearbody q; interval with (i_bisect q, i_prec 40).
 Qed.
+
+(** ** As the library builds it: values counted from the middle of the range, which is added afterwards. *)
+
+Definition middle (a b : R) : R := (a + b) / 2.
+
+Definition centred_multi_head (n H : nat) (a b beta s : R) : R :=
+  middle a b + multi_head n H (a - middle a b) (b - middle a b) beta (s - middle a b).
+
+Lemma range_moved a b s mid : Range (a - mid) (b - mid) (s - mid) = Range a b s - mid.
+Proof.
+  unfold Range; destruct (Rle_or_lt s a) as [Ha|Ha].
+  - rewrite !Rmax_left by lra.
+    destruct (Rle_or_lt a b); [rewrite !Rmin_right by lra|rewrite !Rmin_left by lra]; reflexivity.
+  - rewrite !Rmax_right by lra.
+    destruct (Rle_or_lt s b); [rewrite !Rmin_right by lra|rewrite !Rmin_left by lra]; reflexivity.
+Qed.
+
+Lemma largest_centred a b : a < b -> largest (a - middle a b) (b - middle a b) = (b - a) / 2.
+Proof.
+  intros H; unfold largest, middle.
+  rewrite Rabs_left, Rabs_pos_eq, Rmax_left by lra. field.
+Qed.
+
+Theorem centred_multi_head_sharp d (w x : nat -> R) t n H a b beta :
+  (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 2 <= beta * cell n H a b ^ 2 ->
+  let s := dot d w x + t in
+  let q := exp (- (beta * cell n H a b ^ 2)) in
+  Rabs (centred_multi_head n H a b beta s - Range a b s)
+  <= (b - a) / (INR (n - 2) * INR H) + (b - a) / 2 * leakage q.
+Proof.
+  intros Hn HH Hab Hc s q; set (mid := middle a b).
+  assert (Ec : cell n H (a - mid) (b - mid) = cell n H a b) by (unfold cell; f_equal; ring).
+  pose proof (multi_head_sharp d w x (t - mid) n H (a - mid) (b - mid) beta Hn HH ltac:(lra)) as E.
+  cbv zeta in E; rewrite Ec in E; specialize (E Hc); fold q in E.
+  replace (dot d w x + (t - mid)) with (s - mid) in E by (unfold s; ring).
+  rewrite range_moved in E; unfold mid in E; rewrite largest_centred in E by exact Hab; fold mid in E.
+  unfold centred_multi_head; fold mid.
+  replace (mid + multi_head n H (a - mid) (b - mid) beta (s - mid) - Range a b s)
+    with (multi_head n H (a - mid) (b - mid) beta (s - mid) - (Range a b s - mid)) by ring.
+  replace (b - mid - (a - mid)) with (b - a) in E by ring; exact E.
+Qed.
