@@ -7,7 +7,7 @@ From Anchorhead Require Import Anchorhead StoredRelu.
     extensionality). *)
 Definition by_real_numbers_alone := 
   (single_head_theorem, single_head_outputs, multi_head_theorem, two_layers_theorem,
-   universal_approximation).
+   universal_approximation, attention_then_softmax).
 Print Assumptions by_real_numbers_alone.
 
 (** Where [interval] computed: Coq's machine integers (PrimInt63, Uint63), too. *)

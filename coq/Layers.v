@@ -72,28 +72,32 @@ Definition respond_head (N n d' : nat) (l : second_layer) (g : nat -> R) (i o : 
   attention_head (N + 1 + n + d') (N + 1 + n) (keys l) same same (same (N + 1 + n + o))
     (asking N n g i) (register N n l).
 
+Lemma score_is_dot N n l g i k : (i < n)%nat ->
+  dot (N + 1 + n) (register N n l k) (asking N n g i) = layer_score N l g i k.
+Proof.
+  intros Hi; unfold dot; rewrite !total_app; simpl (total 1 _); rewrite Nat.add_0_r; unfold layer_score.
+  rewrite (total_ext N (fun f => register N n l k f * asking N n g i f)
+             (fun e => g e * (2 * sharpness l * point l k e))).
+  2: { intros f Hf; unfold asking, register; destruct (Nat.ltb_spec f N); [ring|lia]. }
+  f_equal; [f_equal|].
+  - unfold asking, register; destruct (Nat.ltb_spec N N); [lia|].
+    destruct (Nat.ltb_spec N (N + 1)); [ring|lia].
+  - rewrite (total_ext n _ (fun f => belonging l * is i f * is (owner l k) f)).
+    + change (dot n (fun f => belonging l * is i f) (is (owner l k)) = belonging l * is i (owner l k)).
+      rewrite dot_one_hot by exact Hi; unfold is; rewrite Nat.eqb_sym; reflexivity.
+    + intros f Hf; unfold asking, register.
+      destruct (Nat.ltb_spec (N + 1 + f) N); [lia|]. destruct (Nat.ltb_spec (N + 1 + f) (N + 1)); [lia|].
+      destruct (Nat.ltb_spec (N + 1 + f) (N + 1 + n)); [|lia].
+      replace (N + 1 + f - (N + 1))%nat with f by lia.
+      unfold is; rewrite (Nat.eqb_sym f i), (Nat.eqb_sym f (owner l k)); ring.
+Qed.
+
 Theorem respond_is_attention N n d' l g i o : (i < n)%nat -> (o < d')%nat ->
   respond_head N n d' l g i o = respond N l g i o.
 Proof.
   intros Hi Ho; unfold respond_head, attention_head, respond; apply attention_ext; intros k Hk.
-  - unfold dot at 1.
-    rewrite (total_ext (N + 1 + n) _ (fun f => asking N n g i f * register N n l k f)).
-    2: { intros f Hf; unfold linear, same; rewrite !dot_one_hot by lia; ring. }
-    rewrite !total_app; simpl (total 1 _); rewrite Nat.add_0_r; unfold layer_score.
-    rewrite (total_ext N (fun f => asking N n g i f * register N n l k f)
-               (fun e => g e * (2 * sharpness l * point l k e))).
-    2: { intros f Hf; unfold asking, register; destruct (Nat.ltb_spec f N); [reflexivity|lia]. }
-    f_equal; [f_equal|].
-    + unfold asking, register; destruct (Nat.ltb_spec N N); [lia|].
-      destruct (Nat.ltb_spec N (N + 1)); [ring|lia].
-    + rewrite (total_ext n _ (fun f => belonging l * is i f * is (owner l k) f)).
-      * change (dot n (fun f => belonging l * is i f) (is (owner l k)) = belonging l * is i (owner l k)).
-        rewrite dot_one_hot by exact Hi; unfold is; rewrite Nat.eqb_sym; reflexivity.
-      * intros f Hf; unfold asking, register.
-        destruct (Nat.ltb_spec (N + 1 + f) N); [lia|]. destruct (Nat.ltb_spec (N + 1 + f) (N + 1)); [lia|].
-        destruct (Nat.ltb_spec (N + 1 + f) (N + 1 + n)); [|lia].
-        replace (N + 1 + f - (N + 1))%nat with f by lia.
-        unfold is; rewrite (Nat.eqb_sym f i), (Nat.eqb_sym f (owner l k)); ring.
+  - rewrite <- (score_is_dot N n) by exact Hi; unfold dot at 1.
+    apply (total_ext (N + 1 + n) _ (fun f => register N n l k f * asking N n g i f)); intros f Hf; unfold linear, same; rewrite !dot_one_hot by lia; ring.
   - unfold same; rewrite dot_one_hot by lia; unfold register.
     destruct (Nat.ltb_spec (N + 1 + n + o) N); [lia|].
     destruct (Nat.ltb_spec (N + 1 + n + o) (N + 1)); [lia|].
@@ -126,4 +130,29 @@ Proof.
   unfold network; rewrite respond_is_attention by assumption.
   rewrite (respond_ext _ _ _ (flat d (gather n C X))); [now apply H|].
   intros e HeN; destruct (flat_index n d e HeN); unfold flat; now apply gather_is_attention.
+Qed.
+
+(** ** One attention layer and a softmax. *)
+
+(** A linear map, a softmax over its K results, and a linear map of that. *)
+Definition softmax_layer (D K : nat) (A : nat -> nat -> R) (v : nat -> R) (x : nat -> R) : R :=
+  attention K (linear D A x) v.
+
+(** Registers are constants, so the second layer is one. *)
+Theorem attention_then_softmax n d d' lo hi F eps :
+  lo <= hi -> continuous_on n d d' lo hi F -> 0 < eps ->
+  exists (C : R) (K : nat) (A v : nat -> nat -> R),
+  forall X, in_box n d lo hi X -> forall i o, (i < n)%nat -> (o < d')%nat ->
+  let gathered := fun e => gather_head n d C X i (e / d) (e mod d) in
+  Rabs (softmax_layer (n * d + 1 + n) K A (v o) (asking (n * d) n gathered i) - F X i o) <= eps.
+Proof.
+  intros Hl HF He; destruct (two_layers_theorem n d d' lo hi F eps Hl HF He) as [C [l H]].
+  exists C, (keys l), (register (n * d) n l), (fun o k => carries l k o).
+  intros X HX i o Hi Ho gathered.
+  assert (E : softmax_layer (n * d + 1 + n) (keys l) (register (n * d) n l) (fun k => carries l k o)
+                (asking (n * d) n gathered i) = respond (n * d) l gathered i o).
+  { unfold softmax_layer, respond; apply attention_ext; [|reflexivity].
+    intros k _; unfold linear; now apply score_is_dot. }
+  rewrite E, (respond_ext _ _ _ (flat d (gather n C X))); [now apply H|].
+  intros e HeN; destruct (flat_index n d e HeN); unfold flat, gathered; now apply gather_is_attention.
 Qed.
