@@ -1,7 +1,7 @@
 (** Sums over all heads of what heads far away still add: they fall off geometrically, however many there are. *)
 
 From Coq Require Import Reals Lra Lia.
-From Anchorhead Require Import Softmax Sums Lattice SingleHead Slices.
+From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead Slices Dummies.
 Open Scope R_scope.
 
 Section Far.

@@ -16,7 +16,7 @@
 
 From Coq Require Import Reals Lra Lia.
 From Interval Require Import Tactic.
-From Anchorhead Require Import Softmax Sums Lattice SingleHead Slices FarHeads.
+From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead Slices Dummies FarHeads.
 Open Scope R_scope.
 
 Definition cell (n H : nat) (a b : R) : R := (b - a) / (INR (n - 2) * INR H).

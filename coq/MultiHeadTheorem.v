@@ -2,7 +2,7 @@
 
 From Coq Require Import Reals Lra Lia.
 From Interval Require Import Tactic.
-From Anchorhead Require Import Softmax Sums Lattice SingleHead Slices FarHeads MultiHead.
+From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead Slices Dummies FarHeads MultiHead.
 Open Scope R_scope.
 
 (** Cells by which the heads together may miss beyond 3/4, with [q = exp (- c)]: tends to 0 as c grows. *)

@@ -7,7 +7,7 @@
         eps0 = 4 theta / (1 - theta exp (- 2 c)),  theta = exp (- 2 beta spacing tau),  c = beta spacing^2. *)
 
 From Coq Require Import Reals Lra Lia.
-From Anchorhead Require Import Softmax Sums Lattice SingleHead Slices.
+From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead Slices.
 Open Scope R_scope.
 
 Definition head_with_outputs (p : nat) (a b beta : R) (G : nat -> nat) (s : R) (o : nat) : R :=
