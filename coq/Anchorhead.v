@@ -3,4 +3,4 @@
 From Anchorhead Require Export Softmax Steep Kinks Truncated.
 From Anchorhead Require Export Sums Lattice Tails SingleHead FourAnchors Sharpness.
 From Anchorhead Require Export Slices Dummies Outputs FarHeads MultiHead MultiHeadTheorem.
-From Anchorhead Require Export Select Universal Heine Layers.
+From Anchorhead Require Export Select Universal Heine Layers ReluNetworks.

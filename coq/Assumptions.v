@@ -13,5 +13,6 @@ Print Assumptions by_real_numbers_alone.
 (** Where [interval] computed: Coq's machine integers (PrimInt63, Uint63), too. *)
 Definition with_machine_integers :=
   (kink, two_kinks, gated_line, relu_three_keys, truncated_four_keys, leaky_six_keys, abs_six_keys, stored_relu,
-   single_head_sharp, single_head_064, single_head_063, multi_head_sharp, centred_multi_head_sharp).
+   single_head_sharp, single_head_064, single_head_063, multi_head_sharp, multi_head_one_cell,
+   centred_multi_head_sharp, centred_multi_head_one_cell, relu_network_theorem).
 Print Assumptions with_machine_integers.

@@ -136,6 +136,51 @@ Proof.
   clearbody q; interval with (i_bisect q, i_prec 40).
 Qed.
 
+(** ** Sharp enough for the range: one cell, and nothing else. *)
+
+Theorem multi_head_one_cell d (w x : nat -> R) t n H a b beta :
+  (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 3 <= beta * cell n H a b ^ 2 ->
+  50 * largest a b / cell n H a b <= exp (2 * (beta * cell n H a b ^ 2)) ->
+  let s := dot d w x + t in
+  Rabs (multi_head n H a b beta s - Range a b s) <= (b - a) / (INR (n - 2) * INR H).
+Proof.
+  intros Hn HH Hab Hc3 Hsharp s.
+  assert (PN : 0 < INR (n - 2) * INR H) by (apply Rmult_lt_0_compat; apply lt_0_INR; lia).
+  assert (PD : 0 < cell n H a b) by (unfold cell; apply Rdiv_lt_0_compat; lra).
+  assert (Hb : 0 < beta) by (apply (Rmult_lt_reg_r (cell n H a b ^ 2)); [nra|lra]).
+  pose proof (c_above_0 n H a b beta Hn HH Hab Hb) as Hc.
+  assert (Hh : / 2 <= beta * cell n H a b ^ 2) by lra.
+  change ((b - a) / (INR (n - 2) * INR H)) with (cell n H a b).
+  set (c := beta * cell n H a b ^ 2) in *; set (q := exp (- c)).
+  assert (Hq : 0 <= q <= 4979 / 100000).
+  { split; [apply Rlt_le, exp_pos|]. apply Rle_trans with (exp (- 3)); [apply exp_le; lra|interval with (i_prec 40)]. }
+  assert (PT : 0 <= q / (1 - q ^ 3) ^ 2) by (interval with (i_prec 40)).
+  pose proof (error_for n H a b beta s Hn HH Hab Hb _ PT (fun k _ => tails_sharp k _ Hh)) as E; fold c q in E.
+  rewrite (smear_bound_closed _ _ Hc) in E; fold q in E.
+  apply Rle_trans with (1 := E).
+  assert (PM : 0 <= largest a b) by (apply Rle_trans with (1 := Rabs_pos a), Rmax_l).
+  assert (Q2 : largest a b * (50 * q ^ 2) <= cell n H a b).
+  { unfold q; rewrite <- square_of_q, exp_Ropp; pose proof (exp_pos (2 * c)) as P.
+    apply (Rmult_le_reg_r (exp (2 * c) / cell n H a b)); [apply Rdiv_lt_0_compat; lra|].
+    replace (largest a b * (50 * / exp (2 * c)) * (exp (2 * c) / cell n H a b))
+      with (50 * largest a b / cell n H a b) by (field; lra).
+    replace (cell n H a b * (exp (2 * c) / cell n H a b)) with (exp (2 * c)) by (field; lra).
+    exact Hsharp. }
+  assert (LK : leakage q <= 162 / 1000 * (50 * q ^ 2)).
+  { unfold leakage.
+    apply Rle_trans with (q ^ 2 * (4 * (2 - q ^ 2) / (1 - q ^ 2) ^ 2)).
+    - right; field; apply Rgt_not_eq; clearbody q; interval with (i_prec 40).
+    - replace (162 / 1000 * (50 * q ^ 2)) with (q ^ 2 * (81 / 10)) by field.
+      apply Rmult_le_compat_l; [apply pow2_ge_0|clearbody q; interval with (i_prec 40)]. }
+  assert (LM : largest a b * leakage q <= 162 / 1000 * cell n H a b).
+  { apply Rle_trans with (largest a b * (162 / 1000 * (50 * q ^ 2))); [now apply Rmult_le_compat_l|lra]. }
+  match goal with |- _ * ?e + _ <= _ => assert (S : e <= 838 / 1000) end.
+  { clearbody q; interval with (i_bisect q, i_prec 40). }
+  match goal with |- _ * ?e + _ <= _ => set (smeared := e) in * end.
+  assert (cell n H a b * smeared <= cell n H a b * (838 / 1000)) by (apply Rmult_le_compat_l; lra).
+  lra.
+Qed.
+
 (** ** As the library builds it: values counted from the middle of the range, which is added afterwards. *)
 
 Definition middle (a b : R) : R := (a + b) / 2.
@@ -158,6 +203,19 @@ Proof.
   rewrite Rabs_left, Rabs_pos_eq, Rmax_left by lra. field.
 Qed.
 
+Lemma cell_moved n H a b mid : cell n H (a - mid) (b - mid) = cell n H a b.
+Proof. unfold cell; f_equal; ring. Qed.
+
+Lemma centred_error d (w x : nat -> R) t n H a b beta :
+  let mid := middle a b in
+  Rabs (centred_multi_head n H a b beta (dot d w x + t) - Range a b (dot d w x + t))
+  = Rabs (multi_head n H (a - mid) (b - mid) beta (dot d w x + (t - mid))
+          - Range (a - mid) (b - mid) (dot d w x + (t - mid))).
+Proof.
+  intros mid; replace (dot d w x + (t - mid)) with (dot d w x + t - mid) by ring.
+  rewrite range_moved; unfold centred_multi_head; fold mid; f_equal; ring.
+Qed.
+
 Theorem centred_multi_head_sharp d (w x : nat -> R) t n H a b beta :
   (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 2 <= beta * cell n H a b ^ 2 ->
   let s := dot d w x + t in
@@ -165,14 +223,26 @@ Theorem centred_multi_head_sharp d (w x : nat -> R) t n H a b beta :
   Rabs (centred_multi_head n H a b beta s - Range a b s)
   <= (b - a) / (INR (n - 2) * INR H) + (b - a) / 2 * leakage q.
 Proof.
-  intros Hn HH Hab Hc s q; set (mid := middle a b).
-  assert (Ec : cell n H (a - mid) (b - mid) = cell n H a b) by (unfold cell; f_equal; ring).
-  pose proof (multi_head_sharp d w x (t - mid) n H (a - mid) (b - mid) beta Hn HH ltac:(lra)) as E.
-  cbv zeta in E; rewrite Ec in E; specialize (E Hc); fold q in E.
-  replace (dot d w x + (t - mid)) with (s - mid) in E by (unfold s; ring).
-  rewrite range_moved in E; unfold mid in E; rewrite largest_centred in E by exact Hab; fold mid in E.
-  unfold centred_multi_head; fold mid.
-  replace (mid + multi_head n H (a - mid) (b - mid) beta (s - mid) - Range a b s)
-    with (multi_head n H (a - mid) (b - mid) beta (s - mid) - (Range a b s - mid)) by ring.
-  replace (b - mid - (a - mid)) with (b - a) in E by ring; exact E.
+  intros Hn HH Hab Hc s q; unfold s; rewrite centred_error.
+  rewrite <- (largest_centred a b Hab).
+  change ((b - a) / (INR (n - 2) * INR H)) with (cell n H a b); unfold q.
+  rewrite <- (cell_moved n H a b (middle a b)) in Hc |- *.
+  apply multi_head_sharp; [exact Hn|exact HH|lra|exact Hc].
+Qed.
+
+(** Here the sharpness that is enough depends on the number of cells alone. *)
+Theorem centred_multi_head_one_cell d (w x : nat -> R) t n H a b beta :
+  (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 3 <= beta * cell n H a b ^ 2 ->
+  25 * (INR (n - 2) * INR H) <= exp (2 * (beta * cell n H a b ^ 2)) ->
+  let s := dot d w x + t in
+  Rabs (centred_multi_head n H a b beta s - Range a b s) <= (b - a) / (INR (n - 2) * INR H).
+Proof.
+  intros Hn HH Hab Hc Hsharp s; unfold s; rewrite centred_error.
+  assert (PN : 0 < INR (n - 2) * INR H) by (apply Rmult_lt_0_compat; apply lt_0_INR; lia).
+  assert (E : 50 * ((b - a) / 2) / cell n H a b = 25 * (INR (n - 2) * INR H)).
+  { unfold cell; field; repeat split; lra || (apply not_0_INR; lia). }
+  rewrite <- E, <- (largest_centred a b Hab) in Hsharp.
+  change ((b - a) / (INR (n - 2) * INR H)) with (cell n H a b).
+  rewrite <- (cell_moved n H a b (middle a b)) in Hc, Hsharp |- *.
+  apply multi_head_one_cell; [exact Hn|exact HH|lra|exact Hc|exact Hsharp].
 Qed.
