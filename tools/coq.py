@@ -12,42 +12,20 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import re
-import resource
 import shutil
-import subprocess
 import sys
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import anchorhead as ah
 from anchorhead.disk import write_atomically
+from tools.coq_files import AXIOMS, MACHINE_INTEGERS, assumptions, compiled, missing, strange
 
 ROOT = Path(__file__).parents[1]
 LIBRARY, OUT, TABLE = ROOT / "coq", ROOT / "out" / "coq", ROOT / "benchmarks" / "coq.csv"
-SECONDS, BYTES = 60, 4 * 2**30
-PACKAGES = {
-    "Interval": "libcoq-interval",
-    "Coquelicot": "libcoq-coquelicot",
-    "Flocq": "libcoq-flocq",
-    "mathcomp": "libcoq-mathcomp-ssreflect",
-}
-"""Libraries of Coq, and the Debian packages that they come in."""
-QUIET = "-ambiguous-paths,-notation-overridden"
-"""Warnings about the libraries, not about our files."""
-
-AXIOMS = frozenset(
-    (
-        "ClassicalDedekindReals.sig_not_dec",
-        "ClassicalDedekindReals.sig_forall_dec",
-        "FunctionalExtensionality.functional_extensionality_dep",
-        "Classical_Prop.classic",
-    )
-)
-"""On which Coq's real numbers rest."""
-MACHINE_INTEGERS = ("PrimInt63.", "Uint63.")
-"""Coq's 63-bit integers, which are those of the processor: primitives, and axioms that say what they compute."""
+LONGEST = 600
+"""Seconds of CPU for a file of the library."""
 
 
 @dataclass(frozen=True)
@@ -127,31 +105,6 @@ class Row:
     accepted: bool
 
 
-def missing() -> list[str]:
-    """The Debian packages that are not there."""
-    if shutil.which("coqc") is None:
-        return ["coq", *PACKAGES.values()]
-    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True).stdout.strip()
-    return [package for name, package in PACKAGES.items() if not (Path(where) / "user-contrib" / name).is_dir()]
-
-
-def compiled(path: Path, *options: str) -> tuple[bool, float, int, str]:
-    """Whether coqc accepts a file; its CPU seconds, megabytes, and what it says."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-
-    said = path.with_suffix(".log")
-    with said.open("w") as log:
-        child = subprocess.Popen(
-            ["coqc", "-q", "-w", QUIET, *options, path.name], cwd=path.parent, stdout=log, stderr=log, preexec_fn=limit
-        )
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    return child.returncode == 0, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, said.read_text()
-
-
 def tried(case: Case) -> Row:
     """A head exported and compiled, in out/coq."""
     head = ah.head(case.function, on=(case.low, case.high), within=case.within, dtype=case.dtype, progress=False)
@@ -169,23 +122,32 @@ def tried(case: Case) -> Row:
     )  # fmt: skip
 
 
-def assumptions(theorems: list[str], folder: Path, *options: str) -> set[str]:
-    """On what theorems (Module.name) of compiled files rest, by name."""
-    path = folder / "all_theorems.v"
-    modules = " ".join(dict.fromkeys(theorem.rpartition(".")[0] for theorem in theorems))
-    together = ", ".join(f"@{theorem}" for theorem in theorems)
-    path.write_text(f"Require {modules}.\nDefinition together := ({together}).\nPrint Assumptions together.\n")
-    accepted, _, _, said = compiled(path, *options)
-    if not accepted:
-        raise SystemExit(said[-600:])
-    return {line.split(" :")[0].strip() for line in said.splitlines() if re.match(r"\w[\w.]*( :|$)", line)} - {
-        "Axioms:"
-    }
+def library() -> list[str]:
+    """Compiles coq/*.v in the order of _CoqProject, in a copy; its theorems. Ends where a file is not accepted."""
+    folder = OUT / "library"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(LIBRARY, folder, ignore=shutil.ignore_patterns("*.vo*", "*.glob", ".*"))
+    theorems: list[str] = []
+    for name in (LIBRARY / "_CoqProject").read_text().split():
+        if not name.endswith(".v"):
+            continue
+        accepted, seconds, megabytes, said = compiled(folder / name, "-Q", ".", "Anchorhead", seconds=LONGEST)
+        found = re.findall(r"^Theorem (\w+)", (folder / name).read_text(), re.MULTILINE)
+        print(f"{name:<18}{seconds:>8.1f} CPU s{megabytes:>6} MB  {', '.join(found)}", flush=True)
+        if not accepted:
+            raise SystemExit(said[-600:])
+        theorems += [f"Anchorhead.{name.removesuffix('.v')}.{theorem}" for theorem in found]
+    return theorems
 
 
-def strange(names: set[str]) -> set[str]:
-    """What is neither an axiom of the real numbers nor a machine integer."""
-    return {name for name in names if name not in AXIOMS and not name.startswith(MACHINE_INTEGERS)}
+def resting_on(theorems: list[str], folder: Path, *options: str) -> bool:
+    """Prints on what theorems rest; whether that is all that they may."""
+    found = assumptions(theorems, folder, *options)
+    integers = ["Coq's machine integers"] if any(name.startswith(MACHINE_INTEGERS) for name in found) else []
+    print(f"{len(theorems)} theorems rest on: {', '.join([*sorted(found & AXIOMS), *integers])}")
+    if strange(found):
+        print(f"and on what they may not: {', '.join(sorted(strange(found)))}")
+    return not strange(found)
 
 
 def table(rows: list[Row]) -> str:
@@ -237,13 +199,12 @@ def main() -> int:
             key = (row.function, row.low, row.high, row.dtype, row.eps)
             others = [one for one in read() if (one.function, one.low, one.high, one.dtype, one.eps) != key]
             write([*others, row])
-    good = [name for name, row in done.items() if row.accepted]
-    found = assumptions([f"{name}.within" for name in good], OUT)
-    print(f"{len(good)} of {len(cases)} theorems accepted; they rest on: {', '.join(sorted(found & AXIOMS))}", end="")
-    print(", and on Coq's machine integers" if any(name.startswith(MACHINE_INTEGERS) for name in found) else "")
-    if strange(found):
-        print(f"and on what they may not: {', '.join(sorted(strange(found)))}")
-    return int(len(good) < len(cases) or bool(strange(found)))
+    good = [f"{name}.within" for name, row in done.items() if row.accepted]
+    print(f"{len(good)} of {len(cases)} heads accepted")
+    fine = resting_on(good, OUT) if good else False
+    if not given.functions:
+        fine &= resting_on(library(), OUT / "library", "-Q", ".", "Anchorhead")
+    return int(len(good) < len(cases) or not fine)
 
 
 if __name__ == "__main__":

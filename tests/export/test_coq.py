@@ -15,7 +15,7 @@ from anchorhead.export.coq_file import error_left
 from anchorhead.export.coq_terms import dyadic
 from anchorhead.proof.head import TERMS
 from export.coq_reader import anchors, function, rational, statement
-from tools.coq import assumptions, compiled, missing, strange
+from tools.coq_files import assumptions, compiled, missing, strange
 
 needs_coq = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
 
