@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.export.coq_file import error_left
 from anchorhead.export.coq_terms import dyadic
 from anchorhead.proof.head import TERMS
 from export.coq_reader import anchors, function, rational, statement
@@ -74,6 +73,24 @@ def test_pieces_cover_the_interval(head: ah.Head) -> None:
         assert start == end
 
 
+@pytest.mark.parametrize(("function", "on", "within"), [("log1p", (0, 1), 1e-2), ("gelu", (-10, 10), 1e-4)])
+def test_what_is_computed_is_within_the_certificate_s_bound(
+    function: str, on: tuple[float, float], within: float
+) -> None:
+    head = ah.head(function, on=on, within=within, progress=False)
+    text = ah.export(head, to="coq", progress=False)
+    stated = re.search(r"Theorem computed_within : .*?Rabs \(result - f x\) <= (.*?)\.\n", text, re.DOTALL)
+    assert stated
+    assert rational(stated[1]) == Fraction(head.certificate.bound)
+    assert "fl (-1074) 53" in text
+
+
+def test_heads_that_rounding_limits_have_no_theorem_about_what_is_computed() -> None:
+    text = ah.export(ah.head("relu", on=(-10, 10), within=1e-6, progress=False), to="coq", progress=False)
+    assert "computed_within" not in text
+    assert "Theorem within" in text
+
+
 @pytest.mark.parametrize("value", [0.0, 1.5, -0.1, 2.0**80, 1e300, 5e-324, -3.0])
 def test_numbers_are_exact(value: float) -> None:
     assert rational(dyadic(value)) == Fraction(value)
@@ -119,7 +136,7 @@ def test_coq_accepts_a_head_on_its_own_axioms_alone(tmp_path: Path) -> None:
     ah.export(ah.head("log1p", on=(0, 1), within=1e-2, progress=False), path, progress=False)
     accepted, _, _, said = compiled(path)
     assert accepted, said
-    assert not strange(assumptions(["log1p.within"], tmp_path))
+    assert not strange(assumptions(["log1p.within", "log1p.computed_within"], tmp_path))
 
 
 @needs_coq
@@ -131,9 +148,9 @@ def test_an_axiom_of_ours_would_be_seen(tmp_path: Path) -> None:
 @needs_coq
 def test_coq_refuses_a_smaller_error(tmp_path: Path) -> None:
     head = ah.head("log1p", on=(0, 1), within=1e-2, progress=False)
-    digits, exponent = error_left(head.certificate)
     text = ah.export(head, to="coq", progress=False)
-    smaller = text.replace(f"({digits} / 10 ^ {-exponent})", f"({digits // 2} / 10 ^ {-exponent})")
+    digits, exponent = re.search(r"Theorem within .* <= \((\d+) / 10 \^ (\d+)\)", text).groups()  # type: ignore[union-attr]
+    smaller = text.replace(f"({digits} / 10 ^ {exponent})", f"({int(digits) // 2} / 10 ^ {exponent})")
     assert smaller != text
     accepted, _, _, said = compiled(_written(tmp_path, "smaller", smaller))
     assert not accepted
