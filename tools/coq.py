@@ -3,6 +3,7 @@
     python -m tools.coq                  all of it, and a table
     python -m tools.coq gelu sin         the heads of these functions alone
     python -m tools.coq --write          what was compiled goes into benchmarks/coq.csv, other rows stay
+    python -m tools.coq --sollya         a third opinion, for the rows of that table, by Sollya's supnorm
 
 Each file may take 60 s of CPU and 4 GB. At the end Coq prints on what all theorems together rest, and nothing may be
 there but the axioms of its real numbers and its machine integers.
@@ -15,12 +16,13 @@ import csv
 import re
 import shutil
 import sys
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import anchorhead as ah
 from anchorhead.disk import write_atomically
 from tools.coq_files import AXIOMS, MACHINE_INTEGERS, assumptions, compiled, missing, strange
+from tools.coq_sollya import upper_bound
 
 ROOT = Path(__file__).parents[1]
 LIBRARY, OUT, TABLE = ROOT / "coq", ROOT / "out" / "coq", ROOT / "benchmarks" / "coq.csv"
@@ -99,8 +101,8 @@ CASES = [
 
 @dataclass(frozen=True)
 class Row:
-    """What came of a file: the theorem's eps, CPU seconds and megabytes that coqc took, and whether it holds a theorem
-    about what is computed, too."""
+    """What came of a file: the theorem's eps, CPU seconds and megabytes that coqc took, whether it holds a theorem
+    about what is computed, too, and what Sollya says of the error in exact arithmetic."""
 
     function: str
     low: float
@@ -114,6 +116,12 @@ class Row:
     megabytes: int
     accepted: bool
     computed: bool
+    sollya: str = ""
+
+    @property
+    def key(self) -> tuple[str, float, float, str, float]:
+        """What tells heads apart."""
+        return self.function, self.low, self.high, self.dtype, self.certificate
 
 
 def tried(case: Case) -> Row:
@@ -183,7 +191,7 @@ def read() -> list[Row]:
 
 def _row(record: dict[str, str]) -> Row:
     kinds = {"float": float, "int": int, "bool": lambda text: text == "True", "str": str}
-    return Row(**{field.name: kinds[str(field.type)](record[field.name]) for field in fields(Row)})
+    return Row(**{field.name: kinds[str(field.type)](record.get(field.name, "")) for field in fields(Row)})
 
 
 def write(rows: list[Row]) -> None:
@@ -192,26 +200,44 @@ def write(rows: list[Row]) -> None:
     write_atomically(TABLE, ("\n".join([names, *lines]) + "\n").encode())
 
 
+def third_opinion(cases: list[Case]) -> int:
+    """Sollya's bounds of the errors in exact arithmetic, into the table; how many are above what Coq accepted."""
+    rows = {row.key: row for row in read()}
+    wrong = 0
+    for case in cases:
+        head = case.head()
+        row = rows.get((case.function, case.low, case.high, case.dtype, head.certificate.bound))
+        bound = None if row is None else upper_bound(head)
+        if row is None or bound is None:
+            continue
+        rows[row.key] = replace(row, sollya=f"{bound:.4g}")
+        wrong += bound > float(row.eps) * (1 + 2**-6)
+        print(f"{row.function:<18}{row.dtype:<8}{row.anchors:>8}  Coq {row.eps:>12}  Sollya {bound:.4g}", flush=True)
+        write(list(rows.values()))
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("functions", nargs="*", help="of which heads are compiled; by default all, and the library")
     parser.add_argument("--write", action="store_true", help="keep the rows in benchmarks/coq.csv")
+    parser.add_argument("--sollya", action="store_true", help="a third opinion on the rows of benchmarks/coq.csv")
     given = parser.parse_args()
+    cases = [case for case in CASES if not given.functions or case.function in given.functions]
+    if given.sollya:
+        return third_opinion(cases)
     absent = missing()
     if absent:
         print(f"Coq is not here, or not all of it: apt install {' '.join(absent)}")
         return 0
     OUT.mkdir(parents=True, exist_ok=True)
-    cases = [case for case in CASES if not given.functions or case.function in given.functions]
     print(table([]))
     done: dict[str, Row] = {}
     for case in cases:
         row = done[case.name] = tried(case)
         print(table([row]).splitlines()[1], flush=True)
         if given.write:
-            key = (row.function, row.low, row.high, row.dtype, row.eps)
-            others = [one for one in read() if (one.function, one.low, one.high, one.dtype, one.eps) != key]
-            write([*others, row])
+            write([*(one for one in read() if one.key != row.key), row])
     good = [f"{name}.within" for name, row in done.items() if row.accepted]
     good += [f"{name}.computed_within" for name, row in done.items() if row.accepted and row.computed]
     accepted = sum(row.accepted for row in done.values())
