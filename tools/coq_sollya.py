@@ -22,7 +22,7 @@ WRITTEN = {
 
 
 def upper_bound(head: ah.Head) -> float | None:
-    """No less than the error in exact arithmetic; None without Sollya, at kinks, or where it finds no answer in time."""
+    """No less than the error in exact arithmetic; None without Sollya, at kinks, or without an answer in time."""
     target = head.target
     if shutil.which("sollya") is None or not isinstance(target, ScalarTarget) or target.outputs != 1:
         return None

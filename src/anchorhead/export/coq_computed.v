@@ -488,10 +488,10 @@ Proof.
   - f_equal. induction anchors as [|[[a b] v] others IH]; simpl; [easy|now rewrite IH].
 Qed.
 
-Lemma all_keys anchors (holds : anchor -> Prop) : Forall holds anchors ->
+Lemma all_keys anchors (holds : anchor -> Prop) : List.Forall holds anchors ->
   forall k, In k (keys_of anchors) -> holds (nth k anchors (0, 0, 0)).
 Proof.
-  intros all k inside. apply in_seq in inside. rewrite Forall_forall in all. apply all, nth_In. lia.
+  intros all k inside. apply in_seq in inside. rewrite List.Forall_forall in all. apply all, nth_In. lia.
 Qed.
 
 (* Floating-point numbers of so many bits, and of exponents from emin on. *)
