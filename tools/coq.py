@@ -1,7 +1,7 @@
 """The theorems that Coq checks: our library, and heads as `ah.export(head, "name.v")` writes them.
 
     python -m tools.coq                  all of it, and a table
-    python -m tools.coq gelu sin         the heads of these functions alone
+    python -m tools.coq gelu sin         the heads of these functions alone, in this order
     python -m tools.coq --write          what was compiled goes into benchmarks/coq.csv, other rows stay
     python -m tools.coq --sollya         a third opinion, for the rows of that table, by Sollya's supnorm
 
@@ -223,7 +223,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep the rows in benchmarks/coq.csv")
     parser.add_argument("--sollya", action="store_true", help="a third opinion on the rows of benchmarks/coq.csv")
     given = parser.parse_args()
-    cases = [case for case in CASES if not given.functions or case.function in given.functions]
+    cases = [case for name in given.functions for case in CASES if case.function == name] or CASES
     if given.sollya:
         return third_opinion(cases)
     absent = missing()

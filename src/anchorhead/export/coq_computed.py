@@ -105,9 +105,9 @@ Proof.
       + interval with (i_prec 60).
       + interval with (i_prec 60).
       + apply (all_keys {part} (fun a => Rabs (fst (fst a) * x) + Rabs (snd (fst a)) <= {logit})).
-        unfold {part}. repeat apply List.Forall_cons; try apply List.Forall_nil; cbn [fst snd]; interval with (i_prec 60).
+        unfold {part}. for_each_anchor.
       + apply (all_keys {part} (fun a => Rabs (snd a) <= {value})).
-        unfold {part}. repeat apply List.Forall_cons; try apply List.Forall_nil; cbn [fst snd]; interval with (i_prec 60).
+        unfold {part}. for_each_anchor.
       + unfold logit_error, growth, lost; {numbers}.
       + unfold mass_error, factor, moved_by, logit_error, growth, lost; {numbers}.
     - unfold head_error, weight_error, quotient_error, mass_error, factor, moved_by, logit_error, growth, lost;

@@ -494,6 +494,9 @@ Proof.
   intros all k inside. apply in_seq in inside. rewrite List.Forall_forall in all. apply all, nth_In. lia.
 Qed.
 
+Ltac for_each_anchor :=
+  repeat apply List.Forall_cons; try apply List.Forall_nil; cbn [fst snd]; interval with (i_prec 60).
+
 (* Floating-point numbers of so many bits, and of exponents from emin on. *)
 Section Floats.
 
