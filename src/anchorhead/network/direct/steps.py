@@ -1,0 +1,178 @@
+"""The steps of a lowered network in torch, blocks of rows that stay in the cache one after the other.
+
+An `Affine` maps a vector of entries to another. A `Neurons` is an affine map to queries, heads on them, and an affine
+map of what is read:
+
+    y = b' + sum over groups of W' h(W x + b),
+
+in blocks, so that the queries of many rows are never held at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.stated_arithmetic import stated_arithmetic
+
+IN_CACHE = 1 << 17
+"""Entries for each thread, so that the arrays of a block stay in its cache."""
+ON_DEVICE = 1 << 24
+"""Entries of a block where there is no such cache to stay in."""
+
+Head = SeriesHead | SoftmaxHead
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """v becomes W v + b."""
+
+    weight: Tensor
+    bias: Tensor
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        return torch.addmm(self.bias, v, self.weight.t())
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Entries of one head: their queries, and what the outputs take of what is read."""
+
+    before: Affine
+    head: Head
+    after: Tensor
+
+    @property
+    def width(self) -> int:
+        return self.before.width
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    groups: tuple[Group, ...]
+    bias: Tensor
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        """(rows, entries) to (rows, outputs)."""
+        y = self.bias.expand(len(v), -1).clone()
+        for group in self.groups:
+            self._add(group, v, y)
+        return y
+
+    def _add(self, group: Group, v: Tensor, y: Tensor) -> None:
+        on_cpu = v.device.type == "cpu"
+        most = IN_CACHE * torch.get_num_threads() if on_cpu else ON_DEVICE
+        small = max(1, most // max(1, group.head.scratch // 2))
+        rows = max(1, min(len(v), 8 * most // group.width)) if on_cpu else max(1, small // group.width)
+        queries = v.new_empty(min(rows, len(v)), group.width)
+        scratch = v.new_empty(group.head.scratch * min(small, queries.numel()))
+        for start in range(0, len(v), rows):
+            some = v[start : start + rows]
+            t = torch.addmm(group.before.bias, some, group.before.weight.t(), out=queries[: len(some)])
+            for part in t.view(-1).split(small):
+                group.head(part, scratch[: group.head.scratch * len(part)])
+            y[start : start + rows].addmm_(t, group.after.t())
+
+
+Step = Affine | Neurons
+
+
+class Outputs:
+    """What leaves: entries of the last vector times powers of two, and constants, in some shape.
+
+    place   (tokens, features) the entry of each; below 0: none, and `factor` is the constant
+    """
+
+    def __init__(self, place: np.ndarray, factor: np.ndarray, dtype: str, device: torch.device) -> None:
+        flat, self.shape = place.ravel(), place.shape
+        self.as_they_are = bool((flat == np.arange(len(flat))).all() and (factor == 1).all())
+        self.place = torch.tensor(np.maximum(flat, 0), device=device)
+        self.factor = torch.tensor(factor.ravel(), dtype=getattr(torch, dtype), device=device)
+        self.constant = torch.tensor(flat < 0, device=device)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        if self.as_they_are and v.shape[1] == len(self.place):
+            return v.view(len(v), *self.shape)
+        picked = v.index_select(1, self.place) * self.factor
+        return torch.where(self.constant, self.factor, picked).view(len(v), *self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectModule:
+    """x (rows, ...) to (rows, tokens, outputs), by steps on (rows, entries)."""
+
+    steps: tuple[Step, ...]
+    outputs: Outputs
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers one row takes between steps, at the widest place."""
+        return max([len(self.outputs.place), *(step.width for step in self.steps)])
+
+    @torch.no_grad()
+    def __call__(self, x: Tensor) -> Tensor:
+        with stated_arithmetic(x.device):
+            v = x.flatten(1)
+            for step in self.steps:
+                v = step(v)
+            return self.outputs(v)
+
+
+def is_traced() -> bool:
+    """Whether a program is being made of a call, or a derivative forwards: those are for the layers as written."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return traced or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+class WithGradients(torch.autograd.Function):
+    """The direct evaluation forwards; backwards the layers as they are written, from the inputs once more."""
+
+    @staticmethod
+    def forward(ctx: Any, direct: DirectModule, module: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        ctx.module = module
+        ctx.save_for_backward(x)
+        return direct(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        (gradient,), (x,) = gradients, ctx.saved_tensors
+        again = torch.is_grad_enabled()  # a second derivative is wanted, so the graph is
+        with torch.enable_grad():
+            x = x if again else x.detach().requires_grad_()
+            y = ctx.module(x)
+            (found,) = torch.autograd.grad(y, x, gradient.reshape(y.shape), create_graph=again)
+        return None, None, found
+
+
+def affine(weight: np.ndarray, bias: np.ndarray, dtype: str, device: torch.device) -> Affine:
+    kind = getattr(torch, dtype)
+    return Affine(*(torch.tensor(one, dtype=kind, device=device) for one in (weight, bias)))
+
+
+__all__ = [
+    "Affine",
+    "DirectModule",
+    "Group",
+    "Head",
+    "Neurons",
+    "Outputs",
+    "Step",
+    "WithGradients",
+    "affine",
+    "is_traced",
+]
