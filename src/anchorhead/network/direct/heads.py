@@ -26,6 +26,8 @@ class SeriesHead:
 
     scratch = 1
     """Arrays of the size of t that an evaluation needs."""
+    block = 1 << 18
+    """Entries at a time for each thread: few enough for its cache, and enough for mending to take little of the time."""
 
     def __init__(self, found: Saturated) -> None:
         self.found = found
@@ -102,6 +104,7 @@ class SoftmaxHead:
         )
         self.values = torch.tensor(np.asarray(values, np.float64), dtype=kind, device=device)[None]
         self.scratch = 2 * len(slopes)
+        self.block = max(1, (1 << 16) // len(slopes))
 
     def __call__(self, t: Tensor, scratch: Tensor) -> None:
         keys = self.slopes.shape[0]

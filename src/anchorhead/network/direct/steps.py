@@ -10,6 +10,7 @@ in blocks, so that the queries of many rows are never held at once.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,12 +21,14 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
-from anchorhead.network.stated_arithmetic import stated_arithmetic
+from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
 
-IN_CACHE = 1 << 17
-"""Entries for each thread, so that the arrays of a block stay in its cache."""
+LEAST = 1 << 17
+"""Queries that are computed at a time: products of fewer rows with large matrices take longer."""
 ON_DEVICE = 1 << 24
-"""Entries of a block where there is no such cache to stay in."""
+"""Numbers of a block where there is no cache to stay in."""
+MOST_HELD = 1 << 22
+"""Numbers of an array that a thread keeps for its next call."""
 
 Head = SeriesHead | SoftmaxHead
 
@@ -76,17 +79,38 @@ class Neurons:
 
     def _add(self, group: Group, v: Tensor, y: Tensor) -> None:
         on_cpu = v.device.type == "cpu"
-        most = IN_CACHE * torch.get_num_threads() if on_cpu else ON_DEVICE
-        small = max(1, most // max(1, group.head.scratch // 2))
-        rows = max(1, min(len(v), 8 * most // group.width)) if on_cpu else max(1, small // group.width)
-        queries = v.new_empty(min(rows, len(v)), group.width)
-        scratch = v.new_empty(group.head.scratch * min(small, queries.numel()))
+        most = group.head.block * torch.get_num_threads() if on_cpu else ON_DEVICE // group.head.scratch
+        rows = max(1, min(len(v), max(most, LEAST) // group.width))
+        small = max(1, most)
+        queries = _buffer("queries", rows * group.width, v).view(rows, -1)
+        scratch = _buffer("scratch", group.head.scratch * min(small, queries.numel()), v)
         for start in range(0, len(v), rows):
             some = v[start : start + rows]
             t = torch.addmm(group.before.bias, some, group.before.weight.t(), out=queries[: len(some)])
             for part in t.view(-1).split(small):
                 group.head(part, scratch[: group.head.scratch * len(part)])
             y[start : start + rows].addmm_(t, group.after.t())
+
+
+class _Buffers(threading.local):
+    """Arrays of a thread that calls share: fresh ones of a megabyte cost more than the work on them."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[str, torch.dtype], Tensor] = {}
+
+
+_buffers = _Buffers()
+
+
+def _buffer(name: str, count: int, like: Tensor) -> Tensor:
+    """An array (count,) for what lasts no longer than a block."""
+    if like.device.type != "cpu" or count > MOST_HELD:
+        return like.new_empty(count)
+    held = _buffers.held.get((name, like.dtype))
+    if held is None or len(held) < count:
+        with lasting_tensors():
+            held = _buffers.held[name, like.dtype] = like.new_empty(count)
+    return held[:count]
 
 
 Step = Affine | Neurons
