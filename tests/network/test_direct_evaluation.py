@@ -27,12 +27,12 @@ _made: dict[tuple, tuple[nn.Module, ah.Network]] = {}
 
 def converted(name: str = "relu", dtype: str = "float64", **options) -> tuple[nn.Module, ah.Network]:
     """A network of 5 inputs, 40 neurons and 2 outputs, and what it becomes."""
+    options = {"within": WITHIN[dtype], **options}
     key = name, dtype, *options.items()
     if key not in _made:
         torch.manual_seed(1)
         model = nn.Sequential(nn.Linear(5, 40), ACTIVATIONS.get(name) or nn.GELU(), nn.Linear(40, 2)).double()
-        within = 1e-6 if name == "gelu" and dtype == "float64" else WITHIN[dtype]
-        _made[key] = model, ah.convert(model, on=(-1, 1), within=within, dtype=dtype, **options)
+        _made[key] = model, ah.convert(model, on=(-1, 1), dtype=dtype, **options)
     return _made[key]
 
 
@@ -96,9 +96,11 @@ def test_entries_near_a_crossing_are_found_wherever_they_stand() -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("layout", ["transformer", "sequence"])
-@pytest.mark.parametrize("name", [*ACTIVATIONS, "gelu"])
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "gelu", "softmax"])
 def test_values_are_within_the_bound_at_kinks_too(name: str, layout: str, dtype: str) -> None:
-    model, network = converted(name, dtype, layout=layout)
+    form = "attention-softmax" if name == "softmax" else "two-layer"
+    within = 1e-2 if dtype == "float32" else 1e-6
+    model, network = converted("relu" if name == "softmax" else name, dtype, layout=layout, form=form, within=within)
     assert network.certificate is not None
     assert network.certificate.evaluations == ("plain", "direct")
     rng = np.random.default_rng(2)
@@ -148,17 +150,17 @@ def test_what_is_not_covered_is_computed_as_it_is_written() -> None:
     far = np.full((3, 5), 1.5)
     with pytest.warns(OutsideWarning):
         assert np.array_equal(network(far), network(far, evaluation="plain", outside="ignore"))
-    softmax = converted(form="attention-softmax")[1]
-    assert softmax.certificate is not None
-    assert softmax.certificate.evaluations == ("plain",)
+    head = ah.head("relu", on=(-1, 1), within=1e-3).network
+    assert head.certificate is not None
+    assert head.certificate.evaluations == ("plain",)
     with pytest.raises(AnchorheadError, match="covers plain"):
-        softmax(np.zeros((1, 5)), evaluation="direct")
+        head(np.zeros((1, 1, 1)), evaluation="direct")
     with pytest.raises(AnchorheadError, match="'plain', 'direct'"):
         network(np.zeros((1, 5)), evaluation="fast")
 
 
 def test_a_certificate_that_covers_more_than_is_proven_is_refused() -> None:
-    network = converted(form="attention-softmax")[1]
+    network = ah.head("relu", on=(-1, 1), within=1e-3).network
     assert network.certificate is not None
     claimed = network.with_(certificate=replace(network.certificate, evaluations=("plain", "direct")))
     with pytest.raises(CertificateError, match="for the evaluations plain, direct"):
@@ -181,3 +183,26 @@ def test_files_of_before_are_read_and_run_as_they_are_written(tmp_path) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (9, 5))
     assert np.array_equal(before(x), network(x, evaluation="plain"))
     ah.check(before, progress=False)
+
+
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_layers_upon_layers_are_within_the_bound(dtype: str, layout: str) -> None:
+    torch.manual_seed(3)
+    sizes = [
+        nn.Linear(4, 30),
+        nn.ReLU(),
+        nn.Linear(30, 20),
+        nn.LeakyReLU(),
+        nn.Linear(20, 10),
+        nn.Tanh(),
+        nn.Linear(10, 3),
+    ]
+    model = nn.Sequential(*sizes).double()
+    network = ah.convert(model, on=(-1, 1), within={"float64": 1e-6, "float32": 0.1}[dtype], dtype=dtype, layout=layout)
+    assert network.certificate is not None
+    assert network.certificate.evaluations == ("plain", "direct")
+    x = np.random.default_rng(0).uniform(-1, 1, (2000, 4)).astype(dtype)
+    exact = model(torch.from_numpy(x).double()).detach().numpy()
+    assert np.abs(network(x) - exact).max() <= network.certificate.bound
+    assert ah.check(network, progress=False) == network.certificate

@@ -8,8 +8,10 @@ queries that the series covers. They are covered if, for every shape of the netw
     sum over parts of error + gamma (magnitude - reach)^+  <=  the rounding that the bound grants the shape's heads,
 
 where gamma is that of the longest sum of reads, and `reach` is what the bound takes for the size of a read: the series
-hands on q, with its scale in the weights and its shift in the bias behind them, and |scale q| + |shift| may be larger.
-A bias that is a sum of shifts is rounded once; the bound grants it a rounding, for a product that it does not have.
+hands on q, with its scale in the weights and its shift in the bias of the sum of reads behind it, and |scale q| +
+|shift| may be larger. A bias that is a sum of shifts is rounded once; the bound grants it a rounding, for a product
+that it does not have. Where no such sum is behind heads, reads are handed on as they are: two more roundings, which
+`error` allows for.
 """
 
 from __future__ import annotations

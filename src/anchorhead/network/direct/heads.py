@@ -27,7 +27,7 @@ class SeriesHead:
     scratch = 1
     """Arrays of the size of t that an evaluation needs."""
     block = 1 << 18
-    """Entries at a time for each thread: few enough for its cache, and enough for mending to take little of the time."""
+    """Entries at a time for each thread: few enough for its cache, enough that mending takes little of the time."""
 
     def __init__(self, found: Saturated) -> None:
         self.found = found

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from anchorhead.network.linear import Linear
+
 CONSTANT, UNKNOWN, DENSE = -1, -2, -3
 
 
@@ -115,6 +117,28 @@ def image(
     if needed is not None:
         place = np.where(needed, place, UNKNOWN)
     return Image(Held(place, np.where(picked, factor, constants)), weight, bias, source)
+
+
+def single_entries(layer: Linear, source: Held) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For a map of which every output is a multiple of one entry, plus a constant: (tokens, outputs) of the entry, -1
+    for none, of its factor, and of the constant."""
+    weight = np.asarray(layer.weight, np.float64)
+    weight = weight.reshape(-1, weight.shape[-1]) if weight.ndim == 3 else weight.reshape(-1, source.place.shape[1])
+    used = weight != 0
+    if (used.sum(axis=1) > 1).any():
+        raise Refused("a logit is a sum of several features")
+    feature = used.argmax(axis=1)
+    factor = weight[np.arange(len(weight)), feature]
+    if layer.weight.ndim == 3:
+        blocks, outputs, size = layer.weight.shape
+        feature = feature + np.repeat(np.arange(blocks) * size, outputs)
+    place = np.where(factor != 0, source.place[:, feature], CONSTANT)
+    if (place == UNKNOWN).any() or ((place == CONSTANT) & (factor != 0)).any():
+        raise Refused("a logit of a constant")
+    bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
+    bias = np.broadcast_to(bias, (len(weight) // layer.outputs, layer.outputs)).ravel()
+    slopes = np.where(place >= 0, factor * source.factor[:, feature], 0.0)
+    return place, slopes, np.broadcast_to(bias, place.shape)
 
 
 def power_of_two(a: np.ndarray) -> Bool[np.ndarray, "..."]:

@@ -8,7 +8,8 @@ head on that entry, the same for all that meet the same keys. Only what later la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,35 @@ from jaxtyping import Bool, Float, Int
 
 from anchorhead.network.attention import Attention
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
-from anchorhead.network.direct.held import CONSTANT, DENSE, UNKNOWN, Held, Image, Refused, image, power_of_two
+from anchorhead.network.direct.held import (
+    CONSTANT,
+    DENSE,
+    UNKNOWN,
+    Held,
+    Image,
+    Refused,
+    image,
+    power_of_two,
+    single_entries,
+)
 from anchorhead.network.direct.keys import SILENT, Keys
 from anchorhead.network.direct.saturated import saturated
-from anchorhead.network.direct.steps import DirectModule, Group, Head, Neurons, Outputs, Step, affine
+from anchorhead.network.direct.steps import (
+    Affine,
+    DirectModule,
+    Group,
+    Head,
+    Neurons,
+    Outputs,
+    Softmaxes,
+    SoftmaxGroup,
+    Step,
+    affine,
+)
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Needed, askers, everything, seen, streams, through
+from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind
 
 MOST = 1 << 26
@@ -48,9 +71,25 @@ class _Affine:
 
 @dataclass(frozen=True, eq=False)
 class _Heads:
-    """Groups of entries: the map to their queries, and the keys that they meet, one value each."""
+    """Groups of entries: the map to their queries, and the keys that they meet, one value each.
+
+    folds   whether a map behind them sums what heads read: its rounding is then bounded by what heads may read at most,
+            and it can take scale q + shift in place of the reads, which may be much smaller than scale q and shift
+    """
 
     groups: tuple[tuple[_Affine, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
+    folds: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Softmaxes:
+    """Groups with the same logits: the map to their entries, then slopes, offsets and (keys, outputs, groups)."""
+
+    groups: tuple[tuple[_Affine, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
+    bias: Float[np.ndarray, " outputs"]
+
+
+_Step = _Affine | _Heads | _Softmaxes
 
 
 def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device) -> DirectModule:
@@ -72,21 +111,55 @@ class _Lowering:
         self.layers, self.output = layers, output
         self.streams = streams(layers, start)
         self.needed = through(layers, everything(self.streams[-1], (output,)), start)
-        self.steps: list[_Affine | _Heads] = []
+        self.steps: list[_Step] = []
         self.width = embed.tokens * embed.inputs
         self.tokens: dict[Kind, Held] = {}
         self._embed(embed)
 
     def run(self) -> Held:
-        for layer, after, stream in zip(self.layers, self.needed[1:], self.streams, strict=False):
-            match layer:
-                case Linear():
-                    self._linear(layer, after)
-                case Attention():
-                    self._attention(layer, after, stream)
-                case _:
+        left = list(zip(self.layers, self.needed[1:], self.streams, strict=False))
+        while left:
+            match [layer for layer, _, _ in left[:3]]:
+                case [Linear() as before, Softmax() as softmax, Linear() as behind]:
+                    self._softmaxes(before, softmax, behind, left[2][1])
+                    left = left[3:]
+                    continue
+                case [Linear() as layer, *_]:
+                    self._linear(layer, left[0][1])
+                case [Attention() as layer, *_]:
+                    self._attention(layer, *left[0][1:])
+                case [layer, *_]:
                     raise Refused(f"a {type(layer).__name__} is no head on a scalar")
+            left = left[1:]
         return self.tokens[self.output]
+
+    def _softmaxes(self, before: Linear, softmax: Softmax, behind: Linear, after: Needed) -> None:
+        """Neurons as groups of a Softmax: logits of one entry each, and a map of all weights."""
+        size = softmax.groups[0]
+        if tuple(after) != ("input",) or set(softmax.groups) != {size} or before.across != behind.across:
+            raise Refused("groups of a softmax that differ, or tokens of several kinds")
+        source = self.tokens["input"] if not before.across else self._joined(KINDS).flat()
+        place, slopes, offsets = single_entries(before, source)
+        asks = place.reshape(-1, size).max(axis=1)
+        if ((place.reshape(-1, size) != asks[:, None]) & (place.reshape(-1, size) >= 0)).any() or (asks < 0).any():
+            raise Refused("a group of a softmax whose logits are not of one entry")
+        slopes, offsets = slopes.reshape(-1, size), offsets.reshape(-1, size)
+        weight, bias, shape = _behind(behind, source.tokens)
+        # (outputs of all tokens, groups of all tokens, keys)
+        if weight.size > MOST:
+            raise Refused(f"a map of {weight.shape} numbers")
+        tables, which = np.unique(np.concatenate([slopes, offsets], 1), axis=0, return_inverse=True)
+        groups = []
+        for number, table in enumerate(tables):
+            own = np.flatnonzero(which.reshape(-1) == number)
+            picks = np.zeros((len(own), self.width))
+            picks[np.arange(len(own)), asks[own]] = 1.0
+            taken = np.moveaxis(weight.reshape(len(weight), -1, size)[:, own], 2, 0)
+            groups.append((_Affine(picks, np.zeros(len(own))), (table[:size], table[size:], taken)))
+        self.steps.append(_Softmaxes(tuple(groups), bias))
+        self.width = len(bias)
+        entries = np.arange(self.width).reshape(shape)
+        self.tokens = {"input": Held(entries, np.ones(shape))}
 
     def _embed(self, embed: Embed) -> None:
         needed = self.needed[0]
@@ -112,6 +185,8 @@ class _Lowering:
 
     def _linear(self, layer: Linear, after: Needed) -> None:
         if not layer.across:
+            if self.steps and isinstance(self.steps[-1], _Heads):
+                self.steps[-1] = replace(self.steps[-1], folds=False)
             weight = _dense(layer)
             self._settle({kind: image(weight, layer.bias, self.tokens[kind], mask) for kind, mask in after.items()})
             return
@@ -308,23 +383,23 @@ def _kinds(weight: np.ndarray, heads: int) -> Int[np.ndarray, "heads 1"]:
     return first[inverse.reshape(-1)][:, None]
 
 
-def _joined(steps: Sequence[_Affine | _Heads]) -> list[_Affine | _Heads]:
+def _joined(steps: Sequence[_Step]) -> list[_Step]:
     """The steps, with maps in one where that rounds nothing anew."""
-    found: list[_Affine | _Heads] = []
+    found: list[_Step] = []
     for step in steps:
         first = found[-1] if found else None
         if isinstance(first, _Affine):
             if isinstance(step, _Affine) and (first.picks or step.picks):
                 found[-1] = step.after(first)
                 continue
-            if isinstance(step, _Heads) and (first.picks or all(before.picks for before, _ in step.groups)):
-                found[-1] = _Heads(tuple((before.after(first), keys) for before, keys in step.groups))
+            if not isinstance(step, _Affine) and (first.picks or all(before.picks for before, _ in step.groups)):
+                found[-1] = replace(step, groups=tuple((before.after(first), keys) for before, keys in step.groups))
                 continue
         found.append(step)
     return found
 
 
-def _in_torch(steps: Sequence[_Affine | _Heads], dtype: str, device: torch.device) -> tuple[Step, ...]:
+def _in_torch(steps: Sequence[_Step], dtype: str, device: torch.device) -> tuple[Step, ...]:
     """The steps; the scale and the shift of what heads give go into the map behind them."""
     found: list[Step] = []
     rest = list(steps)
@@ -333,22 +408,57 @@ def _in_torch(steps: Sequence[_Affine | _Heads], dtype: str, device: torch.devic
         if isinstance(step, _Affine):
             found.append(affine(step.weight, step.bias, dtype, device))
             continue
-        width = sum(len(before.bias) for before, _ in step.groups)
-        after = rest.pop(0) if rest and isinstance(rest[0], _Affine) else None
-        if after is None:
-            if width**2 > MOST:
-                raise Refused(f"{width} heads, of which nothing is the sum")
-            after = _Affine(np.eye(width), np.zeros(width))
-        bias, groups, start = after.bias.astype(np.longdouble), [], 0
-        for before, keys in step.groups:
-            weight = after.weight[:, start : start + len(before.bias)]
-            start += len(before.bias)
-            head = _head(keys, dtype, device)
-            bias = bias + weight.sum(axis=1, dtype=np.longdouble) * head.shift
-            taken = affine(weight * head.scale, np.zeros(len(weight)), dtype, device).weight
-            groups.append(Group(affine(before.weight, before.bias, dtype, device), head, taken))
-        found.append(Neurons(tuple(groups), affine(weight, bias.astype(np.float64), dtype, device).bias))
+        if isinstance(step, _Softmaxes):
+            found.append(_softmaxes(step, dtype, device))
+            continue
+        heads = [_head(keys, dtype, device) for _, keys in step.groups]
+        widths = [len(before.bias) for before, _ in step.groups]
+        whole: Affine | None = None
+        if step.folds and rest and isinstance(rest[0], _Affine):
+            scale, shift = (np.repeat([getattr(head, name) for head in heads], widths) for name in ("scale", "shift"))
+            whole = _scaled(rest.pop(0), scale, shift, dtype, device)
+        ends = np.cumsum([0, *widths])
+        taken = [None if whole is None else whole.weight[:, a:b].contiguous() for a, b in pairwise(ends)]
+        groups = (
+            Group(affine(before.weight, before.bias, dtype, device), head, one)
+            for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
+        )
+        found.append(Neurons(tuple(groups), None if whole is None else whole.bias))
     return tuple(found)
+
+
+def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray, dtype: str, device: torch.device) -> Affine:
+    """The map of scale q + shift as one of q."""
+    bias = behind.bias + (behind.weight.astype(np.longdouble) @ shift.astype(np.longdouble))
+    return affine(behind.weight * scale, bias.astype(np.float64), dtype, device)
+
+
+def _softmaxes(step: _Softmaxes, dtype: str, device: torch.device) -> Softmaxes:
+    def tensor(array: np.ndarray) -> torch.Tensor:
+        return torch.tensor(array, dtype=getattr(torch, dtype), device=device)
+
+    groups = (
+        SoftmaxGroup(
+            affine(before.weight, before.bias, dtype, device), tensor(a)[:, None], tensor(g)[:, None], tensor(taken)
+        )
+        for before, (a, g, taken) in step.groups
+    )
+    return Softmaxes(tuple(groups), tensor(step.bias))
+
+
+def _behind(layer: Linear, tokens: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """A map of the weights of all tokens as one matrix, its constants, and how many tokens and features leave it."""
+    if layer.mix is not None:
+        raise Refused("a map mixes tokens by a factor of its own")
+    if layer.across:
+        shape = layer.weight.shape[0], layer.weight.shape[1]
+        weight = layer.weight.reshape(shape[0] * shape[1], -1)
+    else:
+        if tokens > 1:
+            raise Refused("softmaxes of several tokens")
+        shape, weight = (1, layer.outputs), _dense(layer)
+    bias = np.zeros(shape) if layer.bias is None else np.broadcast_to(layer.bias, shape)
+    return weight, bias.reshape(-1).astype(np.float64), shape
 
 
 def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:
