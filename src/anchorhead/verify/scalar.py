@@ -49,6 +49,8 @@ AWAY = 90.0
 NARROW = 2.0**-90
 MAX_CELLS = 200_000
 BATCH = 256
+MANY = 24
+"""So many anchors are looked at neighbour by neighbour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,8 @@ class Part:
                                 those that round nothing, and how many they are
     wrong, wrong_slope          how far logits may be off beyond the rounding of their own sums: wrong + wrong_slope |t|
     whole                       whether `wrong` has that rounding too
+    lean                        how far t itself may be off in this part: it moves logit k by a_k times that, of which
+                                a common part changes no softmax, so that |a_k - A| lean remains, for any A
     value_error                 how far values may be off
     """
 
@@ -73,6 +77,7 @@ class Part:
     value_error: np.ndarray
     model: Arithmetic
     whole: bool = False
+    lean: float = 0.0
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -82,10 +87,21 @@ class Part:
         )  # fmt: skip
 
     def only(self, keys: np.ndarray) -> Part:
-        return Part(*(array[keys] for array in self.arrays), self.model, self.whole)
+        return Part(*(array[keys] for array in self.arrays), self.model, self.whole, self.lean)
 
-    def key(self) -> tuple[bytes, ...]:
-        return tuple(array.tobytes() for array in self.arrays)
+    def key(self) -> tuple:
+        """All but how far things may be off."""
+        return (*(array.tobytes() for array in self.arrays[:6]), self.whole)
+
+    def worse(self, other: Part) -> Part:
+        """The same softmax, as far off as this one or the other."""
+        wrong = (np.maximum(mine, theirs) for mine, theirs in zip(self.arrays[6:], other.arrays[6:], strict=True))
+        return Part(*self.arrays[:6], *wrong, self.model, self.whole, max(self.lean, other.lean))
+
+    def covers(self, other: Part) -> bool:
+        """Whether the other is nowhere further off."""
+        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
+        return all((mine >= theirs).all() for mine, theirs in pairs) and self.lean >= other.lean
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""
@@ -143,6 +159,7 @@ class _Softmax:
         self.count = len(part.slopes)
         self.a, self.g, self.v = ([exact(x) for x in array] for array in (part.slopes, part.offsets, part.values))
         self.largest = float(np.abs(part.values).max()) if self.count else 0.0
+        self.known: dict[tuple, arb_series] = {}
 
     def window(self, c: float, h: float) -> tuple[np.ndarray, int, float]:
         """The keys that matter on a cell, the heaviest at its middle, and a bound on the weight of the others."""
@@ -155,8 +172,34 @@ class _Softmax:
         near[top] = True
         return np.flatnonzero(near), top, float(np.exp(-np.minimum(gap[~near], 700.0)).sum()) * SLACK
 
+    def crossings(self) -> np.ndarray:
+        """Where neighbours in the order of slopes have the same logit."""
+        order = np.argsort(self.part.slopes, kind="stable")
+        steps = np.diff(self.part.slopes[order])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = -np.diff(self.part.offsets[order]) / steps
+        return found[(steps > 0) & np.isfinite(found)]
+
     def series(self, c: arb, h: arb, near: np.ndarray, top: int, order: int) -> arb_series:
-        """h^j r^(j) / j! at c, a point or a cell; values and logits are taken relative to the heaviest key's."""
+        """h^j r^(j) / j! at c, a point or a cell; values and logits are taken relative to the heaviest key's.
+
+        What depends on these differences alone is kept: cells of even anchors are translates of one another.
+        """
+        if self.count < MANY:
+            return self._series(c, h, near, top, order) + self.v[top]
+        a, g, v = self.a, self.g, self.v
+        here = c.mid()
+        offsets = [(a[k] - a[top]) * here + (g[k] - g[top]) for k in near]
+        slopes, values = self.part.slopes[near] - self.part.slopes[top], self.part.values[near] - self.part.values[top]
+        exactly = all(one.is_exact() for one in offsets) and h.is_exact()
+        name = (slopes.tobytes(), values.tobytes(), tuple(map(_name, offsets)), _name(h), order, c.is_exact())
+        if not exactly:
+            return self._series(c, h, near, top, order) + v[top]
+        if name not in self.known:
+            self.known[name] = self._series(c, h, near, top, order)
+        return self.known[name] + v[top]
+
+    def _series(self, c: arb, h: arb, near: np.ndarray, top: int, order: int) -> arb_series:
         upper, lower = [arb(0)] * order, [arb(0)] * order
         lower[0] = arb(1)
         a, g, v = self.a, self.g, self.v
@@ -173,7 +216,7 @@ class _Softmax:
                 upper[j] += term * value
         if lower[0].contains(0):
             raise Undecided("softmax")
-        return arb_series(upper, prec=order) / arb_series(lower, prec=order) + v[top]
+        return arb_series(upper, prec=order) / arb_series(lower, prec=order)
 
     def rounding(
         self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: list[np.ndarray], leak: np.ndarray
@@ -202,13 +245,19 @@ class _Softmax:
         upper = np.minimum(weights * np.exp(np.minimum(tilt * half, 700.0)) * (1 + off), 1.0)
         deviation = deviation + (mean_off + speed)[..., None]
         result = np.abs(mean) + mean_off + speed
-        delta = part.logit_error(np.abs(t) + half, np.abs(logits) + steep * half + noise)
+        delta = part.logit_error(np.abs(t) + half, np.abs(logits) + steep * half + noise) + tilt * part.lean * SLACK
         gaps = np.maximum(gap, 0.0) + (steep + steep.max(axis=2, keepdims=True)) * half + 2 * noise.max()
         lam = softmax_log_error(np.where(absent, 0.0, delta), gaps, self.model)
         values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
         error, mass = softmax_read_error(upper, lam, deviation, values, result, self.count, self.model)
         error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 4 * leak[:, None] * (self.largest + 1)
         return error, result + error, mass + error
+
+
+def _name(number: arb) -> tuple[int, int]:
+    """An exact ball as whole numbers."""
+    mantissa, exponent = number.man_exp()
+    return int(mantissa), int(exponent)
 
 
 @dataclass(eq=False)
@@ -248,6 +297,7 @@ class _Proof:
         """Level by level, the widest cells first."""
         waiting = [(exact(a), exact(b)) for a, b in self.intervals if a <= b]
         narrow = max(((b - a) * exact(NARROW) for a, b in waiting), key=above)
+        waiting = [cell for a, b in waiting for cell in self._cut(a, b)]
         total = approximation = 0.0
         reach = np.zeros((2, len(self.parts)))
         count = 0
@@ -275,6 +325,17 @@ class _Proof:
                 middle = ((a + b) / 2).mid()
                 waiting += [(a, middle), (middle, b)]
         return Proven(total * SLACK, approximation * SLACK, *(reach * SLACK), count)
+
+    def _cut(self, a: arb, b: arb) -> list[tuple[arb, arb]]:
+        """First cells: for many anchors, between the places where neighbours weigh the same, so that cells of even
+        anchors are translates of one another."""
+        if max(part.count for part in self.parts) < MANY:
+            return [(a, b)]
+        low, high = float(a), float(b)
+        cuts = np.unique(np.concatenate([part.crossings() for part in self.parts]))
+        cuts = cuts[(cuts > low) & (cuts < high)]
+        places = [a, *(exact(cut) for cut in cuts), b]
+        return list(zip(places[:-1], places[1:], strict=True))
 
     def _cell(self, a: arb, b: arb) -> _Cell | None:
         """Taylor's theorem on one cell, or balls where f has a kink; None where neither tells anything."""

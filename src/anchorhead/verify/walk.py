@@ -19,7 +19,7 @@ from anchorhead.verify.exact import Exact
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat, Softmax, Stream
 from anchorhead.verify.needs import needs
-from anchorhead.verify.readings import Reading, lowered, mixed, reading, seen
+from anchorhead.verify.readings import Reading, heard, lowered, mixed, reading, seen
 from anchorhead.verify.rounding import SLACK, Arithmetic, own_error, power_of_two
 
 Tokens = dict[str, Forms]
@@ -144,6 +144,8 @@ class Walk:
                 continue
             rows = []
             asked = [self._asked(layer, forms, kind, place, stream, keys) for place in range(forms.shape[0])]
+            loud = iter(heard([one for heads in asked for one, _ in heads]))
+            asked = [[(next(loud), visible) for _, visible in heads] for heads in asked]
             reads = self._reads(layer, asked, values, where, kind, bias, last)
             for place, (weight, forms_read, size, terms) in enumerate(reads):
                 own = kept.tokens([place])
@@ -225,9 +227,9 @@ class Walk:
                 parts = tuple(part for _, _, part in group)
                 hints = self._hints(i, group[0][0].t, group[0][1], bias) if last else {}
                 units.append((i, group[0][1], Unit(group[0][0], parts, hints, f"{where}, {kind} {i}", self._enough(group[0][1]))))
+        units = self._merged(units)
         explained = self._explained([unit for _, _, unit in units], where)
-        merged = self._merged(units, explained)
-        for i, weight, unit, found in merged:
+        for (i, weight, unit), found in zip(units, explained, strict=True):
             if found is None:
                 low = min(float(part.values.min()) for part in unit.parts) * len(unit.parts)
                 high = max(float(part.values.max()) for part in unit.parts) * len(unit.parts)
@@ -259,19 +261,21 @@ class Walk:
             self.steps.append(Step(where, "scalar head", f"{len(known)} heads; the worst: {worst.words}", worst.error))
         return found
 
-    def _merged(self, units: list, explained: list) -> list:
-        """Heads that are no function of the program each, but share a direction: taken together, and tried again."""
-        result = [(i, weight, unit, found) for (i, weight, unit), found in zip(units, explained, strict=True) if found]
-        rest: dict[tuple, list] = {}
-        for (i, weight, unit), found in zip(units, explained, strict=True):
-            if found is None:
-                t = unit.reading.t
-                rest.setdefault((i, weight.tobytes(), t.ids.tobytes(), t.coefficients.tobytes()), []).append(unit)
-        joint: list[tuple[int, np.ndarray, Unit]] = []
-        for (i, weight, *_), group in rest.items():
-            joint.append((i, np.frombuffer(weight), _joint(group)))
-        again = self._explained([unit for _, _, unit in joint], "heads together") if joint else []
-        return result + [(i, weight, unit, found) for (i, weight, unit), found in zip(joint, again, strict=True)]
+    def _merged(self, units: list[tuple[int, np.ndarray, Unit]]) -> list[tuple[int, np.ndarray, Unit]]:
+        """Heads in numbers that differ by constants, added up alike: one unit, where they are a function together."""
+        groups: dict[tuple, list[tuple[int, np.ndarray, Unit]]] = {}
+        for i, weight, unit in units:
+            t = unit.reading.t
+            groups.setdefault((i, weight.tobytes(), t.ids.tobytes(), t.coefficients.tobytes()), []).append((i, weight, unit))
+        found = []
+        for group in groups.values():
+            if len(group) > 1:
+                together = _joint([unit for _, _, unit in group])
+                if self.claims.match(together)[0] < sum(self.claims.match(unit)[0] for _, _, unit in group):
+                    found.append((*group[0][:2], together))
+                    continue
+            found += group
+        return found
 
     def _hints(self, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:
         """Where nothing follows: what alpha and beta would have to be for the output to be the program's."""
@@ -326,6 +330,8 @@ class Walk:
             kind: [self._groups(*one, softmax.groups) for one in rows] if kind == "input" else None
             for kind, rows in asking.items()
         }
+        loud = iter(heard([one for row in readings["input"] or [] for one, _ in row]))
+        readings["input"] = [[(next(loud), s) for _, s in row] for row in readings["input"] or []]
         if not after.across:
             weight, bias = after.on_features(), after.bias
             result = {}
@@ -490,7 +496,8 @@ def _joint(group: list[Unit]) -> Unit:
                     part,
                     offsets=part.offsets + part.slopes * shift,
                     sizes=part.sizes + steep * abs(shift),
-                    wrong=part.wrong + steep * wrong + own_error(2) * (np.abs(part.offsets) + steep * abs(shift)),
+                    wrong=part.wrong + own_error(2) * (np.abs(part.offsets) + steep * abs(shift)),
+                    lean=part.lean + wrong,
                 )
             )
     return Unit(replace(first, ends=(low, high)), tuple(parts), group[0].hints, group[0].where, group[0].limit)
