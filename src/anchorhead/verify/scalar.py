@@ -249,8 +249,9 @@ class _Softmax:
         gaps = np.maximum(gap, 0.0) + (steep + steep.max(axis=2, keepdims=True)) * half + 2 * noise.max()
         lam = softmax_log_error(np.where(absent, 0.0, delta), gaps, self.model)
         values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
-        error, mass = softmax_read_error(upper, lam, deviation, values, result, self.count, self.model)
-        error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 4 * leak[:, None] * (self.largest + 1)
+        count = np.array([[len(keys)] for keys in near])
+        error, mass = softmax_read_error(upper, lam, deviation, values, result, count, self.model, self.count)
+        error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 8 * leak[:, None] * (self.largest + 1)
         return error, result + error, mass + error
 
 
