@@ -16,12 +16,13 @@ numbers that a derivation mentions, where these are close: better guesses give s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from flint import arb
 
 from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import require
 from anchorhead.verify.exact import Atom, Exact
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
@@ -292,7 +293,9 @@ def _without(
         if a < b and b > low and a < high:
             pieces.append((start, a))
             start = b
-    return [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    found = [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    require(bool(found), "the conditions leave no input")
+    return found
 
 
 HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}

@@ -114,7 +114,10 @@ def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:
         ends = min(one.ends[0] for one in group), max(one.ends[1] for one in group)
         loud = np.logical_or.reduce([~silent(one.logits, [ends], one.logits.model) for one in group])
         keys.update({id(one): np.flatnonzero(loud) for one in group})
-    return [None if one is None else replace(one, logits=one.logits.only(keys[id(one)]), keys=keys[id(one)]) for one in readings]
+    return [
+        None if one is None else replace(one, logits=one.logits.only(keys[id(one)]), keys=keys[id(one)])
+        for one in readings
+    ]
 
 
 def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
@@ -129,7 +132,9 @@ def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading |
     nothing = np.zeros(len(offsets))
     if not steep[top] > 0:
         t = Forms.constants(np.zeros((1, 1)))
-        return reading(t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True)
+        return reading(
+            t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True
+        )
     direction = coefficients[top] / steep[top]
     along = int(np.abs(direction).argmax())
     slopes = coefficients[:, along] / direction[along]

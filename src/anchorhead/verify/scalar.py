@@ -322,7 +322,9 @@ class _Proof:
                     reach = np.maximum(reach, size)
             waiting = []
             for a, b in halved:
-                require(bool(b - a > narrow), f"a head of {sum(p.count for p in self.parts)} anchors has no bound at {a}")
+                require(
+                    bool(b - a > narrow), f"a head of {sum(p.count for p in self.parts)} anchors has no bound at {a}"
+                )
                 middle = ((a + b) / 2).mid()
                 waiting += [(a, middle), (middle, b)]
         return Proven(total * SLACK, approximation * SLACK, *(reach * SLACK), count)
@@ -366,7 +368,9 @@ class _Proof:
         exactly = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
         difference = sum(exactly, arb_series([0])) - self._claimed(c, h)
         coefficients = np.array([float(difference[j].mid()) for j in range(ORDER)])
-        lost = sum(above(difference[j].rad()) for j in range(ORDER)) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
+        lost = (
+            sum(above(difference[j].rad()) for j in range(ORDER)) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
+        )
         return _Cell(a, b, c, half, coefficients, lost + remainder + leak, remainder, near, leaks, speed)
 
     def _bounds(self, cells: list[_Cell]) -> tuple[list[float], list[float], list[np.ndarray]]:

@@ -8,7 +8,7 @@ reads later is only bounded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from anchorhead.verify.claims import Claims, Explained, Pool, Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
-from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
+from anchorhead.verify.forms import Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat, Softmax, Stream
 from anchorhead.verify.needs import needs
 from anchorhead.verify.readings import Reading, heard, lowered, mixed, reading, seen
 from anchorhead.verify.rounding import SLACK, Arithmetic, own_error, power_of_two
+from anchorhead.verify.scalar import Part
 
 Tokens = dict[str, Forms]
 
@@ -140,6 +141,7 @@ class Walk:
                 kept = mapped(skip, skip_bias, forms, self.quantities, self.model)
             carry = skip if skip_bias is None else np.eye(layer.outputs)
             if not asks:
+                self._require_logits(layer, forms, keys)
                 result[kind] = self._bounded(layer, kept, carry, bias, values)
                 continue
             rows = []
@@ -157,7 +159,18 @@ class Walk:
             result[kind] = joined(rows)
         return result
 
-    def _bounded(self, layer: Attention, kept: Forms, carry: np.ndarray, bias: np.ndarray, values: list[Forms]) -> Forms:
+    def _require_logits(self, layer: Attention, forms: Forms, keys: list[Forms]) -> None:
+        """No logit of these tokens overflows: infinities would be no numbers in the means."""
+        heads, size, width = layer.query.shape
+        queries = mapped(layer.query.reshape(heads * size, width), None, forms, self.quantities, self.model)
+        asked = queries.size(self.quantities).max(axis=0).reshape(heads, size)
+        for h in range(heads):
+            shown = keys[min(h, len(keys) - 1)].size(self.quantities).max(axis=0)
+            require(float(asked[h] @ shown) < self.model.largest / 4, "a logit may overflow")
+
+    def _bounded(
+        self, layer: Attention, kept: Forms, carry: np.ndarray, bias: np.ndarray, values: list[Forms]
+    ) -> Forms:
         """Of tokens whose answers nobody reads: what is carried, and means of values."""
         own = mapped(carry, bias, kept, self.quantities, self.model)
         largest = [value.size(self.quantities).max(axis=0) for value in values]
@@ -182,6 +195,8 @@ class Walk:
             which = min(h, len(keys) - 1)
             cache.setdefault(which, keys[which].tokens(visible))
             query = queries.features(slice(h * size, (h + 1) * size))
+            largest = float((query.size(self.quantities) @ cache[which].size(self.quantities).T).max())
+            require(largest < self.model.largest / 4, "a logit may overflow")
             found.append((None if grid else lowered(query, cache[which], self.quantities, self.model), visible))
         return found
 
@@ -197,6 +212,7 @@ class Walk:
     ) -> list[tuple[np.ndarray, Forms, np.ndarray, np.ndarray]]:
         """For each token that asks: weights (outputs, reads), what is read (1, reads), sizes and numbers of terms."""
         units: list[tuple[int, np.ndarray, Unit]] = []
+        copies = 0
         reads: list[list[tuple[np.ndarray, Forms, float, float]]] = [[] for _ in asked]
         for i, heads in enumerate(asked):
             groups: dict[tuple, list[tuple[Reading, np.ndarray, np.ndarray]]] = {}
@@ -208,6 +224,7 @@ class Walk:
                 own = value.tokens(visible[one.keys])
                 if one.constant or len(one.keys) == 1:
                     form, size, terms = constant_softmax(one.logits, own, self.quantities, self.model)
+                    copies += 1
                     reads[i] += [
                         (layer.output[h][:, c], form.features([c]), float(size[c]), terms) for c in range(own.shape[1])
                     ]
@@ -226,21 +243,27 @@ class Walk:
             for group in groups.values():
                 parts = tuple(part for _, _, part in group)
                 hints = self._hints(i, group[0][0].t, group[0][1], bias) if last else {}
-                units.append((i, group[0][1], Unit(group[0][0], parts, hints, f"{where}, {kind} {i}", self._enough(group[0][1]))))
+                units.append(
+                    (i, group[0][1], Unit(group[0][0], parts, hints, f"{where}, {kind} {i}", self._enough(group[0][1])))
+                )
+        if copies:
+            self.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
         units = self._merged(units)
         explained = self._explained([unit for _, _, unit in units], where)
         for (i, weight, unit), found in zip(units, explained, strict=True):
             if found is None:
-                low = min(float(part.values.min()) for part in unit.parts) * len(unit.parts)
-                high = max(float(part.values.max()) for part in unit.parts) * len(unit.parts)
-                reads[i].append(self._hull(weight, np.array([[min(low, 0.0)]]), np.array([[max(high, 0.0)]]), len(unit.parts)))
-                self.steps.append(Step(where, "interval", f"{kind} {i}: no function of the program was found", np.inf))
+                reads[i].append(self._between(weight, unit))
+                self.steps.append(
+                    Step(where, "interval", f"{kind} {i}: no function of the program", reads[i][-1][2][0])
+                )
             else:
                 reads[i].append((weight, found.form, found.reach, float(len(unit.parts))))
         result = []
         for mine in reads:
             if not mine:
-                result.append((np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1)))
+                result.append(
+                    (np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
+                )
                 continue
             weight = np.concatenate([np.reshape(one[0], (layer.outputs, -1)) for one in mine], axis=1)
             forms = joined([one[1] for one in mine], axis=1)
@@ -266,7 +289,9 @@ class Walk:
         groups: dict[tuple, list[tuple[int, np.ndarray, Unit]]] = {}
         for i, weight, unit in units:
             t = unit.reading.t
-            groups.setdefault((i, weight.tobytes(), t.ids.tobytes(), t.coefficients.tobytes()), []).append((i, weight, unit))
+            groups.setdefault((i, weight.tobytes(), t.ids.tobytes(), t.coefficients.tobytes()), []).append(
+                (i, weight, unit)
+            )
         found = []
         for group in groups.values():
             if len(group) > 1:
@@ -301,10 +326,18 @@ class Walk:
         self.steps.append(Step(where, "interval", "a softmax that no lemma explains", float((high - low).max())))
         return self._hull(weight, low.min(axis=0)[None], high.max(axis=0)[None], len(low))
 
+    def _between(self, weight: np.ndarray, unit: Unit) -> tuple[np.ndarray, Forms, np.ndarray, float]:
+        """Of a unit that no lemma explains: every part lies between its values."""
+        ends = [[float((sign * part.values + part.value_error).max()) for part in unit.parts] for sign in (-1, 1)]
+        low, high = np.array([[-sum(ends[0])]]), np.array([[sum(ends[1])]])
+        return self._hull(weight, low, high, sum(len(part.values) for part in unit.parts))
+
     def _hull(
         self, weight: np.ndarray, low: np.ndarray, high: np.ndarray, terms: int
     ) -> tuple[np.ndarray, Forms, np.ndarray, float]:
-        room = (4 * self.model.gamma(terms + 2) + 1e-12) * np.maximum(np.abs(low), np.abs(high)) + 8 * terms * self.model.tiny
+        room = (4 * self.model.gamma(terms + 2) + 1e-12) * np.maximum(
+            np.abs(low), np.abs(high)
+        ) + 8 * terms * self.model.tiny
         form = Forms.between(low - room, high + room)
         return weight, form, form.size(self.quantities)[0], 1.0
 
@@ -326,6 +359,7 @@ class Walk:
             dense = before.on_features()
             bias = np.zeros(len(dense)) if before.bias is None else before.bias
             asking = {k: [(f.tokens([i]), dense, bias) for i in range(f.shape[0])] for k, f in tokens.items()}
+        self._linear(before, tokens)  # refused where it overflows
         readings = {
             kind: [self._groups(*one, softmax.groups) for one in rows] if kind == "input" else None
             for kind, rows in asking.items()
@@ -345,7 +379,10 @@ class Walk:
                         for i, row in enumerate(rows)
                     ])  # fmt: skip
             return result
-        require(after.mix is None and set(readings) == {"input"}, "a mix after a Softmax, or registers beside, is not modelled")
+        require(
+            after.mix is None and set(readings) == {"input"},
+            "a mix after a Softmax, or registers beside, is not modelled",
+        )
         out, outputs = after.weight.shape[:2]
         flat = after.weight.reshape(out * outputs, after.weight.shape[2], -1)
         pairs = [(g, flat[:, i, s]) for i, row in enumerate(readings["input"] or []) for g, s in row]
@@ -379,14 +416,21 @@ class Walk:
             slopes = weight[own][:, varying[0]] if len(varying) else np.zeros(size)
             offsets = products.sum(axis=1) + bias[own]
             one = reading(
-                t, slopes, offsets, sizes, exactly, terms, wrong + own_wrong, np.zeros(size), self.quantities, self.model
+                t,
+                slopes,
+                offsets,
+                sizes,
+                exactly,
+                terms,
+                wrong + own_wrong,
+                np.zeros(size),
+                self.quantities,
+                self.model,
             )
             found.append((one, own))
         return found
 
-    def _valued(
-        self, pairs: list, outputs: int, bias: np.ndarray | None, where: str, token: int | None
-    ) -> Forms:
+    def _valued(self, pairs: list, outputs: int, bias: np.ndarray | None, where: str, token: int | None) -> Forms:
         """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for pairs of a reading and V (outputs, features)."""
         units: list[tuple[np.ndarray, np.ndarray, Unit]] = []
         reads: list[tuple[np.ndarray, Forms, np.ndarray, np.ndarray]] = []
@@ -399,8 +443,8 @@ class Walk:
             if not own.any():
                 continue
             if one.constant or len(one.keys) == 1:
-                form, size, terms = constant_softmax(one.logits, Forms.constants(own.T), self.quantities, self.model)
-                reads.append((np.eye(outputs), form, size, np.full(outputs, terms)))
+                form, size, _ = constant_softmax(one.logits, Forms.constants(own.T), self.quantities, self.model)
+                reads.append((np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
                 continue
             base = self._base(one, own[np.abs(own).max(axis=1).argmax()])
             ratios = own[:, base != 0] / base[base != 0]
@@ -413,9 +457,8 @@ class Walk:
         found = self._explained([unit for _, _, unit in units], where)
         for (take, off, unit), one in zip(units, found, strict=True):
             if one is None:
-                size = sum(float(np.abs(part.values).max()) for part in unit.parts)
-                weight, form, sizes, terms = self._hull(take[:, None], np.array([[-size]]), np.array([[size]]), 1)
-                reads.append((weight, form, sizes, np.array([terms])))
+                weight, form, sizes, _ = self._between(take[:, None], unit)
+                reads.append((weight, form, sizes, np.array([sum(len(part.values) for part in unit.parts)])))
             else:
                 reads.append((take[:, None], one.form, np.array([one.mass]), np.array([float(one.terms)])))
             extra += off * (1 + 1e-3)
@@ -433,7 +476,9 @@ class Walk:
         known = self.bases.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), [])
         for base in (*self.pool.values, *known):
             lead = int(np.abs(base).argmax())
-            if len(base) == len(values) and np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(values[lead] * base[lead]):
+            if len(base) == len(values) and np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(
+                values[lead] * base[lead]
+            ):
                 return base
         known.append(values)
         return values
@@ -477,8 +522,6 @@ def _same_t(units: list) -> list:
 
 def _joint(group: list[Unit]) -> Unit:
     """Units in t_1, t_2, ... that differ by constants, as one in t_1: the others' logits are shifted."""
-    from dataclasses import replace
-
     first = group[0].reading
     if len(group) == 1:
         return group[0]
@@ -503,9 +546,7 @@ def _joint(group: list[Unit]) -> Unit:
     return Unit(replace(first, ends=(low, high)), tuple(parts), group[0].hints, group[0].where, group[0].limit)
 
 
-def _with_values(one: Reading, values: np.ndarray, errors: np.ndarray):  # noqa: ANN202
-    from dataclasses import replace
-
+def _with_values(one: Reading, values: np.ndarray, errors: np.ndarray) -> Part:
     return replace(one.logits, values=values, value_error=errors)
 
 
