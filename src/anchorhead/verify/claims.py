@@ -58,7 +58,6 @@ class Unit:
     reading: Reading
     parts: tuple[Part, ...]
     hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
-    where: str = ""
     limit: float = np.inf
 
 

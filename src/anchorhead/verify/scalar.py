@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, exact, precision
+from anchorhead.verify.balls import above, exact, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import (

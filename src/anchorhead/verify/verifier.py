@@ -10,13 +10,14 @@ import numpy as np
 
 from anchorhead.verify.certificate import Certificate, read_certificate
 from anchorhead.verify.claims import Pool
+from anchorhead.verify.context import Context, Step
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.program import Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.walk import Step, Walk, compared
+from anchorhead.verify.walk import compared, walk
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,9 @@ def _verify(stored: Stored, known: _Known) -> None:
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     single = len(network.layers) == 1
-    walk = Walk(network, exact, model, pool_of(stored), 0.9999 * certificate.bound if single else 0.0)
-    try:
-        output = walk.run()
-    finally:
-        known.steps += walk.steps
+    limit = 0.9999 * certificate.bound if single else 0.0
+    context = Context(exact, model, pool_of(stored), limit, known.steps)
+    output = walk(network, context)
     difference = compared(output, exact)
     error = difference.size(exact.quantities)
     known.found = float(error.max())
