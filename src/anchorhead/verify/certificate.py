@@ -26,7 +26,7 @@ Intervals = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """low, high: the ends of the box, (tokens, features). excluded: intervals that no argument of a function lies in."""
+    """low, high: the ends of the box, (tokens, features). excluded: intervals that no argument of a function is in."""
 
     bound: float
     low: np.ndarray

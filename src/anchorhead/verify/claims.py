@@ -205,7 +205,7 @@ class Claims:
     def _snapped(
         self, atom: Atom, ratio: float, own: float, theirs: float, size: float
     ) -> list[tuple[Atom, float, float]]:
-        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as they are."""
+        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as is."""
         found = []
         for scale, shift in (*self.pool.inner, *self.learned):
             unit = ratio / scale

@@ -3,8 +3,8 @@
 Lemma (copy). If all other computed weights are 0, the one key's exponential is divided by itself: its weight is 1, and
 its value is read as it is.
 
-Lemma (constant softmax). With w = softmax(z) for the exact constants z, the dtype reads sum_k w_k v_k up to the error of
-`rounding.softmax_read_error`, for values that are forms: deviations and sizes are their largest over all inputs.
+Lemma (constant softmax). With w = softmax(z) for the exact constants z, the dtype reads sum_k w_k v_k up to the error
+of `rounding.softmax_read_error`, for values that are forms: deviations and sizes are their largest over all inputs.
 """
 
 from __future__ import annotations

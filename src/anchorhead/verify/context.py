@@ -1,4 +1,4 @@
-"""What a walk carries along: the program's quantities, the arithmetic, claims and their proofs, and the steps so far."""
+"""What a walk carries along: the program's quantities, the arithmetic, claims and their proofs, and steps so far."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, hull, precision
+from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
@@ -183,8 +183,8 @@ class Exact:
                 found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
             except Undecided:
                 return None
-            slope = found[1]
-            if not (found[2].is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
+            slope, bend = (coefficient(found, n) for n in (1, 2))
+            if not (bend.is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
                 return None
             middle = low / 2 + high / 2
             constant = function.ball({name: arb(middle)}) - slope * arb(middle)

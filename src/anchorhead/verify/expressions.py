@@ -35,7 +35,7 @@ class Undecided(Exception):
 
 @dataclass(frozen=True)
 class Expression:
-    """nodes: (operation, data, places of the arguments), arguments before what is made of them. key: the same as text."""
+    """nodes: (operation, data, places of the arguments), arguments before what is made of them. key: that as text."""
 
     nodes: tuple[tuple[str, Any, tuple[int, ...]], ...]
     key: str

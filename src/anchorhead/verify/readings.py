@@ -57,7 +57,7 @@ def seen(layer: Attention, stream: Stream, kind: str, place: int) -> np.ndarray:
 
 
 def lowered(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
-    """The logits sum_e q_e k_e of a query (1, size) and keys (keys, size); None where they are not affine in one number.
+    """The logits sum_e q_e k_e of a query (1, size) and keys (keys, size); None where not affine in one number.
 
     Constants may have errors: (q + dq)(k + dk) is off by |q||dk| + |k||dq| + |dq||dk|.
     """
@@ -103,8 +103,8 @@ def reading(
 
 
 def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:
-    """The readings without the keys that weigh nothing. Readings with the same logits keep the same keys: those that are
-    heard for some t between the ends of all of them, so that one proof serves all."""
+    """The readings without the keys that weigh nothing. Readings with the same logits keep the same keys: those that
+    are heard for some t between the ends of all of them, so that one proof serves all."""
     groups: dict[tuple, list[Reading]] = {}
     for one in readings:
         if one is not None:

@@ -131,10 +131,10 @@ def softmax_read_error(
         r~ - r = sum w_k (exp(lambda_k) - 1)(v_k - r) / sum w_k exp(lambda_k),
 
     because sum w_k (v_k - r) = 0; by Jensen the denominator is at least exp(-sum w_k Lambda_k). A factor common to all
-    exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the heaviest key j: then its
-    own error is 0 and the others' at most Lambda_k + Lambda_j. The smaller of the two bounds is taken.
-    Then: the sum of the exponentials errs relatively by gamma_(p-1), the same for all weights; a division and a place in
-    a dot product of p terms add gamma_(p+1) to each term; what underflows is below tiny, four times a key.
+    exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the heaviest key j: then
+    its own error is 0 and the others' at most Lambda_k + Lambda_j. The smaller of the two bounds is taken.
+    Then: the sum of the exponentials errs relatively by gamma_(p-1), the same for all weights; a division and a place
+    in a dot product of p terms add gamma_(p+1) to each term; what underflows is below tiny, four times a key.
     Keys that are left out count for nothing in p: adding B to a number A of the dtype, in whatever order, rounds to
     nearest, and A itself is |B| away, so that it errs by at most |B|. Whoever leaves keys out adds their weights, four
     times, times the largest |v|.

@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, exact, precision
+from anchorhead.verify.balls import above, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import (
@@ -263,8 +264,8 @@ def _name(number: arb) -> tuple[int, int]:
 
 @dataclass(eq=False)
 class _Cell:
-    """t = c + h x: the polynomial of R - claim in x, a bound on the rest, and for each part the keys that matter, a bound
-    on the weight of the others, and one on |dr/dx|. Where f is not analytic, `rest` bounds all of it."""
+    """t = c + h x: the polynomial of R - claim in x, a bound on the rest, and for each part the keys that matter, a
+    bound on the weight of the others, and one on |dr/dx|. Where f is not analytic, `rest` bounds all of it."""
 
     left: arb
     right: arb
@@ -291,7 +292,7 @@ class _Proof:
 
     @property
     def goal(self) -> float:
-        """What a cell must be below: what is good enough, if it can be reached, else close to the largest at a point."""
+        """What a cell must be below: what is good enough, if within reach, else close to the largest at a point."""
         return self.limit if self.limit >= self.floor else CLOSE * self.floor
 
     def run(self) -> Proven:
@@ -338,7 +339,7 @@ class _Proof:
         cuts = np.unique(np.concatenate([part.crossings() for part in self.parts]))
         cuts = cuts[(cuts > low) & (cuts < high)]
         places = [a, *(exact(cut) for cut in cuts), b]
-        return list(zip(places[:-1], places[1:], strict=True))
+        return list(pairwise(places))
 
     def _cell(self, a: arb, b: arb) -> _Cell | None:
         """Taylor's theorem on one cell, or balls where f has a kink; None where neither tells anything."""
@@ -352,10 +353,10 @@ class _Proof:
             wide = [p.series(cell, h, *one[:2], ORDER + 1) for p, one in zip(self.parts, windows, strict=True)]
         except Undecided:
             return None
-        speed = [above(abs(one[1])) for one in wide]
+        speed = [above(abs(coefficient(one, 1))) for one in wide]
         try:
             rest = sum(wide, arb_series([0])) - self._claimed(cell, h)
-            remainder = above(abs(rest[ORDER]))
+            remainder = above(abs(coefficient(rest, ORDER)))
         except Undecided:
             remainder = np.inf
         if not remainder < np.inf:
@@ -365,12 +366,11 @@ class _Proof:
             bound = above(abs(sum((one[0] for one in wide), arb(0)) - claimed)) + leak
             zeros = np.zeros(ORDER)
             return _Cell(a, b, c, half, zeros, bound, 0.0, near, leaks, speed) if bound < np.inf else None
-        exactly = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
-        difference = sum(exactly, arb_series([0])) - self._claimed(c, h)
-        coefficients = np.array([float(difference[j].mid()) for j in range(ORDER)])
-        lost = (
-            sum(above(difference[j].rad()) for j in range(ORDER)) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
-        )
+        points = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
+        difference = sum(points, arb_series([0])) - self._claimed(c, h)
+        exactly = [coefficient(difference, j) for j in range(ORDER)]
+        coefficients = np.array([float(one.mid()) for one in exactly])
+        lost = sum(above(one.rad()) for one in exactly) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
         return _Cell(a, b, c, half, coefficients, lost + remainder + leak, remainder, near, leaks, speed)
 
     def _bounds(self, cells: list[_Cell]) -> tuple[list[float], list[float], list[np.ndarray]]:
