@@ -40,6 +40,10 @@ class Expression:
     nodes: tuple[tuple[str, Any, tuple[int, ...]], ...]
     key: str
 
+    @staticmethod
+    def of(nodes: tuple[tuple[str, Any, tuple[int, ...]], ...]) -> Expression:
+        return Expression(nodes, json.dumps(nodes))
+
     @property
     def variables(self) -> tuple[str, ...]:
         return tuple(sorted({str(data) for op, data, _ in self.nodes if op == "variable"}))
@@ -68,7 +72,7 @@ def read_expression(data: Any) -> Expression:
     if not isinstance(rows, list) or not 0 < len(rows) <= MAX_NODES:
         raise Unreadable(f"an expression is a list of 1 to {MAX_NODES} nodes")
     nodes = tuple(_node(row, place) for place, row in enumerate(rows))
-    return Expression(nodes, json.dumps(nodes))
+    return Expression.of(nodes)
 
 
 def _node(row: Any, place: int) -> tuple[str, Any, tuple[int, ...]]:

@@ -26,12 +26,16 @@ MAX_CELLS = 20_000
 
 @dataclass(frozen=True)
 class Behaviour:
-    """f on [low, high]: its values, and |f(x) - f(y)| <= slope |x - y| + jump."""
+    """f on an interval: its values, |f(x) - f(y)| <= slope |x - y| + jump, and where it may turn.
+
+    turns   cells (left, right, low, high): outside of these f is monotone, inside it stays between low and high
+    """
 
     low: float
     high: float
     slope: float
     jump: float
+    turns: tuple[tuple[float, float, float, float], ...]
 
 
 @cache
@@ -39,6 +43,17 @@ def behaviour(f: Expression, low: float, high: float) -> Behaviour:
     """Of f between two floats; f is refused where it is not defined throughout."""
     with precision(96, 4):
         return _Search(f, low, high).run()
+
+
+def range_on(f: Expression, known: Behaviour, low: float, high: float) -> tuple[float, float]:
+    """Between what f stays on a part of the interval: its values at the ends, and where it may turn in between."""
+    name = f.variables[0] if f.variables else "x"
+    with precision(96, 4):
+        at = [f.ball({name: exact(end)}) for end in (low, high)]
+    inside = [turn for turn in known.turns if turn[0] <= high and turn[1] >= low]
+    least = min([*map(below, at), *(turn[2] for turn in inside)])
+    most = max([*map(above, at), *(turn[3] for turn in inside)])
+    return max(least, known.low), min(most, known.high)
 
 
 class _Search:
@@ -53,6 +68,7 @@ class _Search:
         least, most, slope, jump = float("inf"), float("-inf"), 0.0, 0.0
         self._met(self.start), self._met(self.end)
         waiting = deque([(self.start, self.end)])
+        turns: list[tuple[float, float, float, float]] = []
         cells = 0
         while waiting:
             a, b = waiting.popleft()
@@ -70,6 +86,8 @@ class _Search:
                 good = steep <= max(CLOSE * self.steepest, slope, 1e-12)
             room = FINE * (self.known[1] - self.known[0]) + 1e-300
             inside = low >= self.known[0] - room and high <= self.known[1] + room
+            turning = slopes is None or not (slopes >= 0 or slopes <= 0)
+            inside = inside and not (turning and high - low > 10 * room)
             if not (good and inside) and b - a > self.narrow:
                 waiting += [(a, middle), (middle, b)]
                 continue
@@ -77,10 +95,12 @@ class _Search:
                 jump += high - low
             else:
                 slope = max(slope, above(abs(slopes)))
+            if turning:
+                turns.append((below(a), above(b), low, high))
             least, most = min(least, low), max(most, high)
         if not most - least < float("inf"):
             raise NotVerified(f"{self.f} is not finite on [{self.start}, {self.end}]")
-        return Behaviour(least, most, slope, jump)
+        return Behaviour(least, most, slope, jump, tuple(turns))
 
     def _met(self, point: arb) -> None:
         value = self.f.ball({self.name: point})
