@@ -2,3 +2,7 @@
 
 It imports the standard library, numpy, python-flint and safetensors, and no other room of anchorhead.
 """
+
+from anchorhead.verify.verifier import Report, verify
+
+__all__ = ["Report", "verify"]

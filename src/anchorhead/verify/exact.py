@@ -43,8 +43,11 @@ class Atom:
 class Exact:
     """The program's quantities over a box of inputs (tokens, features)."""
 
-    def __init__(self, program: Program, low: np.ndarray, high: np.ndarray) -> None:
-        self.program, self.quantities = program, Quantities()
+    def __init__(
+        self, program: Program, low: np.ndarray, high: np.ndarray, excluded: tuple[tuple[float, float], ...] = ()
+    ) -> None:
+        """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies."""
+        self.program, self.quantities, self.excluded = program, Quantities(), excluded
         self.atoms: dict[int, Atom] = {}
         self._known: dict[tuple, int] = {}
         self.forms: list[Forms | None] = []
@@ -128,6 +131,8 @@ class Exact:
                 jobs.append((step.functions[step.which[f]], arguments, f"{self.program.name(place)}[{t},{f}]"))
         self._prepare(jobs)
         entries = [self._entry(*job) for job in jobs]
+        if self.excluded and any(isinstance(step, Apply) for step in self.program.steps[:place]):
+            raise NotVerified("a condition on arguments of a program with several functions is not modelled")
         return joined(entries).reshaped(tokens, width)
 
     def _prepare(self, jobs: list) -> None:

@@ -58,6 +58,7 @@ class Part:
     sizes, exact_sizes, terms   of the constant products that make up each offset: the sum of their absolute values, of
                                 those that round nothing, and how many they are
     wrong, wrong_slope          how far logits may be off beyond the rounding of their own sums: wrong + wrong_slope |t|
+    whole                       whether `wrong` has that rounding too
     value_error                 how far values may be off
     """
 
@@ -71,6 +72,7 @@ class Part:
     wrong_slope: np.ndarray
     value_error: np.ndarray
     model: Arithmetic
+    whole: bool = False
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -80,7 +82,7 @@ class Part:
         )  # fmt: skip
 
     def only(self, keys: np.ndarray) -> Part:
-        return Part(*(array[keys] for array in self.arrays), self.model)
+        return Part(*(array[keys] for array in self.arrays), self.model, self.whole)
 
     def key(self) -> tuple[bytes, ...]:
         return tuple(array.tobytes() for array in self.arrays)
@@ -90,7 +92,8 @@ class Part:
         steep = np.abs(self.slopes) * t
         exactly = np.where(power_of_two(self.slopes), steep, 0.0) + self.exact_sizes
         own = (self.slopes != 0) + self.terms
-        return dot_error(steep + self.sizes, exactly, own, logits, self.model) + self.wrong + self.wrong_slope * t
+        summed = 0.0 if self.whole else dot_error(steep + self.sizes, exactly, own, logits, self.model)
+        return summed + self.wrong + self.wrong_slope * t
 
 
 @dataclass(frozen=True)
