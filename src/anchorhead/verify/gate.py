@@ -20,7 +20,7 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.self_key import require_room, scales
-from anchorhead.verify.self_key_cover import cover, taylor_bound
+from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
 from anchorhead.verify.self_key_head import ORDER, Cell, SelfKey
 from anchorhead.verify.self_key_rounding import gate_rounding
 
@@ -53,7 +53,7 @@ def verify_gate(
         mixtures = [head.mixture() for head in heads]
 
         def gap(s: arb) -> list[arb]:
-            f = function.series({name: arb_series([s, 1])})
+            f = coefficients(function.series({name: arb_series([s, 1])}), ORDER + 1)
             found = [one.series(s) for one in mixtures]
             return [f[i] - sum((one[i] for one in found), arb(0)) for i in range(ORDER + 1)]
 

@@ -15,27 +15,28 @@ the rounding of the part (grid_rounding) have to add up to no more than what is 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.expressions import BALLS, Expression, Undecided, evaluated
 from anchorhead.verify.grid_head import Expanded, Grid
-from anchorhead.verify.grid_polynomial import added, contract, from_values, largest, part_error, part_of
+from anchorhead.verify.grid_polynomial import Interval, added, from_values, largest, on_part
 from anchorhead.verify.grid_rounding import grid_rounding
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
+from anchorhead.verify.self_key_cover import coefficients
 
 MAX_DEGREE, MAX_NODES = 24, 40_000
 MAX_BOXES = 20_000
 REST = 0.001
 """Of what is stated: what each kind of rest may add."""
-Interval = tuple[float, float]
 
 
 def verify_grid(
@@ -107,7 +108,7 @@ class _Proof:
 
     def _derivatives(self, balls: list[arb], j: int) -> list[float]:
         """Bounds on |d_j^n f| / n! on the box, n = 0, 1, …; infinite where a function may not be smooth."""
-        at = {name: ball for name, ball in zip(self.variables, balls, strict=True)}
+        at = dict(zip(self.variables, balls, strict=True))
         at[self.variables[j]] = arb_series([balls[j], 1], prec=MAX_DEGREE + 2)
         most = [0.0] * (MAX_DEGREE + 2)
         for function in self.functions:
@@ -115,34 +116,35 @@ class _Proof:
                 found = function.series(at)
             except Undecided:
                 return [math.inf] * len(most)
-            most = [max(bound, size(found[n])) for n, bound in enumerate(most)]
+            most = [max(pair) for pair in zip(most, map(size, coefficients(found, len(most))), strict=True)]
         return most
 
     def _box(self, box: list[Interval], counts: list[int], rest: float) -> None:
         values, off = self._values(box, counts)
         found, error = from_values(values, len(box))
         norm = math.prod(1 + 2 / math.pi * math.log(n) + 1e-9 for n in counts)
-        steps = sum(part_error(n) for n in counts) * float(np.abs(found).sum())
         most = float(np.abs(self.grid.values).max())
         for kind in (np.float64, object):
             with contextlib.suppress(_Lossy):
                 start = Expanded(self.grid.values.astype(kind), 0, 0.0)
-                return self._part(box, [], found, rest + off * norm + error + steps, start, most)
+                return self._part(box, [], found, rest + off * norm + error, start, most)
         raise NotVerified(f"sums of a grid cancel too much near {_shown(box)}")
 
     def _values(self, box: list[Interval], counts: list[int]) -> tuple[np.ndarray, float]:
         """f at the Chebyshev points of the box, and how far off they may be."""
         axes = [_nodes(*one, n) for one, n in zip(box, counts, strict=True)]
-        flat, off = [], 0.0
-        for point in itertools.product(*axes):
-            at = dict(zip(self.variables, point, strict=True))
-            for function in self.functions:
-                ball = function.ball(at)
-                flat.append(float(ball.mid()))
-                off = max(off, above(ball.rad()) + 2 * OWN_UNIT * abs(flat[-1]))
-        if not np.isfinite(flat).all() or not off < math.inf:
+        places = [[-1 if i == j else 1 for i in range(len(axes))] for j in range(len(axes))]
+        grids = [np.array(axis, dtype=object).reshape(place) for axis, place in zip(axes, places, strict=True)]
+        values = np.empty((*counts, len(self.functions)))
+        off = 0.0
+        for i, function in enumerate(self.functions):
+            balls = evaluated(function, dict(zip(self.variables, grids, strict=True)), ON_ARRAYS)
+            middle = np.asarray(_MIDDLE(balls), np.float64)
+            values[..., i] = middle
+            off = max(off, float((np.asarray(_RADIUS(balls), np.float64) + 2 * OWN_UNIT * np.abs(middle)).max()))
+        if not np.isfinite(values).all() or not off < math.inf:
             raise NotVerified(f"functions of a grid are not finite near {_shown(box)}")
-        return np.array(flat).reshape(*counts, len(self.functions)), off
+        return values, off * SLACK
 
     def _part(
         self, box: list[Interval], part: list[Interval], f: np.ndarray, rest: float, head: Expanded, most: float
@@ -156,11 +158,9 @@ class _Proof:
         for piece in self.grid.pieces(j, low, high):
             matrix, rounded, left = self.grid.coefficients(j, *piece, allowed / max(most, 1e-300))
             matrix = matrix if head.tensor.dtype == object else rounded
-            span = (high - low) or 1.0
-            ends = [2 * (end - low) / span - 1 for end in piece]
-            inner = part_of(f.shape[j], max(ends[0], -1.0), min(ends[1], 1.0))
-            within = np.moveaxis(np.tensordot(inner, f, axes=(1, j)), 0, j)
-            self._part(box, [*part, piece], within, rest, head.along_next(matrix, left, most, allowed), most)
+            within, lost = on_part(f, j, box[j], piece)
+            more = head.along_next(matrix, left, most, allowed)
+            self._part(box, [*part, piece], within, rest + lost, more, most)
         return None
 
     def _leaf(self, part: list[Interval], f: np.ndarray, rest: float, head: Expanded) -> None:
@@ -168,7 +168,7 @@ class _Proof:
             raise _Lossy
         self.parts += 1
         tensor = head.tensor.astype(np.float64)
-        error = rest + head.error + 2 * OWN_UNIT * float(np.abs(tensor).sum() + np.abs(f).sum())
+        error = rest + head.error + head.radii + 2 * OWN_UNIT * float(np.abs(tensor).sum() + np.abs(f).sum())
         cells = [slice(*_between(cuts, *one)) for cuts, one in zip(self.cuts, part, strict=True)]
         goal = self.stated - (error + float(self.rounding[tuple(cells)].max())) * SLACK
         for i, bias in enumerate(self.grid.bias):
@@ -180,6 +180,25 @@ class _Proof:
                 raise NotVerified(
                     f"a bound of {self.stated:.6g} on a grid: near {_shown(part)} only {shown:.6g} is shown"
                 )
+
+
+def _on_arrays(rule: Callable[..., arb]) -> Callable[..., Any]:
+    """An operation on balls, entry by entry of arrays that are broadcast: what depends on one axis is done once."""
+
+    def found(*args: Any) -> Any:
+        if isinstance(args[0], str | int):
+            data, *args = args
+            return np.frompyfunc(partial(rule, data), len(args), 1)(*args)
+        return np.frompyfunc(rule, len(args), 1)(*args) if args else rule()
+
+    return found
+
+
+ON_ARRAYS = {op: _on_arrays(rule) for op, rule in BALLS.items()}
+for _op in ("add", "mul"):
+    ON_ARRAYS[_op] = partial(lambda two, *args: reduce(two, args), ON_ARRAYS[_op])
+_MIDDLE = np.frompyfunc(lambda ball: float(ball.mid()), 1, 1)
+_RADIUS = np.frompyfunc(lambda ball: above(ball.rad()), 1, 1)
 
 
 def _nodes(low: float, high: float, n: int) -> list[arb]:

@@ -21,9 +21,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_series, fmpz
+from flint import arb, arb_mat, fmpz
 
-from anchorhead.verify.balls import above, exact
+from anchorhead.verify.balls import above, exact, size
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.rounding import OWN_UNIT, SLACK
 
@@ -71,7 +71,7 @@ class Grid:
         place = axis, low, high
         if place not in self._known or self._known[place][2] > allowed:
             found, rest = _coefficients(*self.axes[axis], float(self.origins[axis]), low, high, allowed)
-            self._known[place] = found, found.astype(np.float64), rest
+            self._known[place] = found, found.astype(np.float64), rest + float(_RADII(found).astype(np.float64).sum())
         return self._known[place]
 
 
@@ -98,9 +98,12 @@ def _coefficients(
     rows = [sizes]
     for i in range(1, degree + 1):
         rows.append([e * step / i for e, step in zip(rows[-1], steps, strict=True)])
-    total = arb_series([sum(row, arb(0)) for row in rows], prec=degree + 1)
-    inverse = arb_series([1], prec=degree + 1) / total
-    toeplitz = arb_mat([[inverse[i - k] if k <= i else 0 for k in range(degree + 1)] for i in range(degree + 1)])
+    total = [sum(row, arb(0)) for row in rows]
+    inverse = [1 / total[0]]
+    for i in range(1, degree + 1):
+        inverse.append(-sum((total[k] * inverse[i - k] for k in range(1, i + 1)), arb(0)) / total[0])
+    falling = [*reversed(inverse), *([arb(0)] * degree)]
+    toeplitz = arb_mat([falling[degree - i : 2 * degree + 1 - i] for i in range(degree + 1)])
     found = _to_chebyshev(degree) * (toeplitz * arb_mat(rows))
     rest = scale * share ** (degree + 1) if reach > 0 else 0.0
     return np.array(found.entries(), dtype=object).reshape(degree + 1, len(slopes)), rest * SLACK
@@ -127,6 +130,11 @@ class Expanded:
     axes: int
     error: float
 
+    @property
+    def radii(self) -> float:
+        """Of all coefficients together, where they are balls."""
+        return 0.0 if self.tensor.dtype == np.float64 else float(_RADII(self.tensor).astype(np.float64).sum()) * SLACK
+
     def along_next(self, matrix: np.ndarray, rest: float, largest: float, allowed: float) -> Expanded:
         """With the weights of one axis more expanded: (n, p) coefficients, of which those that matter little are left out.
 
@@ -134,7 +142,7 @@ class Expanded:
         """
         exactly = matrix.dtype == object and self.tensor.dtype == object
         tensor = np.moveaxis(np.tensordot(matrix, self.tensor, axes=(1, self.axes)), 0, self.axes)
-        sizes = np.abs(tensor).astype(np.float64)
+        sizes = np.abs(tensor) if tensor.dtype == np.float64 else _SIZES(tensor).astype(np.float64)
         inner = tuple(range(self.axes))
         outer = tuple(range(self.axes + 1, tensor.ndim))
         weight = sizes.sum(axis=inner).max(axis=tuple(i - self.axes for i in outer)) * SLACK
@@ -146,3 +154,7 @@ class Expanded:
             spread = np.tensordot(np.abs(matrix), np.abs(self.tensor), axes=(1, self.axes))
             error += (matrix.shape[1] + 8) * OWN_UNIT * float(spread.sum()) * SLACK
         return Expanded(np.take(tensor, range(kept), axis=self.axes), self.axes + 1, error * SLACK)
+
+
+_SIZES = np.frompyfunc(size, 1, 1)
+_RADII = np.frompyfunc(lambda ball: above(ball.rad()), 1, 1)

@@ -15,11 +15,14 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from flint import arb, arb_mat
 from numpy.polynomial import chebyshev
 
+from anchorhead.verify.balls import exact, precision
 from anchorhead.verify.rounding import OWN_UNIT, SLACK
 
 MAX_POINTS, MAX_HALVINGS = 300_000, 64
+Interval = tuple[float, float]
 
 
 def contract(tensor: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
@@ -48,19 +51,32 @@ def from_values(values: np.ndarray, axes: int) -> tuple[np.ndarray, float]:
     return found, error * SLACK
 
 
+def on_part(p: np.ndarray, axis: int, box: Interval, part: Interval) -> tuple[np.ndarray, float]:
+    """Coefficients on a part of the box along one axis, and how much they may be off in all."""
+    matrix = part_matrix(p.shape[axis], box, part)
+    found = np.moveaxis(np.tensordot(matrix, p, axes=(1, axis)), 0, axis)
+    sizes = np.tensordot(np.abs(matrix), np.abs(p), axes=(1, axis))
+    return found, (p.shape[axis] + 8) * OWN_UNIT * float(sizes.sum()) * SLACK
+
+
 @lru_cache(maxsize=4096)
-def part_of(n: int, low: float, high: float) -> np.ndarray:
-    """T_k, k < n, on the part [low, high] of [-1, 1]: column k holds its coefficients on that part."""
-    points = low / 2 + high / 2 + (high - low) / 2 * cosines(n)[1 if n > 1 else 0]
-    if n == 1:
-        return np.ones((1, 1))
-    values = np.cos(np.outer(np.arccos(np.clip(points, -1.0, 1.0)), np.arange(n)))
-    return cosines(n) * (np.where(np.arange(n) > 0, 2.0, 1.0) / n)[:, None] @ values
-
-
-def part_error(n: int) -> float:
-    """How much the entries of part_of may be off, times n: angles of up to n pi."""
-    return 64 * n * n * OWN_UNIT
+def part_matrix(n: int, box: Interval, part: Interval) -> np.ndarray:
+    """T_k of the box, k < n: column k holds its coefficients on the part, rounded once."""
+    if box == part or n == 1:
+        return np.eye(n)
+    with precision():
+        half, centre = (exact(box[1]) - exact(box[0])) / 2, (exact(box[1]) + exact(box[0])) / 2
+        inner, middle = (exact(part[1]) - exact(part[0])) / 2, (exact(part[1]) + exact(part[0])) / 2
+        angles = [arb.pi() * (2 * k + 1) / (2 * n) for k in range(n)]
+        rows = []
+        for angle in angles:
+            x = (middle + inner * angle.cos() - centre) / half
+            row = [arb(1), x]
+            while len(row) < n:
+                row.append(2 * x * row[-1] - row[-2])
+            rows.append(row)
+        transform = arb_mat([[(angle * i).cos() * (2 if i else 1) / n for angle in angles] for i in range(n)])
+        return np.array([float(x) for x in (transform * arb_mat(rows)).entries()]).reshape(n, n)
 
 
 def added(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -84,10 +100,9 @@ def largest(p: np.ndarray, goal: float) -> float:
         bound, bends = _on_grids(p, lost, goal)
         if bound > goal and bends is not None and len(waiting) < MAX_HALVINGS:
             j = int(np.argmax(bends))
-            lost += part_error(p.shape[j]) * float(np.abs(p).sum())
-            for ends in ((-1.0, 0.0), (0.0, 1.0)):
-                half = part_of(p.shape[j], *ends)
-                waiting.append((np.moveaxis(np.tensordot(half, p, axes=(1, j)), 0, j), lost))
+            for half in ((-1.0, 0.0), (0.0, 1.0)):
+                part, more = on_part(p, j, (-1.0, 1.0), half)
+                waiting.append((part, lost + more))
             continue
         best = max(best, bound)
         if bound > goal:

@@ -19,7 +19,7 @@ from anchorhead.verify.balls import above, precision, size
 from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
-from anchorhead.verify.self_key_cover import cover, taylor_bound
+from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
 from anchorhead.verify.self_key_head import ORDER, Cell, Mixture, Quotient, SelfKey
 from anchorhead.verify.self_key_rounding import powers_rounding, softmax_rounding
 from anchorhead.verify.self_key_tail import line_of
@@ -78,8 +78,8 @@ def _covered(
     (name,) = function.variables or ("x",)
 
     def gap(s: arb) -> list[arb]:
-        f = function.series({name: arb_series([s, 1])})
-        return [f[i] - one for i, one in enumerate(mixture.series(s))]
+        f = coefficients(function.series({name: arb_series([s, 1])}), ORDER + 1)
+        return [one - two for one, two in zip(f, mixture.series(s), strict=True)]
 
     def exact(cell: Cell, a: float, b: float) -> float:
         far = _far_out(mixture, function, cell) if cell.near >= 1 else math.inf

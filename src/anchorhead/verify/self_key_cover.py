@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from flint import arb
+from flint import arb, arb_series
 
 from anchorhead.verify.balls import above
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.errors import NotVerified, require
 
 MAX_CELLS = 200_000
 
@@ -24,6 +24,12 @@ def interval(low: float, high: float) -> arb:
     """A ball that contains [low, high]; exactly that where the ends have few digits."""
     a, b = arb(low), arb(high)
     return arb((a + b) / 2, (b - a) / 2)
+
+
+def coefficients(series: arb_series, count: int) -> list[arb]:
+    """The first of a series. python-flint gives 0 for those that were cut off: here that is an error."""
+    require(series.prec >= count, f"a series of {series.prec} coefficients, where {count} are needed")
+    return [series[i] for i in range(count)]
 
 
 def taylor_bound(series: Callable[[arb], Any], low: float, high: float, order: int) -> float:
