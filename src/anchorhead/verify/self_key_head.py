@@ -114,6 +114,25 @@ class Mixture:
         return [one * cell.unit + two * cell.scaled for one, two in pairs], apart
 
 
+    def mean(self, cell: Cell, j: int, weights: Sequence[arb], apart: Sequence[arb]) -> arb:
+        """sum_k w_k times `apart` of `held`, on the cell: as such, or from its value at the middle and its derivative,
+        sum_k w_k (a_k - A) d_k + sum_k w_k (own_k - own_j) with A = sum w a and d_k = V_k - V_j; the narrower of both."""
+        direct = _dot(weights, apart)
+        slopes, middle = self.relative(j)[0], cell.ball.mid()
+        values, own = ([arb(x) - column[j] for x in column] for column in (self.values, self.own))
+        there = self.exponentials(middle, j)
+        value = _dot(there, [v + o * middle for v, o in zip(values, own, strict=True)]) / sum(there, arb(0))
+        lean = _dot(weights, slopes)
+        terms = zip(weights, slopes, values, own, strict=True)
+        speed = sum((w * ((a - lean) * (v + o * cell.ball) + o) for w, a, v, o in terms), arb(0))
+        around = (value + speed * (cell.ball - middle)) * cell.unit
+        return around if around.rad() < direct.rad() else direct
+
+
+def _dot(first: Sequence[arb], second: Sequence[arb]) -> arb:
+    return sum((a * b for a, b in zip(first, second, strict=True)), arb(0))
+
+
 @dataclass(frozen=True)
 class SelfKey:
     """What a head stores: registers and, last if `own`, the token's own key, whose value is s times its number."""

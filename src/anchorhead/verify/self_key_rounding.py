@@ -64,7 +64,7 @@ def moved_weights(head: SelfKey, mixture: Mixture, cell: Cell, model: Arithmetic
         shrunk.append(above(w * share / total) + LEAST)
     weights = [w / total for w in weights]
     held, apart = mixture.held(cell, j)
-    mean = sum((w * d for w, d in zip(weights, apart, strict=True)), arb(0))
+    mean = mixture.mean(cell, j, weights, apart)
     return Moved(weights, grown, shrunk, held, mean + held[j], largest_move(grown, shrunk, [d - mean for d in apart]))
 
 
