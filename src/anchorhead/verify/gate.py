@@ -72,7 +72,7 @@ def verify_gate(
             pairs = zip(heads, mixtures, strict=True)
             return exact + sum(gate_rounding(head, one, cell, len(parts), model) for head, one in pairs)
 
-        return cover(bound, scales(low, high), stated)
+        return cover(bound, scales(low, high), stated, dtype)
 
 
 def underflow(parts: Sequence[GatePart], dtype: str) -> float:

@@ -37,9 +37,11 @@ def verify_self_key(
     require_room(head, low, high, model)
     with precision(cap=ORDER + 1):
         softmax = head.mixture()
-        cells = _covered(
-            softmax, function, low, high, stated, lambda cell: softmax_rounding(head, softmax, cell, model)
-        )
+
+        def rounding(cell: Cell) -> float:
+            return softmax_rounding(head, softmax, cell, model)
+
+        cells = _covered(softmax, function, (low, high), stated, rounding, model)
         for a, b, at in () if quotient is None else _spans(quotient, low, high, model):
             cells += _powers(head, quotient, function, (a, b, at), stated, model)
     return cells
@@ -69,11 +71,16 @@ def _powers(
     def rounding(cell: Cell) -> float:
         return powers_rounding(head, quotient, mixture, cell, at, model)
 
-    return _covered(mixture, function, low, high, stated, rounding)
+    return _covered(mixture, function, (low, high), stated, rounding, model)
 
 
 def _covered(
-    mixture: Mixture, function: Expression, low: float, high: float, stated: float, rounding: Callable[[Cell], float]
+    mixture: Mixture,
+    function: Expression,
+    ends: tuple[float, float],
+    stated: float,
+    rounding: Callable[[Cell], float],
+    model: Arithmetic,
 ) -> int:
     (name,) = function.variables or ("x",)
 
@@ -81,22 +88,31 @@ def _covered(
         f = coefficients(function.series({name: arb_series([s, 1])}), ORDER + 1)
         return [one - two for one, two in zip(f, mixture.series(s), strict=True)]
 
-    def exact(cell: Cell, a: float, b: float) -> float:
-        far = _far_out(mixture, function, cell) if cell.near >= 1 else math.inf
-        if far <= stated or b > 4 * a > 0 or a < 4 * b < 0:
-            return far
+    def by_taylor(cell: Cell, a: float, b: float) -> float:
+        if cell.far > 4 * cell.near > 0:
+            return math.inf
         try:
             found = taylor_bound(gap, a, b, ORDER)
         except Undecided:
             found = size(function.ball({name: cell.ball}) - mixture.enclosure(cell.ball))
-        return found / max(1.0, cell.near)
+        return found / max(1.0, cell.near) * (1 + 1e-9)
 
     def bound(a: float, b: float) -> float:
+        """The first way that is good enough: by lines far out, by Taylor's theorem; with rounding, or alone if that is
+        too much already."""
         cell = Cell.of(a, b)
-        found = exact(cell, a, b) * (1 + 1e-9)
-        return found if found > stated else found + rounding(cell)
+        best, rounded = math.inf, None
+        for way in (_far_out(mixture, function, cell) if cell.near >= 1 else math.inf, None):
+            found = by_taylor(cell, a, b) if way is None else way
+            if found <= stated:
+                rounded = rounding(cell) if rounded is None else rounded
+                found += rounded
+            best = min(best, found)
+            if best <= stated:
+                break
+        return best
 
-    return cover(bound, scales(low, high), stated)
+    return cover(bound, scales(*ends), stated, model.dtype)
 
 
 def _far_out(mixture: Mixture, function: Expression, cell: Cell) -> float:

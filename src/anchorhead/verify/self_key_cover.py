@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above
@@ -54,8 +55,13 @@ def quadratic(a: arb, b: arb, c: arb, r: arb) -> float:
     return min(whole, ends if abs(b) > 2 * abs(c) * r else max(ends, above(abs(a - b**2 / (4 * c)))))
 
 
-def cover(bound: Callable[[float, float], float], cells: Sequence[tuple[float, float]], stated: float) -> int:
-    """Halves cells until bound(low, high) <= stated on each; their number. Raises where that does not come about."""
+def cover(
+    bound: Callable[[float, float], float], cells: Sequence[tuple[float, float]], stated: float, dtype: str
+) -> int:
+    """Halves cells until bound(low, high) <= stated on each; their number. Raises where that does not come about.
+
+    Only numbers of the dtype count: where a cell holds no more than two, they are taken one by one.
+    """
     left, done = list(cells), 0
     while left:
         low, high = left.pop()
@@ -64,14 +70,26 @@ def cover(bound: Callable[[float, float], float], cells: Sequence[tuple[float, f
         if found <= stated:
             continue
         middle = low / 2 + high / 2
-        hopeless = done % 16 == 0 and (found := bound(middle, middle)) > stated
-        if hopeless or done > MAX_CELLS or not low < middle < high:
+        few = _numbers_in(low, high, dtype)
+        hopeless = done % 16 == 0 and few is None and bound(middle, middle) > stated
+        if hopeless or done > MAX_CELLS or (few is not None and any((found := bound(s, s)) > stated for s in few)):
             raise NotVerified(
                 f"a bound of {stated:.6g} does not follow: on [{low:.17g}, {high:.17g}] only {found:.6g} can be shown"
             )
-        cuts = [low, *(_powers_of_two(low, high) or [middle]), high]
-        left += list(pairwise(cuts))
+        if few is None:
+            left += list(pairwise([low, *(_powers_of_two(low, high) or [middle]), high]))
     return done
+
+
+def _numbers_in(low: float, high: float, dtype: str) -> list[float] | None:
+    """The numbers of the dtype in a cell, if there are at most two."""
+    kind = np.dtype(dtype).type
+    first, last = kind(low), kind(high)
+    first = np.nextafter(first, kind(np.inf)) if float(first) < low else first
+    last = np.nextafter(last, kind(-np.inf)) if float(last) > high else last
+    if last > np.nextafter(first, kind(np.inf)):
+        return None
+    return sorted({float(x) for x in (first, last) if low <= float(x) <= high})
 
 
 def _powers_of_two(low: float, high: float) -> list[float]:

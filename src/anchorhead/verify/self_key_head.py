@@ -58,6 +58,7 @@ class Mixture:
     skip: float
     bias: float
     _relative: dict[int, tuple[list[arb], list[arb], list[arb], arb_mat]] = field(default_factory=dict, compare=False)
+    _series: dict[Any, list[arb]] = field(default_factory=dict, compare=False)
 
     def heaviest(self, s: float) -> int:
         keys = zip(self.slopes, self.offsets, self.masses, strict=True)
@@ -83,6 +84,14 @@ class Mixture:
 
         The quotient is taken term by term: Arb's own division of series lines up exponents, which here are far apart.
         """
+        place = s.mid().man_exp(), s.rad().man_exp()
+        if place not in self._series:
+            while len(self._series) > 3:
+                self._series.pop(next(iter(self._series)))
+            self._series[place] = self._expanded(s)
+        return self._series[place]
+
+    def _expanded(self, s: arb) -> list[arb]:
         j = self.heaviest(float(s.mid()))
         e, expand = self.exponentials(s, j), self.relative(j)[3]
         values = [(arb(v) - self.values[j]) * w for v, w in zip(self.values, e, strict=True)]
@@ -113,24 +122,19 @@ class Mixture:
         apart = [(arb(one) - v) * cell.unit + (arb(two) - o) * cell.scaled for one, two in pairs]
         return [one * cell.unit + two * cell.scaled for one, two in pairs], apart
 
-
     def mean(self, cell: Cell, j: int, weights: Sequence[arb], apart: Sequence[arb]) -> arb:
-        """sum_k w_k times `apart` of `held`, on the cell: as such, or from its value at the middle and its derivative,
-        sum_k w_k (a_k - A) d_k + sum_k w_k (own_k - own_j) with A = sum w a and d_k = V_k - V_j; the narrower of both."""
-        direct = _dot(weights, apart)
-        slopes, middle = self.relative(j)[0], cell.ball.mid()
-        values, own = ([arb(x) - column[j] for x in column] for column in (self.values, self.own))
-        there = self.exponentials(middle, j)
-        value = _dot(there, [v + o * middle for v, o in zip(values, own, strict=True)]) / sum(there, arb(0))
-        lean = _dot(weights, slopes)
-        terms = zip(weights, slopes, values, own, strict=True)
-        speed = sum((w * ((a - lean) * (v + o * cell.ball) + o) for w, a, v, o in terms), arb(0))
-        around = (value + speed * (cell.ball - middle)) * cell.unit
+        """sum_k w_k times `apart` of `held`, on the cell: as such, or from Taylor's theorem for r; the narrower of both.
+
+        Where keys of large values cancel, their weights vary together, which the first way does not see.
+        """
+        direct = sum((w * d for w, d in zip(weights, apart, strict=True)), arb(0))
+        middle = cell.ball.mid()
+        there, t, slope = self.series(middle), cell.ball - middle, arb(self.skip) + self.own[j]
+        rest = self.series(cell.ball)[ORDER]
+        for coefficient in reversed((there[1] - slope, *there[2:ORDER])):
+            rest = rest * t + coefficient
+        around = (there[0] - slope * middle - (arb(self.bias) + self.values[j]) + rest * t) * cell.unit
         return around if around.rad() < direct.rad() else direct
-
-
-def _dot(first: Sequence[arb], second: Sequence[arb]) -> arb:
-    return sum((a * b for a, b in zip(first, second, strict=True)), arb(0))
 
 
 @dataclass(frozen=True)
