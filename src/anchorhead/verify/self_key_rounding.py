@@ -49,7 +49,7 @@ def moved_weights(head: SelfKey, mixture: Mixture, cell: Cell, model: Arithmetic
     s, j = cell.ball, mixture.heaviest(float(cell.ball.mid()))
     slopes, offsets, _, _ = mixture.relative(j)
     logs = [a * s + g for a, g in zip(slopes, offsets, strict=True)]
-    constant, linear = _log_errors(head, cell, slopes, offsets, max(above(log) for log in logs), model)
+    constant, linear = _log_errors(head, cell, j, slopes, offsets, max(above(log) for log in logs), model)
     if above(constant[j] + linear[j] * cell.far) > 0.25:
         # a factor that all share changes nothing: that of key j, the others' errors growing by its own
         constant = [one + constant[j] for one in constant]
@@ -181,7 +181,7 @@ def _one_side(grown: Sequence[float], shrunk: Sequence[float], high: Sequence[fl
 
 
 def _log_errors(
-    head: SelfKey, cell: Cell, slopes: Sequence[arb], offsets: Sequence[arb], top: float, model: Arithmetic
+    head: SelfKey, cell: Cell, j: int, slopes: Sequence[arb], offsets: Sequence[arb], top: float, model: Arithmetic
 ) -> tuple[list[arb], list[arb]]:
     """Lambda_k <= constant_k + linear_k |s|: u |a_k s| + u |z_k| for the logit, u times its distance from the largest
     computed one, the error of exp, and what may be flushed to 0. |z_k| is linear where z_k has one sign on the cell."""
@@ -192,10 +192,17 @@ def _log_errors(
         lost = 4 * model.tiny * (1 + abs(a))
         constant.append((sign * arb(g) if sign else arb(size(z))) * u * UP + lost)
         linear.append((abs(a) + sign * cell.sign * arb(a)) * u * UP)
-    most, steepest = max(map(size, constant)), max(map(size, linear))
+    # the largest computed logit is within max_k (Delta_k - gap_k)+ of the largest one, gap_k at least that from key j
+    first, more = constant[j], linear[j]
+    others = [
+        above((a + cell.sign * rise) * cell.ball + (g + fixed))
+        for k, (a, g, rise, fixed) in enumerate(zip(slopes, offsets, linear, constant, strict=True))
+        if k != j
+    ]
+    first = first + max([0.0, *others])
     for k, (a, g) in enumerate(zip(slopes, offsets, strict=True)):
-        constant[k] = constant[k] * (1 + u) + u * (max(top, 0.0) - g + most) + model.exp_error
-        linear[k] = linear[k] * (1 + u) + u * (steepest - cell.sign * a)
+        constant[k] = constant[k] * (1 + u) + u * (max(top, 0.0) - g + first) + model.exp_error
+        linear[k] = linear[k] * (1 + u) + u * (more - cell.sign * a)
     return constant, linear
 
 
