@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from export.table import network
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from anchorhead.verify import Report, verify
-from export.table import network
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
 """Changes a header and arrays in place."""

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from export.table import CONSTRUCTIONS, DTYPES, network
 
 import anchorhead as ah
 from anchorhead.verify import verify
-from export.table import CONSTRUCTIONS, DTYPES, network
 
 from .files import report
 

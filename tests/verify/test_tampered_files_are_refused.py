@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from export.table import inputs
 from safetensors.numpy import save_file
 
 import anchorhead as ah
 from anchorhead.verify import verify
-from export.table import inputs
 
 from .files import Change, parts, report, written
 
