@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # without bytecode every process compiles all that it imports anew, which takes longer than most tests
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run play test slow portable lint format bench fuzz notebooks docs table constraints clean
+.PHONY: run play test slow portable lint format bench fuzz notebooks docs table coq constraints clean
 
 run: $(READY)  ## a function as attention, with its proof and its picture; then the paper's theorems
 	@mkdir -p out
@@ -63,6 +63,9 @@ docs: $(READY)  ## the site in out/docs/html: theorems, guide, API, notebooks; e
 table: $(READY)  ## solve what is missing in the table of named heads, then prove all tables again
 	$(BIN)/python -m tools.make_head_table
 	for table in head own gate; do $(BIN)/python -m tools.make_$${table}_table --verify || exit 1; done
+
+coq: $(READY)  ## theorems that Coq checks: the library, and heads as files; a table (Debian: coq, libcoq-interval)
+	$(BIN)/python -m tools.coq
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \

@@ -9,12 +9,13 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from benchmarks import attention_only, convert, frontier, in_context, learn, threads, truncated_linear
+from benchmarks import attention_only, convert, direct, frontier, in_context, learn, threads, truncated_linear
 from benchmarks.measure import WIDTH, table_of
 
 BENCHMARKS = {
     "truncated_linear": truncated_linear,
     "convert": convert,
+    "direct": direct,
     "attention_only": attention_only,
     "in_context": in_context,
     "learn": learn,

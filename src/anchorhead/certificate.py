@@ -16,6 +16,8 @@ from anchorhead.errors import AnchorheadError
 
 Kind = Literal["proven", "measured"]
 C = TypeVar("C", bound=Condition)
+EVALUATIONS = ("plain", "direct")
+"""Ways to compute what leaves a network: attention as it is written, or heads on scalars without an axis of keys."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Certificate:
     reference   bounds of others to compare with, such as the theorem's own
     conditions  what else must hold of an input of the box
     worst       the largest error in exact arithmetic that a proof met, and where
+    evaluations the ways to compute the network that the bound covers: "plain", or that and "direct"
 
         >>> certificate = ah.head("gelu", on=(-10, 10), within=1e-6).certificate
         >>> certificate.kind, certificate.dtype, bool(certificate.bound <= 1e-6)
@@ -63,6 +66,7 @@ class Certificate:
     reference: Mapping[str, float] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     worst: Worst | None = None
+    evaluations: tuple[str, ...] = ("plain",)
 
     def __post_init__(self) -> None:
         if self.kind not in ("proven", "measured"):
@@ -72,6 +76,10 @@ class Certificate:
         for name in ("dtype", "arithmetic", "method", "target"):
             if not isinstance(getattr(self, name), str):
                 raise AnchorheadError(f"{name}={getattr(self, name)!r} of a certificate: a text")
+        if self.evaluations not in (EVALUATIONS[:1], EVALUATIONS):
+            raise AnchorheadError(
+                f"evaluations={self.evaluations!r} of a certificate: {EVALUATIONS[:1]!r} or {EVALUATIONS!r}"
+            )
         for name in ("terms", "reference"):
             object.__setattr__(self, name, {str(key): float(value) for key, value in getattr(self, name).items()})
 
@@ -88,11 +96,13 @@ class Certificate:
             "reference": dict(self.reference),
             "conditions": [condition.to_json() for condition in self.conditions],
             "worst": None if self.worst is None else {"error": self.worst.error, "at": list(self.worst.at)},
+            "evaluations": list(self.evaluations),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Certificate:
         fields = {**data, "bound": float(data["bound"])}
+        fields["evaluations"] = tuple(fields.get("evaluations", EVALUATIONS[:1]))  # older files do not say
         fields["on"] = Box.from_json(fields["on"])
         fields["conditions"] = conditions_from_json(fields["conditions"])
         worst = fields["worst"]
@@ -118,6 +128,7 @@ class Certificate:
             *((f"{value:.3g}", f"to compare: {name}") for name, value in self.reference.items()),
             *(((f"{self.worst.error:.3g}", f"largest error found, at {self.worst}"),) if self.worst else ()),
             ("method", self.method),
+            *((("evaluations", ", ".join(self.evaluations)),) if len(self.evaluations) > 1 else ()),
             ("arithmetic", self.arithmetic),
         ]
 

@@ -39,6 +39,14 @@ def test_a_saved_network_becomes_an_onnx_file_beside_it(saved):
     assert np.abs(session.run(None, {"x": x})[0] - np.tanh(x)).max() <= ah.load(saved).certificate.bound
 
 
+def test_a_saved_head_becomes_a_theorem_of_coq_beside_it(saved):
+    result = run("export", saved, "--to", "coq")
+    assert result.exit_code == 0, result.output
+    text = saved.with_suffix(".v").read_text()
+    assert text == ah.export(saved, to="coq")
+    assert "Theorem within : forall x, (-3) <= x <= 3 ->" in text
+
+
 def test_the_ending_says_the_format(saved, tmp_path):
     result = run("export", saved, "-o", tmp_path / "n.onnx")
     assert result.exit_code == 0
@@ -54,6 +62,7 @@ def test_the_ending_says_the_format(saved, tmp_path):
         (["--to", "onnx", "-o", "net.pt2"], "end it in .onnx"),
         (["--to", "lens", "-o", "net.onnx"], "end it in .lens.safetensors"),
         (["--to", "transformer-lens", "-o", "net.onnx"], "end it in .lens.safetensors"),
+        (["--to", "coq", "-o", "net.onnx"], "end it in .v"),
     ],
 )
 def test_what_cannot_be_exported_is_said(saved, words, message):

@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import pickle
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
@@ -46,6 +47,9 @@ def arrays_in(thing: Any) -> Iterator[np.ndarray]:
     elif isinstance(thing, list | tuple):
         for one in thing:
             yield from arrays_in(one)
+    elif is_dataclass(thing):  # what was worked out on the way is no part of it
+        for one in fields(thing):
+            yield from arrays_in(getattr(thing, one.name))
     elif type(thing).__module__.startswith("anchorhead") and hasattr(thing, "__dict__"):
         yield from arrays_in(vars(thing))
 

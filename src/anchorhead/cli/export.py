@@ -18,6 +18,7 @@ class To(StrEnum):
     torch = "torch"
     lens = "lens"
     transformer_lens = "transformer-lens"
+    coq = "coq"
 
 
 def export(
@@ -28,18 +29,21 @@ def export(
         typer.Option("--output", "-o", metavar="FILE", help="Where to write it; by default beside FILE."),
     ] = None,
 ) -> None:
-    """Write a saved network in another format: ONNX, a program of torch.export, weights of transformer-lens.
+    """Write a saved network in another format: ONNX, a program of torch.export, weights of transformer-lens; of a head
+    also a theorem that Coq checks.
 
     Example: [bold]anchorhead export net.safetensors --to onnx[/bold]
 
     Example: [bold]anchorhead export net.safetensors -o net.pt2[/bold]
+
+    Example: [bold]anchorhead export head.safetensors --to coq[/bold]
     """
     from anchorhead.export import FORMATS, check_format
     from anchorhead.export import export as write
 
     if to is None and output is None:
         raise AnchorheadError(
-            "neither --to nor --output says what to export to: give --to onnx, --to torch or --to lens"
+            "neither --to nor --output says what to export to: give --to onnx, --to torch, --to lens or --to coq"
         )
     name = check_format(output, to)
     path = output or file.parent / f"{file.stem}{FORMATS[name].suffix}"

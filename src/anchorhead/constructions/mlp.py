@@ -172,7 +172,7 @@ def certified(
     outside: Outside,
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    certificate = mlp_statement(bound, target, layers, readout).certificate(on, network.dtype)
+    certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype)
     record = target.record()
     data, arrays = dict(record.data), dict(record.arrays)
     data["shapes"], data["assigned"] = [], []

@@ -56,6 +56,7 @@ FORMATS: dict[str, Format] = {
         "lens",
         "transformer_lens",
     ),
+    "coq": Format(".v", "anchorhead.export.coq_file", "a file of Coq"),
 }
 SHORT = {"lens": "transformer-lens"}
 """Other words for formats."""
@@ -71,8 +72,8 @@ def export(
     """The network in another format: written to `path`, which is returned; without a path, the object itself.
 
     network  a Network, a Head, or the path of a saved one
-    path     where to write it; its ending says the format: f.onnx, f.pt2, f.lens.safetensors
-    to       "onnx", "torch" or "transformer-lens" ("lens"), where no path or ending says it
+    path     where to write it; its ending says the format: f.onnx, f.pt2, f.lens.safetensors, f.v
+    to       "onnx", "torch", "transformer-lens" ("lens") or "coq", where no path or ending says it
     progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     An ONNX file (opset 17) holds MatMul, Add, Softmax and changes of shape alone, in a Loop where layers repeat, runs
@@ -83,8 +84,11 @@ def export(
     bridge.load_state_dict on a bridge of the same network. None has a guard: inputs outside the certified box are
     computed as they are.
 
-    returns   the path that was written; without a path, the onnx.ModelProto, the ExportedProgram or the
-              TransformerBridge
+    A file of Coq holds no network but a theorem about a head: how far it is from its function in exact arithmetic, for
+    every real number of the interval, with a proof that coqc checks (Debian: coq, libcoq-interval).
+
+    returns   the path that was written; without a path, the onnx.ModelProto, the ExportedProgram, the TransformerBridge
+              or the text
 
         >>> net = ah.approximate("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-6)
         >>> str(ah.export(net, "product.onnx"))

@@ -12,13 +12,14 @@ import numpy as np
 from anchorhead.conditions import Condition
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Repeat, Shape, Step, Term
+from anchorhead.read_only import ReadOnly
 
 MAX_STEPS = 100_000
 """How many steps a program may have, those of the bodies of Repeats counted once each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(ReadOnly):
     """Steps, each made of earlier ones by their places, and the places of those that are put out.
 
     names        what the quantities are called, "" where a step has no name

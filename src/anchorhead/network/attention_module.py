@@ -15,7 +15,12 @@ from anchorhead.network.attention import Attention
 from anchorhead.network.liveness import Needed, askers, kept_as_they_are, seen
 from anchorhead.network.picks import Picks, picks
 from anchorhead.network.stream import Kind, Stream
-from anchorhead.network.token_modules import LinearModule, Tokens, parameter
+from anchorhead.network.token_modules import LinearModule, Tokens, parameter, softmax_of_few
+
+Columns = dict[Kind, tuple[Tensor, Tensor]]
+"""For a kind of token what it holds, and the columns of it that are shown."""
+FEW = 8
+"""Rows that are multiplied by a matrix one by one: products of matrices of two rows take several times as long."""
 
 
 class AttentionModule(nn.Module):
@@ -37,16 +42,21 @@ class AttentionModule(nn.Module):
         self.kept = kept_as_they_are(layer, needed)
         self.shortcuts: dict[str, Picks | None] = {}
         self.written: slice | None = None
+        self.shown: Tensor | None = None
 
     def take_shortcuts(self) -> None:
         """From now on, picks are no products, and few that ask many are spared the many's keys and values."""
         for name in ("query", "key", "value"):
             self.shortcuts[name] = picks(getattr(self, name).detach().flatten(0, 1))
         self.written = _in_a_row((self.out.detach() != 0).any(-1).any(0))
+        read = (self.key.detach() != 0).any(0).any(0) | (self.value.detach() != 0).any(0).any(0)
+        self.shown = torch.nonzero(read).flatten()
 
-    def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
+    def forward(self, tokens: Tokens, record: list[Tensor] | None = None, before: Columns | None = None) -> Tokens:
+        """before   where it folds: what it was shown in the step before, and what it is shown in this one"""
         if record is None and self._folds:
-            return {kind: self._folded(kind, tokens) for kind in self.kinds}
+            before = {} if before is None else before
+            return {kind: self._folded(kind, tokens, before) for kind in self.kinds}
         keys: Tokens = {kind: self._heads(tokens[kind], "key") for kind in self.seen}
         values: Tokens = {kind: self._heads(tokens[kind], "value") for kind in self.seen}
         result: Tokens = {}
@@ -74,25 +84,38 @@ class AttentionModule(nn.Module):
         shared = len(self.key) == len(self.value) == 1
         return exact and shared and self.asking == ("state",) and self.mask is None and self.grid is None
 
-    def _folded(self, kind: Kind, tokens: Tokens) -> Tensor:
-        """The same sums in another order: (K^T q) . x instead of q . (K x), and V (sum w x) instead of sum w (V x)."""
+    def _folded(self, kind: Kind, tokens: Tokens, before: Columns) -> Tensor:
+        """The same sums in another order: (K^T q) . x instead of q . (K x), and V (sum w x) instead of sum w (V x).
+
+        Of x only the features that keys or values show, column by column: see `_columns`.
+        """
         x = tokens[kind]
         if kind in self.kept:
             return x
         y = None if self.skip is None else self.skip.on(x)
         if kind in self.asking:
             key, value = self.shortcuts["key"], self.shortcuts["value"]
-            if key is None or value is None:
+            if key is None or value is None or self.shown is None:
                 raise AnchorheadError("an Attention without shortcuts cannot be folded")
-            asked = key.back(self._heads(x, "query"), x.shape[-1])
-            weights = torch.softmax(_beside([_product(asked, tokens[seen].unsqueeze(-3).mT) for seen in self.seen]), -1)
-            split = weights.split([tokens[seen].shape[-2] for seen in self.seen], -1)
-            parts = (_product(w, tokens[seen].unsqueeze(-3)) for w, seen in zip(split, self.seen, strict=True))
-            read = torch.einsum("...htv,hov->...to", value(reduce(torch.add, parts)), self.out)
+            asked = key.back(self._heads(x, "query"), x.shape[-1]).index_select(-1, self.shown)
+            columns = [self._columns(seen, tokens[seen], before) for seen in self.seen]
+            weights = torch.softmax(_beside([_rows_by(asked, one) for one in columns]), -1)
+            split = weights.split([one.shape[-1] for one in columns], -1)
+            parts = (_rows_by(w, one.mT) for w, one in zip(split, columns, strict=True))
+            read = reduce(torch.add, parts)
+            wide = read.new_zeros(*read.shape[:-1], x.shape[-1]).index_copy(-1, self.shown, read)
+            read = torch.einsum("...htv,hov->...to", value(wide), self.out)
             y = read if y is None else y + read
         elif y is None:
             y = x.new_zeros(*x.shape[:-1], self.out.shape[1])
         return y if self.bias is None else y + self.bias
+
+    def _columns(self, kind: Kind, x: Tensor, before: Columns) -> Tensor:
+        """(..., features that are shown, tokens) of a kind of token; found once for steps that leave it as it is."""
+        known = before.get(kind)
+        if known is None or known[0] is not x:
+            known = before[kind] = x, x.index_select(-1, self.shown).mT.contiguous()
+        return known[1]
 
     def _heads(self, x: Tensor, name: str, heads: slice = slice(None)) -> Tensor:
         """The queries, keys or values of tokens, (..., tokens, features) to (..., heads, tokens, size)."""
@@ -193,13 +216,16 @@ class AttentionModule(nn.Module):
         if shared and kind == "input" and self.mask is None:
             # many ask and few numbers make a key: joining keys is cheaper than joining logits
             every_key, every_value = (torch.cat(_alike([t[seen] for seen in visible]), -2) for t in (keys, values))
-            weights = torch.softmax(_product(queries, every_key.mT), -1)
+            weights = self._softmax(_product(queries, every_key.mT))
             return weights, _product(weights, every_value)
         logits = [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
-        weights = torch.softmax(_beside(logits), -1)
+        weights = self._softmax(_beside(logits))
         split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
         parts = (_product(part, values[seen]) for part, seen in zip(split, visible, strict=True))
         return weights, reduce(torch.add, parts)
+
+    def _softmax(self, logits: Tensor) -> Tensor:
+        return softmax_of_few(logits) if self.shortcuts else torch.softmax(logits, -1)
 
     def _visible(self, kind: Kind) -> tuple[Kind, ...]:
         if kind == "register" and self.mask is not None:
@@ -223,7 +249,7 @@ class AttentionModule(nn.Module):
         own_key, own_value = keys[kind][..., ask, :], values[kind][..., ask, :]
         own = torch.matmul(queries.unsqueeze(-2), own_key.unsqueeze(-1)).squeeze(-1)
         shared = [_product(queries, keys["register"].mT)] if "register" in keys else []
-        weights = torch.softmax(_beside([own, *shared]), -1)
+        weights = self._softmax(_beside([own, *shared]))
         read = torch.matmul(weights[..., :1].unsqueeze(-1), own_value.unsqueeze(-2)).squeeze(-2)
         if "register" in keys:
             read = read + _product(weights[..., 1:], values["register"])
@@ -274,6 +300,16 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
         folded = left.transpose(0, 1).flatten(1, 2)
         return torch.bmm(folded, right).unflatten(1, (left.shape[0], rows)).transpose(0, 1)
     return torch.matmul(left, right)
+
+
+def _rows_by(left: Tensor, right: Tensor) -> Tensor:
+    """(..., heads, rows, size) by (..., size, columns) to (..., heads, rows, columns)."""
+    rows, matrix = left.reshape(-1, left.shape[-1]), right.reshape(-1, *right.shape[-2:])
+    if len(rows) <= FEW and len(matrix) == 1:
+        found = torch.stack([torch.mv(matrix[0].mT, row) for row in rows])
+        batch = left.shape[:-3] or right.shape[:-2]
+        return found.reshape(*batch, *left.shape[-3:-1], right.shape[-1])
+    return _product(left, right.unsqueeze(-3))
 
 
 def _alike(parts: list[Tensor]) -> list[Tensor]:

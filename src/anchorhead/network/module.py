@@ -18,10 +18,11 @@ from torch.nn import functional as F
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
-from anchorhead.network.attention_module import AttentionModule
+from anchorhead.network.attention_module import AttentionModule, Columns
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Inner, Needed, everything, steady_needs, streams, through
+from anchorhead.network.picks import Picks, picks
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
@@ -74,9 +75,9 @@ class NetworkModule(nn.Module):
         rest: list[nn.Module] = []
         for step in self.steps:
             if isinstance(step, RepeatModule) and not leaving:
-                leaving = [tokens]
+                leaving, before = [tokens], step.nothing_yet()
                 for _ in range(step.times):
-                    leaving.append(step.once(leaving[-1]))
+                    leaving.append(step.once(leaving[-1], None, before))
             elif leaving:
                 rest.append(step)
             else:
@@ -88,7 +89,7 @@ class NetworkModule(nn.Module):
     def take_shortcuts(self) -> None:
         """See picks: for calls only, since weights are then no longer all weights."""
         for module in self.modules():
-            if isinstance(module, AttentionModule | LinearModule):
+            if isinstance(module, AttentionModule | LinearModule | EmbedModule | SoftmaxModule):
                 module.take_shortcuts()
 
     def attentions(self) -> Iterator[AttentionModule]:
@@ -140,12 +141,20 @@ class EmbedModule(nn.Module):
         self.source: Tensor | None
         self.register_buffer("source", source)
         self.kinds = tuple(needed)
+        self.picks: Picks | None = None
+        self.adds = True
+
+    def take_shortcuts(self) -> None:
+        self.picks = picks(self.weight.detach()) if self.weight.dim() == 2 else None
+        self.adds = bool((self.bias.detach() != 0).any())
 
     def forward(self, x: Tensor) -> Tokens:
         tokens: Tokens = {}
         if "input" in self.kinds:
             x = x if self.source is None else x.index_select(1, self.source)
-            if self.weight.dim() == 2:
+            if self.picks is not None:
+                tokens["input"] = self.picks(x) + self.bias if self.adds else self.picks(x)
+            elif self.weight.dim() == 2:
                 tokens["input"] = F.linear(x, self.weight) + self.bias
             else:
                 tokens["input"] = torch.einsum("bni,noi->bno", x, self.weight) + self.bias
@@ -164,11 +173,16 @@ class RepeatModule(nn.Module):
         self.times, self.kinds = layer.times, tuple(needed)
 
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
+        before = self.nothing_yet()
         for _ in range(self.times):
-            tokens = self.once(tokens, record)
+            tokens = self.once(tokens, record, before)
         return {kind: tokens[kind] for kind in self.kinds}
 
-    def once(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
-        for step in self.steps:
-            tokens = step(tokens, record)
+    def nothing_yet(self) -> list[Columns]:
+        """For each step what it has been shown, before the first."""
+        return [{} for _ in self.steps]
+
+    def once(self, tokens: Tokens, record: list[Tensor] | None = None, before: list[Columns] | None = None) -> Tokens:
+        for step, shown in zip(self.steps, before or self.nothing_yet(), strict=True):
+            tokens = step(tokens, record, shown) if isinstance(step, AttentionModule) else step(tokens, record)
         return tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anchorhead.certificate import Certificate
+from anchorhead.certificate import EVALUATIONS, Certificate
 from anchorhead.conditions import Excluded, NormImage
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, OutsideWarning
@@ -22,6 +22,7 @@ from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
 from anchorhead.network.derivation import Derivation, Entry
+from anchorhead.network.direct import DirectModule, WithGradients, is_traced, lower
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
@@ -166,7 +167,9 @@ class Network(ReadOnly):
         program, (data, arrays) = parted(record, tokens, ends)
         return self.with_(program=program, derivation=Derivation(record.kind, data, arrays, tuple(entries)))
 
-    def __call__(self, *inputs: Any, outside: Outside | None = None, **named: Any) -> Any:
+    def __call__(
+        self, *inputs: Any, outside: Outside | None = None, evaluation: str | None = None, **named: Any
+    ) -> Any:
         """The network's output: a tensor for a tensor, an array for anything else.
 
         net(x)               x (..., tokens, inputs) becomes (..., tokens, outputs), in the network's dtype; without a
@@ -175,34 +178,62 @@ class Network(ReadOnly):
                              one shape (or that broadcast to one). Numbers give a number, arrays an array of that shape;
                              a network of several outputs adds an axis for them
         outside              what to do with inputs outside the certified box, if not what the network does by itself
+        evaluation           "plain": the attention itself, as the layers are written. "direct", which is what is done
+                             by default where the certificate covers it (certificate.evaluations): no axis of keys, for
+                             inputs in its box
 
         Long batches, many tokens and many heads are worked through in blocks.
         """
         way = checked_outside(self.outside if outside is None else outside)
+        self._check_evaluation(evaluation)
         if len(inputs) == 1 and not named and not (self.variables and is_number(inputs[0])):
-            return self._run(inputs[0], way)
+            return self._run(inputs[0], way, evaluation)
         if not self.variables:
             raise self._without_names(len(inputs) + len(named))
         x = side_by_side(self.variables, inputs, named)
-        y = self._run(x[..., None, :] if self.token_axis else x, way)
+        y = self._run(x[..., None, :] if self.token_axis else x, way, evaluation)
         y = y[..., 0, :] if self.token_axis else y
         if y.shape[-1] == 1:
             y = y[..., 0]
         return y[()]
 
-    def _run(self, x: Any, outside: Outside) -> Any:
-        tensor = self._guarded(x, outside)
-        module = self._runner(tensor.device)
+    def _run(self, x: Any, outside: Outside, evaluation: str | None = None) -> Any:
+        tensor, inside = self._looked_at(x, outside)
+        direct = self._direct(tensor) if inside and evaluation != "plain" else None
         axes = 2 if self.token_axis else 1
         batch = tensor.shape[:-axes]
         flat = tensor.reshape(-1, *tensor.shape[-axes:])
-        numbers = self._numbers_a_row(tensor)
+        module: Any = direct
+        if direct is None or (torch.is_grad_enabled() and tensor.requires_grad):
+            plain = self._runner(tensor.device)
+            module = plain if direct is None else partial(WithGradients.apply, direct, plain)
+        numbers = self._numbers_a_row(tensor) if direct is None else direct.numbers
         rows = max(1, MEMORY_CAP // (flat.element_size() * numbers))
         with threads_for(len(flat) * numbers), torch.set_grad_enabled(torch.is_grad_enabled() and tensor.requires_grad):
             parts = [module(flat[start : start + rows]) for start in range(0, max(1, len(flat)), rows)]
             y = parts[0] if len(parts) == 1 else torch.cat(parts)
+        y = y if self.token_axis or direct is None else y.squeeze(-2)
         y = y.reshape(*batch, *y.shape[1:])
         return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
+
+    def _check_evaluation(self, evaluation: Any) -> None:
+        if evaluation is None:
+            return
+        covered = EVALUATIONS[:1] if self.certificate is None else self.certificate.evaluations
+        if checked_word("evaluation", evaluation, EVALUATIONS) not in covered:
+            raise AnchorheadError(
+                f'evaluation="{evaluation}" of a network whose certificate covers {", ".join(covered)}: leave it out'
+            )
+
+    def _direct(self, tensor: Tensor) -> DirectModule | None:
+        """The steps of the direct evaluation, where the certificate covers it."""
+        if self.certificate is None or "direct" not in self.certificate.evaluations or is_traced():
+            return None
+        key = "direct", tensor.device
+        if key not in self._cache:
+            with lasting_tensors():
+                self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device)
+        return self._cache[key]
 
     def _without_names(self, given: int) -> AnchorheadError:
         inputs, tokens = self.embed.inputs, "tokens" if self.embed.tokens is None else self.embed.tokens
@@ -263,28 +294,36 @@ class Network(ReadOnly):
         return f"Network({kinds}; {self.parameters:,} parameters, {self.dtype}{known})"
 
     def _guarded(self, x: Any, outside: Outside) -> Tensor:
+        """The input in the network's dtype, after a look at whether the certificate covers it."""
+        return self._looked_at(x, outside)[0]
+
+    def _looked_at(self, x: Any, outside: Outside) -> tuple[Tensor, bool]:
+        """Likewise, and whether all of it lies in the certified box."""
         tensor = require_dense(x) if isinstance(x, Tensor) else torch.from_numpy(as_numbers(x))
         _check_shape(tensor, self.embed, self.token_axis)
         rounded = tensor.to(getattr(torch, self.dtype))
         _check_finite(rounded)
-        if self.certificate is None or outside == "ignore":
-            return rounded
+        if self.certificate is None or (outside == "ignore" and "direct" not in self.certificate.evaluations):
+            return rounded, False
         box, exact = self.certificate.on, tensor.to(torch.float64)
         low, high = (torch.from_numpy(np.array(end)).to(tensor.device) for end in (box.low, box.high))
         beyond = (exact < low) | (exact > high)
+        inside = not bool(beyond.any())
+        if outside == "ignore":
+            return rounded, inside
         within = exact.clamp(low, high) if outside == "clip" else exact
         self._mind_what_is_left_out(within, outside)
-        if not bool(beyond.any()):
-            return rounded
+        if inside:
+            return rounded, True
         if outside == "clip":
-            return within.to(rounded.dtype)
+            return within.to(rounded.dtype), True
         text = (
             f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {box} that the "
             f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
             'Build with a larger on=, or call with outside="clip" or outside="ignore"'
         )
         self._warn_or_raise(text, outside, "warned")
-        return rounded
+        return rounded, False
 
     def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
         """Inputs of the box of which the certificate claims nothing; there is nowhere to clip them to."""
@@ -368,6 +407,8 @@ def _check_shape(tensor: Tensor, embed: Embed, token_axis: bool) -> None:
 
 
 def _check_finite(tensor: Tensor) -> None:
+    if bool(torch.isfinite(tensor.detach().sum())):  # of entries that are not finite no sum is
+        return
     if not bool(torch.isfinite(tensor).all()):
         place = tuple(int(i) for i in torch.argwhere(~torch.isfinite(tensor))[0])
         raise AnchorheadError(

@@ -49,7 +49,7 @@ def bound_again(network: Network, record: TargetRecord, on: Box) -> Again:
         ]
         with np.errstate(all="ignore"):  # what overflows is refused below
             bound = prove_mlp(network, target, layers, readout, on)
-            return Again(bound, mlp_statement(bound, target, layers, readout))
+            return Again(bound, mlp_statement(bound, network, target, layers, readout))
     except (AnchorheadError, KeyError, IndexError, TypeError, ValueError) as error:
         raise CertificateError(f"the stored network does not prove its bound: {error}") from error
 

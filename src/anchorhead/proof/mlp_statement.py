@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from anchorhead.decimals import counted
+from anchorhead.network import Network
+from anchorhead.proof.direct import evaluations_of
 from anchorhead.proof.mlp import MlpBound
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
@@ -15,7 +17,9 @@ from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.mlp import Merged, Mlp
 
 
-def mlp_statement(bound: MlpBound, target: Mlp, layers: Sequence[Layer], readout: Merged) -> Statement:
+def mlp_statement(
+    bound: MlpBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Merged
+) -> Statement:
     """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
     anchors = ", ".join(
@@ -30,6 +34,7 @@ def mlp_statement(bound: MlpBound, target: Mlp, layers: Sequence[Layer], readout
         "layer, from the stored weights",
         target=str(target),
         reference=_reference(layers, readout),
+        evaluations=evaluations_of(network, layers),
     )
 
 

@@ -31,6 +31,7 @@ class Statement:
 
     total      the bound, before it is rounded up to a few digits
     worst      the largest error that the proof met
+    evaluations   the ways to compute the network that the bound covers
     error_at   |network as it is computed - target| at an input, by which a `worst` is looked at again
     """
 
@@ -41,6 +42,7 @@ class Statement:
     conditions: tuple[Condition, ...] = ()
     reference: Mapping[str, float] = field(default_factory=dict)
     worst: Worst | None = None
+    evaluations: tuple[str, ...] = ("plain",)
     error_at: Callable[[np.ndarray], float] | None = None
 
     def certificate(self, on: Box, dtype: str) -> Certificate:
@@ -57,6 +59,7 @@ class Statement:
             reference=self.reference,
             conditions=self.conditions,
             worst=self.worst,
+            evaluations=self.evaluations,
         )
 
     def require(self, certificate: Certificate) -> None:
@@ -71,6 +74,11 @@ class Statement:
         ):
             if said != follows:
                 raise CertificateError(f"the certificate says of its {name}: {said!r}; what is proven is {follows!r}")
+        if not set(certificate.evaluations) <= set(self.evaluations):
+            raise CertificateError(
+                f"the certificate is for the evaluations {', '.join(certificate.evaluations)}; what is proven is for "
+                f"{', '.join(self.evaluations)}"
+            )
         self._require_terms(certificate)
         self._require_reference(certificate)
         self._require_conditions(certificate)

@@ -1,0 +1,181 @@
+"""A head as a theorem of Coq: what it is off by in exact arithmetic, stated with its weights and proven by intervals.
+
+    Theorem within : forall x, low <= x <= high -> Rabs (head x - f x) <= eps
+
+The weights are the stored ones, dyadic rationals; eps is what the certificate's bound leaves beside the rounding. Where
+it leaves enough, a second theorem, computed_within, is about what floating point makes of it (coq_computed.py). The
+file stands for itself: `coqc` accepts it with the libraries that CoqInterval brings (Debian: coq, libcoq-interval).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from importlib.metadata import version
+from importlib.resources import files
+
+from anchorhead.certificate import Certificate
+from anchorhead.decimals import counted
+from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.export.coq_computed import Rounding, theorem
+from anchorhead.export.coq_erf import Integrals
+from anchorhead.export.coq_pieces import Piece, pieces_of
+from anchorhead.export.coq_proof import joined, lemma, settings
+from anchorhead.export.coq_terms import decimal, dyadic, term
+from anchorhead.network import Network
+from anchorhead.proof.head import TERMS, target_words
+from anchorhead.proof.head_form import HeadForm, head_form
+from anchorhead.targets import ScalarTarget
+from anchorhead.targets.scalar import KIND
+
+RESOURCES = ("coq_preamble.v", "coq_functions.v")
+PREPARE = (
+    "unfold expm1, log1p, sigmoid, softplus, Rpower. rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
+)
+
+
+def make(network: Network) -> str:
+    """The text of the file; refuses with a reason what is no head on a scalar, or has nothing proven."""
+    certificate, target = _known(network)
+    try:
+        form = head_form(network, target.low, target.high)
+    except CertificateError as error:
+        raise AnchorheadError(f"only heads on a scalar can be exported to Coq: {error}") from error
+    alone = target.outputs == 1
+    theorems = [
+        _Theorem(form, target, certificate, output, "" if alone else f"_{output + 1}")
+        for output in range(target.outputs)
+    ]
+    by_integral = any(one.erf.arguments for one in theorems)
+    computed = any(one.rounding for one in theorems)
+    resources = [*RESOURCES, *(["coq_erf.v"] if by_integral else []), *(["coq_computed.v"] if computed else [])]
+    parts = [
+        _comment(network, certificate, target, form, computed),
+        _libraries(by_integral, computed),
+        *map(_resource, resources),
+        *(line for one in theorems for line in one.lines()),
+    ]
+    return "\n".join(parts)
+
+
+def to_bytes(made: str, network: Network) -> bytes:
+    """What a file holds."""
+    return made.encode()
+
+
+def error_left(certificate: Certificate, rounding: float | None = None) -> tuple[int, int] | None:
+    """The number with the fewest digits, and of these the largest, from the certified error in exact arithmetic to what
+    the bound leaves beside rounding, by default the certificate's: (digits, exponent), which is digits 10^exponent.
+    None if nothing is left."""
+    exact, certified = (Fraction(certificate.terms[name]) for name in TERMS)
+    most = Fraction(certificate.bound) - (certified if rounding is None else Fraction(rounding))
+    if most < exact:
+        return None
+    if most == 0:
+        return 0, 0
+    exponent = math.floor(math.log10(most)) + 1
+    while True:
+        digits = math.floor(most / Fraction(10) ** exponent)
+        if digits * Fraction(10) ** exponent >= exact:
+            return digits, exponent
+        exponent -= 1
+
+
+def _known(network: Network) -> tuple[Certificate, ScalarTarget]:
+    """The certificate and the target, as far as Coq can be told of them."""
+    certificate, record = network.certificate, network.target
+    if certificate is None or record is None:
+        raise AnchorheadError("the network has no certificate: a file of Coq states a bound, and there is none")
+    if record.kind != KIND or not {*TERMS} <= {*certificate.terms}:
+        raise AnchorheadError(
+            f"only heads on a scalar can be exported to Coq, as ah.head makes them, of functions that are known: "
+            f"this network is for {certificate.target}"
+        )
+    if certificate.kind != "proven":
+        raise AnchorheadError(f"the certificate says {certificate.kind!r}: only proven bounds can be stated in Coq")
+    return certificate, ScalarTarget.from_json(record.data)
+
+
+def _libraries(by_integral: bool, computed: bool) -> str:
+    names = ["Coq Require Import Reals List Permutation ZArith Lra Lia"]
+    names += ["Flocq Require Import Core Relative"] if computed else []
+    names += ["Coquelicot Require Import Coquelicot"] if by_integral else []
+    names += ["Interval Require Import Tactic"]
+    return "\n".join([*(f"From {name}." for name in names), "Import ListNotations.", "Open Scope R_scope.\n"])
+
+
+def _comment(network: Network, certificate: Certificate, target: ScalarTarget, form: HeadForm, computed: bool) -> str:
+    anchors = sum(len(part.slopes) for part in form.parts)
+    exact, rounding = (certificate.terms[name] for name in TERMS)
+    words = (
+        f"{target_words(target)} as attention: {counted(anchors, 'anchor')}, weights as {network.dtype} stores them.",
+        f"Certificate: {certificate.bound!r} in all, of which {exact!r} in exact arithmetic and {rounding!r} rounding.",
+        f"within: the part in exact arithmetic{', and computed_within: all of it' if computed else ''}.",
+        f"Written by anchorhead {version('anchorhead')}; coqc on this file checks it (Debian: coq, libcoq-interval).",
+    )
+    return "\n".join(f"(* {line.replace('(*', '( *').replace('*)', '* )')} *)" for line in words) + "\n"
+
+
+class _Theorem:
+    """Definitions, lemmas and theorems of one output."""
+
+    def __init__(
+        self, form: HeadForm, target: ScalarTarget, certificate: Certificate, output: int, suffix: str
+    ) -> None:
+        self.form, self.target, self.certificate, self.output, self.suffix = form, target, certificate, output, suffix
+        rounding = Rounding.of(form, output, target.low, target.high, certificate.dtype)
+        roomy = None if rounding is None else error_left(certificate, rounding.bound)
+        eps = roomy or error_left(certificate)
+        if eps is None:
+            raise AnchorheadError("the certificate's parts add up to more than its bound: ah.check says more")
+        self.rounding = rounding if roomy else None
+        self.eps, self.error = eps, eps[0] * 10.0 ** eps[1]
+        self.expression = target.expressions[output].core
+        self.erf = Integrals.of(self.expression, target.variable, target.low, target.high, self.error)
+
+    def lines(self) -> list[str]:
+        form, target, suffix = self.form, self.target, self.suffix
+        head, function = f"head{suffix}", f"f{suffix}"
+        claim = f"Rabs ({head} x - {function} x) <= {decimal(*self.eps)}"
+        cuts = (*target.kinks, *self.erf.cuts)
+        pieces = pieces_of(form, self.output, target.low, target.high, cuts, self.error)
+        lemmas = [(f"piece{suffix}_{number}", piece) for number, piece in enumerate(pieces, start=1)]
+        computed = () if self.rounding is None else (self._computed(self.rounding),)
+        return [
+            *self._head(head),
+            f"Definition {function} (x : R) : R := {term(self.expression)}.\n",
+            *self.erf.lemmas(),
+            *(self._lemma(name, claim, piece, (head, function)) for name, piece in lemmas),
+            f"Theorem within{suffix} : forall x, {dyadic(target.low)} <= x <= {dyadic(target.high)} -> {claim}.",
+            joined(lemmas),
+            *computed,
+        ]
+
+    def _head(self, head: str) -> list[str]:
+        """The weights and the head that they are."""
+        form, output = self.form, self.output
+        parts = [
+            f"Definition {head}_part_{number} : list anchor := [\n  "
+            + ";\n  ".join(
+                f"({dyadic(float(a))}, {dyadic(float(b))}, {dyadic(float(v))})"
+                for a, b, v in zip(part.slopes, part.offsets, part.values[:, output], strict=True)
+            )
+            + "\n].\n"
+            for number, part in enumerate(form.parts, start=1)
+        ]
+        s = "x" if form.origin == 0 else f"(x - {dyadic(form.origin)})"
+        means = [f"mean {head}_part_{number + 1} {s}" for number in range(len(form.parts))]
+        bias = [dyadic(float(form.bias[output]))] if form.bias[output] else []
+        return [*parts, f"Definition {head} (x : R) : R := {' + '.join([*means, *bias])}.\n"]
+
+    def _lemma(self, name: str, claim: str, piece: Piece, names: tuple[str, str]) -> str:
+        how = settings(self.form, self.output, piece, self.error)
+        return lemma(name, claim, piece, self.form, names, how, f"{self.erf.tactic(piece.low, piece.high)} {PREPARE}")
+
+    def _computed(self, rounding: Rounding) -> str:
+        low, high, bound = self.target.low, self.target.high, self.certificate.bound
+        return theorem(rounding, self.suffix, low, high, self.eps, bound)
+
+
+def _resource(name: str) -> str:
+    return files("anchorhead.export").joinpath(name).read_text()

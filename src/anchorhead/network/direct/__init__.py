@@ -1,0 +1,11 @@
+"""Networks without an axis of keys: affine maps, and heads on scalars entry by entry.
+
+`lower` reads a network's layers as such steps, or refuses; `steps` runs them in torch; `saturated` has the heads that
+need no exponential but near their kinks. Certificates name "direct" among their evaluations where its error is proven.
+"""
+
+from anchorhead.network.direct.lower import Refused, lower
+from anchorhead.network.direct.saturated import Saturated, saturated
+from anchorhead.network.direct.steps import DirectModule, WithGradients, is_traced
+
+__all__ = ["DirectModule", "Refused", "Saturated", "WithGradients", "is_traced", "lower", "saturated"]

@@ -1,0 +1,115 @@
+"""Heads on a scalar in torch, entry by entry of an array of queries t: what is read takes the place of t.
+
+`SeriesHead` evaluates a Saturated, in units in which the read is shift + scale q; `SoftmaxHead` any other head, as the
+softmax that it is, with its few keys as the first axis of a block that stays in the cache: along a last axis of three
+numbers a softmax takes ten times as long.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anchorhead.network.direct.saturated import Crossing, Saturated
+
+BLOCK = 128
+"""Entries of which one near a crossing makes all be looked at."""
+NEAR = 1.01
+"""A crossing is near within so many widths: widths are at least 400 units in the last place of where they are."""
+
+
+class SeriesHead:
+    """See saturated: q of t, in place."""
+
+    scratch = 1
+    """Arrays of the size of t that an evaluation needs."""
+    block = 1 << 18
+    """Entries at a time for each thread: few enough for its cache, enough that mending takes little of the time."""
+
+    def __init__(self, found: Saturated) -> None:
+        self.found = found
+        self.scale, self.shift = found.scale, found.shift
+        self.crossings = [one for one in (found.left, found.right) if one is not None]
+
+    def __call__(self, t: Tensor, scratch: Tensor) -> None:
+        """t (entries,), contiguous, becomes q."""
+        blocks = t[: len(t) // BLOCK * BLOCK].view(-1, BLOCK)
+        tail = t[blocks.numel() :]
+        near: list[tuple[Crossing, Tensor, Tensor, Tensor]] = []
+        for crossing in self.crossings:
+            rows = self._near(blocks, crossing, scratch)
+            if len(rows):
+                near.append((crossing, blocks, rows, blocks.index_select(0, rows)))
+            if len(tail):
+                near.append((crossing, tail[None], rows.new_zeros(1), tail[None].clone()))
+        self._series(t, scratch)
+        for crossing, into, rows, before in near:
+            into[rows] = self._mended(before, into.index_select(0, rows), crossing)
+
+    def _series(self, t: Tensor, scratch: Tensor) -> None:
+        found = self.found
+        if found.low > -math.inf or found.high < math.inf:
+            t.clamp_(found.low if found.low > -math.inf else None, found.high if found.high < math.inf else None)
+        if found.origin:
+            t.sub_(found.origin)
+        if not found.coefficients:
+            return
+        (power, coefficient), *more = found.coefficients
+        square = torch.mul(t, t, out=scratch)
+        if power == 3 and not more:
+            torch.addcmul(t, square, t, value=coefficient, out=t)
+            return
+        total, s = t.clone(), t
+        for power, coefficient in found.coefficients:
+            rest = square if power % 2 == 0 else square * s
+            for _ in range(power // 2 - 1):
+                rest = rest * square
+            total.add_(rest, alpha=coefficient)
+        t.copy_(total)
+
+    @staticmethod
+    def _near(blocks: Tensor, crossing: Crossing, scratch: Tensor) -> Tensor:
+        """The blocks in which some entry is near a crossing."""
+        square = scratch[: blocks.numel()].view(blocks.shape)
+        apart = blocks
+        if abs(crossing.at) > crossing.width / 400:
+            apart = torch.sub(blocks, crossing.at, out=square)
+        torch.mul(apart, apart, out=square)
+        return torch.nonzero(torch.amin(square, -1) < (NEAR * crossing.width) ** 2).flatten()
+
+    def _mended(self, t: Tensor, q: Tensor, crossing: Crossing) -> Tensor:
+        """q where it is far from a crossing, and what the steep anchor and the gentle ones give together near it."""
+        apart = t - crossing.at if abs(crossing.at) > crossing.width / 400 else t
+        s = t - self.found.origin
+        total = s
+        for power, coefficient in self.found.coefficients:
+            total = total + coefficient * s**power
+        weight = torch.sigmoid((t - crossing.at) * crossing.slope)
+        mixed = crossing.value + (total - crossing.value) * weight
+        return torch.where(apart * apart < (NEAR * crossing.width) ** 2, mixed, q)
+
+
+class SoftmaxHead:
+    """sum_k v_k softmax_k(a_k t + g_k)."""
+
+    scale, shift = 1.0, 0.0
+
+    def __init__(self, slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str, device: str) -> None:
+        kind = getattr(torch, dtype)
+        self.slopes, self.offsets = (
+            torch.tensor(np.asarray(one, np.float64), dtype=kind, device=device)[:, None] for one in (slopes, offsets)
+        )
+        self.values = torch.tensor(np.asarray(values, np.float64), dtype=kind, device=device)[None]
+        self.scratch = 2 * len(slopes)
+        self.block = max(1, (1 << 16) // len(slopes))
+
+    def __call__(self, t: Tensor, scratch: Tensor) -> None:
+        keys = self.slopes.shape[0]
+        logits, weights = scratch[: 2 * keys * len(t)].view(2, keys, len(t)).unbind()
+        torch.mul(self.slopes, t, out=logits)
+        logits.add_(self.offsets)
+        torch.softmax(logits, 0, out=weights)
+        torch.mm(self.values, weights, out=t[None])

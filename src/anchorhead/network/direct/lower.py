@@ -1,0 +1,466 @@
+"""A network's layers as affine maps of one vector and heads on its entries; refused where they are more than that.
+
+Going through the layers, `Held` says what the features of every token are. Attention whose logits are constants with
+one winner copies. Attention whose queries have one entry that varies, over keys and values that are constants, is a
+head on that entry, the same for all that meet the same keys. Only what later layers read is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from anchorhead.network.attention import Attention
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.direct.held import (
+    CONSTANT,
+    DENSE,
+    UNKNOWN,
+    Held,
+    Image,
+    Refused,
+    image,
+    power_of_two,
+    single_entries,
+)
+from anchorhead.network.direct.keys import SILENT, Keys
+from anchorhead.network.direct.saturated import saturated
+from anchorhead.network.direct.steps import (
+    Affine,
+    DirectModule,
+    Group,
+    Head,
+    Neurons,
+    Outputs,
+    Softmaxes,
+    SoftmaxGroup,
+    Step,
+    affine,
+)
+from anchorhead.network.embed import Embed
+from anchorhead.network.linear import Linear
+from anchorhead.network.liveness import Needed, askers, everything, seen, streams, through
+from anchorhead.network.softmax import Softmax
+from anchorhead.network.stream import KINDS, Kind
+
+MOST = 1 << 26
+"""Numbers that a matrix, or a table of logits, may have: beyond, a network is not looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Affine:
+    weight: Float[np.ndarray, "outputs inputs"]
+    bias: Float[np.ndarray, " outputs"]
+
+    @property
+    def picks(self) -> bool:
+        """Whether every output is an entry times a power of two: before or after it, another map rounds as it did."""
+        one = ((self.weight != 0).sum(axis=1) <= 1).all() and power_of_two(self.weight).all()
+        return bool(one) and not self.bias.any()
+
+    def after(self, first: _Affine) -> _Affine:
+        """Both in one; one of them picks."""
+        return _Affine(self.weight @ first.weight, self.weight @ first.bias + self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class _Heads:
+    """Groups of entries: the map to their queries, and the keys that they meet, one value each.
+
+    folds   whether a map behind them sums what heads read: its rounding is then bounded by what heads may read at most,
+            and it can take scale q + shift in place of the reads, which may be much smaller than scale q and shift
+    """
+
+    groups: tuple[tuple[_Affine, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
+    folds: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Softmaxes:
+    """Groups with the same logits: the map to their entries, then slopes, offsets and (keys, outputs, groups)."""
+
+    groups: tuple[tuple[_Affine, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
+    bias: Float[np.ndarray, " outputs"]
+
+
+_Step = _Affine | _Heads | _Softmaxes
+
+
+def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device) -> DirectModule:
+    """The steps that compute what leaves a chain of layers; raises Refused."""
+    embed, rest = layers[0], tuple(layers[1:])
+    lowering = _Lowering(embed, rest, output)
+    held = lowering.run()
+    if (held.place == UNKNOWN).any():
+        raise Refused("an output is not known")
+    steps = _in_torch(_joined(lowering.steps), dtype, device)
+    return DirectModule(steps, Outputs(held.place, held.factor, dtype, device))
+
+
+class _Lowering:
+    def __init__(self, embed: Embed, layers: tuple[Any, ...], output: Kind) -> None:
+        if embed.tokens is None:
+            raise Refused("any number of tokens may enter")
+        start = embed.start()
+        self.layers, self.output = layers, output
+        self.streams = streams(layers, start)
+        self.needed = through(layers, everything(self.streams[-1], (output,)), start)
+        self.steps: list[_Step] = []
+        self.width = embed.tokens * embed.inputs
+        self.tokens: dict[Kind, Held] = {}
+        self._embed(embed)
+
+    def run(self) -> Held:
+        left = list(zip(self.layers, self.needed[1:], self.streams, strict=False))
+        while left:
+            match [layer for layer, _, _ in left[:3]]:
+                case [Linear() as before, Softmax() as softmax, Linear() as behind]:
+                    self._softmaxes(before, softmax, behind, left[2][1])
+                    left = left[3:]
+                    continue
+                case [Linear() as layer, *_]:
+                    self._linear(layer, left[0][1])
+                case [Attention() as layer, *_]:
+                    self._attention(layer, *left[0][1:])
+                case [layer, *_]:
+                    raise Refused(f"a {type(layer).__name__} is no head on a scalar")
+            left = left[1:]
+        return self.tokens[self.output]
+
+    def _softmaxes(self, before: Linear, softmax: Softmax, behind: Linear, after: Needed) -> None:
+        """Neurons as groups of a Softmax: logits of one entry each, and a map of all weights."""
+        size = softmax.groups[0]
+        if tuple(after) != ("input",) or set(softmax.groups) != {size} or before.across != behind.across:
+            raise Refused("groups of a softmax that differ, or tokens of several kinds")
+        source = self.tokens["input"] if not before.across else self._joined(KINDS).flat()
+        place, slopes, offsets = single_entries(before, source)
+        asks = place.reshape(-1, size).max(axis=1)
+        if ((place.reshape(-1, size) != asks[:, None]) & (place.reshape(-1, size) >= 0)).any() or (asks < 0).any():
+            raise Refused("a group of a softmax whose logits are not of one entry")
+        slopes, offsets = slopes.reshape(-1, size), offsets.reshape(-1, size)
+        weight, bias, shape = _behind(behind, source.tokens)
+        # (outputs of all tokens, groups of all tokens, keys)
+        if weight.size > MOST:
+            raise Refused(f"a map of {weight.shape} numbers")
+        tables, which = np.unique(np.concatenate([slopes, offsets], 1), axis=0, return_inverse=True)
+        groups = []
+        for number, table in enumerate(tables):
+            own = np.flatnonzero(which.reshape(-1) == number)
+            picks = np.zeros((len(own), self.width))
+            picks[np.arange(len(own)), asks[own]] = 1.0
+            taken = np.moveaxis(weight.reshape(len(weight), -1, size)[:, own], 2, 0)
+            groups.append((_Affine(picks, np.zeros(len(own))), (table[:size], table[size:], taken)))
+        self.steps.append(_Softmaxes(tuple(groups), bias))
+        self.width = len(bias)
+        entries = np.arange(self.width).reshape(shape)
+        self.tokens = {"input": Held(entries, np.ones(shape))}
+
+    def _embed(self, embed: Embed) -> None:
+        needed = self.needed[0]
+        found: dict[Kind, Image | Held] = {}
+        for kind, numbers in (("register", embed.registers), ("state", embed.states)):
+            if kind in needed and numbers is not None:
+                found[kind] = Held.constants(numbers)
+        if "input" in needed:
+            tokens = embed.tokens or 1
+            entries = np.arange(self.width).reshape(tokens, embed.inputs)
+            entries = entries if embed.source is None else entries[embed.source]
+            source = Held(entries, np.ones(entries.shape))
+            if embed.weight.ndim == 3 or embed.bias.ndim == 2:
+                count = len(entries)
+                weight = np.broadcast_to(embed.weight, (count, *embed.weight.shape[-2:]))
+                bias = np.broadcast_to(embed.bias, (count, weight.shape[1]))
+                if count > 1:
+                    raise Refused("positions have maps of their own")
+                found["input"] = image(weight[0], bias[0], source, needed["input"])
+            else:
+                found["input"] = image(embed.weight, embed.bias, source, needed["input"])
+        self._settle(found)
+
+    def _linear(self, layer: Linear, after: Needed) -> None:
+        if not layer.across:
+            if self.steps and isinstance(self.steps[-1], _Heads):
+                self.steps[-1] = replace(self.steps[-1], folds=False)
+            weight = _dense(layer)
+            self._settle({kind: image(weight, layer.bias, self.tokens[kind], mask) for kind, mask in after.items()})
+            return
+        if layer.mix is not None:
+            raise Refused("a map mixes tokens by a factor of its own")
+        every = self._joined(KINDS).flat()
+        outputs = layer.weight.shape[:2]
+        weight = layer.weight.reshape(outputs[0] * outputs[1], -1)
+        bias = None if layer.bias is None else np.broadcast_to(layer.bias, outputs).reshape(-1)
+        needed = np.broadcast_to(after["input"], outputs).reshape(-1)
+        self._settle({"input": image(weight, bias, every, needed)}, outputs)
+
+    def _joined(self, kinds: Sequence[Kind]) -> Held:
+        first, *more = [self.tokens[kind] for kind in kinds if kind in self.tokens]
+        return first.below(*more)
+
+    def _settle(self, found: Mapping[Kind, Image | Held], shape: tuple[int, ...] | None = None) -> None:
+        """From images to what is held: one step for all sums, which hands on the entries that are still picked."""
+        helds = {kind: one.held if isinstance(one, Image) else one for kind, one in found.items()}
+        sums = {kind: np.argwhere(held.place == DENSE) for kind, held in helds.items()}
+        total = sum(map(len, sums.values()))
+        if total:
+            kept = np.unique(np.concatenate([held.place[held.place >= 0] for held in helds.values()]))
+            rows = total + len(kept)
+            if rows * self.width > MOST:
+                raise Refused(f"a matrix of {rows} x {self.width} numbers")
+            matrix, bias, start = np.zeros((rows, self.width)), np.zeros(rows), 0
+            for kind, pairs in sums.items():
+                one, held = found[kind], helds[kind]
+                place = np.where(held.place >= 0, total + np.searchsorted(kept, held.place), held.place)
+                if isinstance(one, Image) and len(pairs):
+                    end = start + len(pairs)
+                    matrix[start:end], bias[start:end] = one.rows(pairs[:, 0], pairs[:, 1], self.width)
+                    place[tuple(pairs.T)] = np.arange(start, end)
+                    start = end
+                factor = np.where(held.place == DENSE, 1.0, held.factor)
+                helds[kind] = Held(place, factor)
+            matrix[np.arange(total, rows), kept] = 1.0
+            self.steps.append(_Affine(matrix, bias))
+            self.width = rows
+        if shape is not None:
+            helds = {k: Held(h.place.reshape(shape), h.factor.reshape(shape)) for k, h in helds.items()}
+        self.tokens = helds
+
+    def _attention(self, layer: Attention, after: Needed, stream: Any) -> None:
+        asking = askers(layer, after)
+        if layer.mask not in (None, "causal") or (layer.grid is not None and len(layer.grid) > 1):
+            raise Refused("a mask or a grid of several axes")
+        if len(asking) != 1:
+            raise Refused(f"tokens of {len(asking)} kinds ask")
+        kind = asking[0]
+        visible = self._visible(layer, kind, seen(layer, asking, stream))
+        heads, size, width = layer.query.shape
+        own = self.tokens[kind]
+        queries = image(layer.query.reshape(heads * size, width), None, own)
+        if (queries.held.place == UNKNOWN).any():
+            raise Refused("a query is not known")
+        varies = (queries.held.place != CONSTANT).reshape(own.tokens, heads, size)
+        entries = np.flatnonzero(varies.any(axis=(0, 1)))
+        if len(entries) > 1:
+            raise Refused("more than one entry of the queries depends on the input")
+        if len(entries):
+            reads = self._neurons(layer, queries, int(entries[0]), visible, after[kind])
+        else:
+            reads = self._copies(layer, queries.held.factor.reshape(own.tokens, heads, size), visible)
+        self._settle(self._handed_on(layer, kind, reads, after, bool(len(entries))))
+
+    def _handed_on(
+        self, layer: Attention, kind: Kind, reads: Held, after: Needed, anew: bool
+    ) -> dict[Kind, Image | Held]:
+        """The outputs of all kinds, from what is read at one of them and what the skip keeps."""
+        outputs = layer.outputs
+        skip = np.zeros((outputs, layer.width)) if layer.skip is None else _dense(layer.skip)
+        bias = np.zeros(outputs)
+        for one in (layer.bias, None if layer.skip is None else layer.skip.bias):
+            bias = bias if one is None else bias + one
+        out = np.moveaxis(layer.output, 0, 1).reshape(outputs, -1)
+        found: dict[Kind, Image | Held] = {}
+        for one, mask in after.items():
+            held = self.tokens[one]
+            if anew:  # the vector is a new one: of the old entries nothing is left
+                held = Held(np.where(held.place >= 0, UNKNOWN, held.place), held.factor)
+            if one == kind:
+                found[one] = image(np.concatenate([out, skip], 1), bias, reads.beside(held), mask)
+            else:
+                found[one] = image(skip, bias, held, mask)
+        return found
+
+    def _visible(self, layer: Attention, kind: Kind, kinds: Sequence[Kind]) -> tuple[Held, Bool[np.ndarray, "n m"]]:
+        """The tokens that are seen at all, and by whom."""
+        if layer.grid is not None:
+            registers = self.tokens["register"]
+            shown = Held(registers.place[: layer.points], registers.factor[: layer.points])
+            return shown, np.ones((self.tokens[kind].tokens, layer.points), bool)
+        shown = self._joined(kinds)
+        mask = np.ones((self.tokens[kind].tokens, shown.tokens), bool)
+        if layer.mask == "causal":
+            if kind != "input":
+                raise Refused("a causal mask on tokens that are no inputs")
+            first = self.tokens["input"].tokens
+            mask[:, :first] = np.tri(len(mask), first, dtype=bool)
+        return shown, mask
+
+    def _copies(
+        self, layer: Attention, query: Float[np.ndarray, "n heads size"], visible: tuple[Held, np.ndarray]
+    ) -> Held:
+        """What each token reads, where every head has one winner."""
+        shown, mask = visible
+        heads, size, _ = layer.query.shape
+        key = image(layer.key.reshape(-1, layer.width), None, shown).held.constant("keys")
+        key = key.reshape(len(key), -1, size)
+        if query.shape[0] * heads * len(key) > MOST:
+            raise Refused(f"{query.shape[0]} x {heads} x {len(key)} logits")
+        key = np.broadcast_to(key, (len(key), heads, size))
+        logits, sizes = np.einsum("nhs,mhs->nhm", query, key), np.einsum("nhs,mhs->nhm", abs(query), abs(key))
+        logits = np.where(mask[:, None, :], logits, -np.inf)
+        winner = logits.argmax(axis=2)
+        lead = np.take_along_axis(logits, winner[..., None], 2) - logits
+        others = np.arange(len(key)) != winner[..., None]
+        if (lead - 1e-5 * sizes.max(axis=2, keepdims=True) < SILENT)[others].any():
+            raise Refused("a head copies no single token")
+        values = image(layer.value.reshape(-1, layer.width), None, shown).held
+        count = layer.value.shape[1]
+        place, factor = (array.reshape(len(key), -1, count) for array in (values.place, values.factor))
+        which = np.arange(heads) if len(layer.value) > 1 else np.zeros(heads, int)
+        picked = Held(*(array[winner, which].reshape(len(winner), -1) for array in (place, factor)))
+        used = (layer.output != 0).any(axis=1).reshape(-1)
+        if (picked.place[:, used] == DENSE).any():
+            raise Refused("what is copied is a sum")
+        return Held(np.where(picked.place == DENSE, UNKNOWN, picked.place), picked.factor)
+
+    def _neurons(
+        self, layer: Attention, queries: Image, entry: int, visible: tuple[Held, np.ndarray], needed: np.ndarray
+    ) -> Held:
+        """What each token reads from heads on scalars, as entries of a new vector."""
+        shown, mask = visible
+        heads, size, width = layer.query.shape
+        count = len(mask)
+        rest = [n for n in range(size) if n != entry]
+        fixed = queries.held.factor.reshape(count, heads, size)[..., rest]
+        key = image(layer.key.reshape(-1, width), None, shown).held.constant("keys").reshape(shown.tokens, -1, size)
+        value = image(layer.value.reshape(-1, width), None, shown).held.constant("values")
+        value = value.reshape(shown.tokens, -1, layer.value.shape[1])
+        kinds = [_kinds(one, heads) for one in (layer.key, layer.value)]
+        seers = np.unique(mask, axis=0, return_inverse=True)[1].reshape(count)
+        labels = np.concatenate(
+            [fixed, *(np.broadcast_to(k, (count, heads, 1)) for k in kinds),
+             np.broadcast_to(seers[:, None, None], (count, heads, 1))], axis=2,
+        )  # fmt: skip
+        unique, first, group = np.unique(
+            labels.reshape(count * heads, -1), axis=0, return_index=True, return_inverse=True
+        )
+        group = group.reshape(count, heads)
+        columns = layer.value.shape[1]
+        used = (layer.output[:, needed] != 0).any(axis=1)
+        place, factor = np.full((count, heads, columns), CONSTANT), np.zeros((count, heads, columns))
+        groups, start = [], 0
+        for number in range(len(unique)):
+            row = unique[number]
+            here = mask[first[number] // heads]
+            own_key, own_value = key[here, int(row[-3])], value[here, int(row[-2])]
+            live = Keys(own_key[:, entry], own_key[:, rest] @ row[:-3], own_value).live()
+            members = np.argwhere(group == number)
+            for column in range(columns):
+                asks = members[used[members[:, 1], column]]
+                if not len(asks) or not live.values[:, column].any():
+                    continue
+                if len(live.slopes) == 1:
+                    factor[asks[:, 0], asks[:, 1], column] = live.values[0, column]
+                    continue
+                matrix, bias = queries.rows(asks[:, 0], asks[:, 1] * size + entry, self.width)
+                groups.append((_Affine(matrix, bias), live.column(column)))
+                place[asks[:, 0], asks[:, 1], column] = np.arange(start, start + len(asks))
+                factor[asks[:, 0], asks[:, 1], column] = 1.0
+                start += len(asks)
+        if not start:
+            raise Refused("heads that read constants alone")
+        self.steps.append(_Heads(tuple(groups)))
+        self.width = start
+        return Held(place.reshape(count, -1), factor.reshape(count, -1))
+
+
+def _dense(layer: Linear) -> Float[np.ndarray, "outputs inputs"]:
+    if layer.outputs * layer.inputs > MOST:
+        raise Refused(f"a map of {layer.outputs} x {layer.inputs} numbers")
+    return layer.on_features()
+
+
+def _kinds(weight: np.ndarray, heads: int) -> Int[np.ndarray, "heads 1"]:
+    """For each head the first one with the same weights."""
+    if len(weight) == 1:
+        return np.zeros((heads, 1), int)
+    _, first, inverse = np.unique(weight.reshape(len(weight), -1), axis=0, return_index=True, return_inverse=True)
+    return first[inverse.reshape(-1)][:, None]
+
+
+def _joined(steps: Sequence[_Step]) -> list[_Step]:
+    """The steps, with maps in one where that rounds nothing anew."""
+    found: list[_Step] = []
+    for step in steps:
+        first = found[-1] if found else None
+        if isinstance(first, _Affine):
+            if isinstance(step, _Affine) and (first.picks or step.picks):
+                found[-1] = step.after(first)
+                continue
+            if not isinstance(step, _Affine) and (first.picks or all(before.picks for before, _ in step.groups)):
+                found[-1] = replace(step, groups=tuple((before.after(first), keys) for before, keys in step.groups))
+                continue
+        found.append(step)
+    return found
+
+
+def _in_torch(steps: Sequence[_Step], dtype: str, device: torch.device) -> tuple[Step, ...]:
+    """The steps; the scale and the shift of what heads give go into the map behind them."""
+    found: list[Step] = []
+    rest = list(steps)
+    while rest:
+        step = rest.pop(0)
+        if isinstance(step, _Affine):
+            found.append(affine(step.weight, step.bias, dtype, device))
+            continue
+        if isinstance(step, _Softmaxes):
+            found.append(_softmaxes(step, dtype, device))
+            continue
+        heads = [_head(keys, dtype, device) for _, keys in step.groups]
+        widths = [len(before.bias) for before, _ in step.groups]
+        whole: Affine | None = None
+        if step.folds and rest and isinstance(rest[0], _Affine):
+            scale, shift = (np.repeat([getattr(head, name) for head in heads], widths) for name in ("scale", "shift"))
+            whole = _scaled(rest.pop(0), scale, shift, dtype, device)
+        ends = np.cumsum([0, *widths])
+        taken = [None if whole is None else whole.weight[:, a:b].contiguous() for a, b in pairwise(ends)]
+        groups = (
+            Group(affine(before.weight, before.bias, dtype, device), head, one)
+            for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
+        )
+        found.append(Neurons(tuple(groups), None if whole is None else whole.bias))
+    return tuple(found)
+
+
+def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray, dtype: str, device: torch.device) -> Affine:
+    """The map of scale q + shift as one of q."""
+    bias = behind.bias + (behind.weight.astype(np.longdouble) @ shift.astype(np.longdouble))
+    return affine(behind.weight * scale, bias.astype(np.float64), dtype, device)
+
+
+def _softmaxes(step: _Softmaxes, dtype: str, device: torch.device) -> Softmaxes:
+    def tensor(array: np.ndarray) -> torch.Tensor:
+        return torch.tensor(array, dtype=getattr(torch, dtype), device=device)
+
+    groups = (
+        SoftmaxGroup(
+            affine(before.weight, before.bias, dtype, device), tensor(a)[:, None], tensor(g)[:, None], tensor(taken)
+        )
+        for before, (a, g, taken) in step.groups
+    )
+    return Softmaxes(tuple(groups), tensor(step.bias))
+
+
+def _behind(layer: Linear, tokens: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """A map of the weights of all tokens as one matrix, its constants, and how many tokens and features leave it."""
+    if layer.mix is not None:
+        raise Refused("a map mixes tokens by a factor of its own")
+    if layer.across:
+        shape = layer.weight.shape[0], layer.weight.shape[1]
+        weight = layer.weight.reshape(shape[0] * shape[1], -1)
+    else:
+        if tokens > 1:
+            raise Refused("softmaxes of several tokens")
+        shape, weight = (1, layer.outputs), _dense(layer)
+    bias = np.zeros(shape) if layer.bias is None else np.broadcast_to(layer.bias, shape)
+    return weight, bias.reshape(-1).astype(np.float64), shape
+
+
+def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:
+    series = saturated(*keys, dtype)
+    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series)

@@ -1,0 +1,255 @@
+"""The steps of a lowered network in torch, blocks of rows that stay in the cache one after the other.
+
+An `Affine` maps a vector of entries to another. A `Neurons` is an affine map to queries, heads on them, and an affine
+map of what is read:
+
+    y = b' + sum over groups of W' h(W x + b),
+
+in blocks, so that the queries of many rows are never held at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
+
+IN_CACHE = 1 << 16
+"""Numbers for each thread that stay in its cache."""
+LEAST = 1 << 17
+"""Queries that are computed at a time: products of fewer rows with large matrices take longer."""
+ON_DEVICE = 1 << 24
+"""Numbers of a block where there is no cache to stay in."""
+MOST_HELD = 1 << 22
+"""Numbers of an array that a thread keeps for its next call."""
+
+Head = SeriesHead | SoftmaxHead
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """v becomes W v + b."""
+
+    weight: Tensor
+    bias: Tensor
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        return torch.addmm(self.bias, v, self.weight.t())
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Entries of one head: their queries, and what the outputs take of what is read."""
+
+    before: Affine
+    head: Head
+    after: Tensor | None
+
+    @property
+    def width(self) -> int:
+        return self.before.width
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    """Without a bias what is read leaves as it is, one group beside the other."""
+
+    groups: tuple[Group, ...]
+    bias: Tensor | None
+
+    @property
+    def width(self) -> int:
+        return sum(group.width for group in self.groups) if self.bias is None else len(self.bias)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        """(rows, entries) to (rows, outputs)."""
+        y = v.new_empty(len(v), self.width) if self.bias is None else self.bias.expand(len(v), -1).clone()
+        start = 0
+        for group in self.groups:
+            self._add(group, v, y if group.after is not None else y[:, start : start + group.width])
+            start += group.width
+        return y
+
+    def _add(self, group: Group, v: Tensor, y: Tensor) -> None:
+        on_cpu = v.device.type == "cpu"
+        most = group.head.block * torch.get_num_threads() if on_cpu else ON_DEVICE // group.head.scratch
+        rows = max(1, min(len(v), max(most, LEAST) // group.width))
+        small = max(1, most)
+        queries = _buffer("queries", rows * group.width, v).view(rows, -1)
+        scratch = _buffer("scratch", group.head.scratch * min(small, queries.numel()), v)
+        for start in range(0, len(v), rows):
+            some = v[start : start + rows]
+            t = torch.addmm(group.before.bias, some, group.before.weight.t(), out=queries[: len(some)])
+            for part in t.view(-1).split(small):
+                group.head(part, scratch[: group.head.scratch * len(part)])
+            if group.after is None:
+                y[start : start + rows] = t if group.head.scale == 1 else t.mul_(group.head.scale)
+                if group.head.shift:
+                    y[start : start + rows] += group.head.shift
+            else:
+                y[start : start + rows].addmm_(t, group.after.t())
+
+
+class _Buffers(threading.local):
+    """Arrays of a thread that calls share: fresh ones of a megabyte cost more than the work on them."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[str, torch.dtype], Tensor] = {}
+
+
+_buffers = _Buffers()
+
+
+def _buffer(name: str, count: int, like: Tensor) -> Tensor:
+    """An array (count,) for what lasts no longer than a block."""
+    if like.device.type != "cpu" or count > MOST_HELD:
+        return like.new_empty(count)
+    held = _buffers.held.get((name, like.dtype))
+    if held is None or len(held) < count:
+        with lasting_tensors():
+            held = _buffers.held[name, like.dtype] = like.new_empty(count)
+    return held[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxGroup:
+    """Groups of a Softmax with the same logits slopes_k t + offsets_k, and what outputs take of each of their weights.
+
+    after   (keys, outputs, groups)
+    """
+
+    before: Affine
+    slopes: Tensor
+    offsets: Tensor
+    after: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Softmaxes:
+    """Softmaxes within tokens, each over the logits of one entry, between two affine maps."""
+
+    groups: tuple[SoftmaxGroup, ...]
+    bias: Tensor
+
+    @property
+    def width(self) -> int:
+        return len(self.bias)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        y = self.bias.expand(len(v), -1).clone()
+        for group in self.groups:
+            keys, width = len(group.slopes), group.before.width
+            most = IN_CACHE * torch.get_num_threads() if v.device.type == "cpu" else ON_DEVICE
+            rows = max(1, min(len(v), most // (keys * width)))
+            both = _buffer("scratch", 2 * keys * rows * width, v)
+            for start in range(0, len(v), rows):
+                t = group.before(v[start : start + rows])
+                logits, weights = both[: 2 * keys * t.numel()].view(2, keys, t.numel()).unbind()
+                torch.mul(group.slopes, t.view(-1), out=logits)
+                logits.add_(group.offsets)
+                torch.softmax(logits, 0, out=weights)
+                for weight, after in zip(weights, group.after, strict=True):
+                    y[start : start + rows].addmm_(weight.view(t.shape), after.t())
+        return y
+
+
+Step = Affine | Neurons | Softmaxes
+
+
+class Outputs:
+    """What leaves: entries of the last vector times powers of two, and constants, in some shape.
+
+    place   (tokens, features) the entry of each; below 0: none, and `factor` is the constant
+    """
+
+    def __init__(self, place: np.ndarray, factor: np.ndarray, dtype: str, device: torch.device) -> None:
+        flat, self.shape = place.ravel(), place.shape
+        self.as_they_are = bool((flat == np.arange(len(flat))).all() and (factor == 1).all())
+        self.place = torch.tensor(np.maximum(flat, 0), device=device)
+        self.factor = torch.tensor(factor.ravel(), dtype=getattr(torch, dtype), device=device)
+        self.constant = torch.tensor(flat < 0, device=device)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        if self.as_they_are and v.shape[1] == len(self.place):
+            return v.view(len(v), *self.shape)
+        picked = v.index_select(1, self.place) * self.factor
+        return torch.where(self.constant, self.factor, picked).view(len(v), *self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectModule:
+    """x (rows, ...) to (rows, tokens, outputs), by steps on (rows, entries)."""
+
+    steps: tuple[Step, ...]
+    outputs: Outputs
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers one row takes between steps, at the widest place."""
+        return max([len(self.outputs.place), *(step.width for step in self.steps)])
+
+    @torch.no_grad()
+    def __call__(self, x: Tensor) -> Tensor:
+        with stated_arithmetic(x.device):
+            v = x.flatten(1)
+            for step in self.steps:
+                v = step(v)
+            return self.outputs(v)
+
+
+def is_traced() -> bool:
+    """Whether a program is being made of a call, or a derivative forwards: those are for the layers as written."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return traced or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+class WithGradients(torch.autograd.Function):
+    """The direct evaluation forwards; backwards the layers as they are written, from the inputs once more."""
+
+    @staticmethod
+    def forward(ctx: Any, direct: DirectModule, module: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        ctx.module = module
+        ctx.save_for_backward(x)
+        return direct(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        (gradient,), (x,) = gradients, ctx.saved_tensors
+        again = torch.is_grad_enabled()  # a second derivative is wanted, so the graph is
+        with torch.enable_grad():
+            x = x if again else x.detach().requires_grad_()
+            y = ctx.module(x)
+            (found,) = torch.autograd.grad(y, x, gradient.reshape(y.shape), create_graph=again)
+        return None, None, found
+
+
+def affine(weight: np.ndarray, bias: np.ndarray, dtype: str, device: torch.device) -> Affine:
+    kind = getattr(torch, dtype)
+    return Affine(*(torch.tensor(one, dtype=kind, device=device) for one in (weight, bias)))
+
+
+__all__ = [
+    "Affine",
+    "DirectModule",
+    "Group",
+    "Head",
+    "Neurons",
+    "Outputs",
+    "Step",
+    "WithGradients",
+    "affine",
+    "is_traced",
+]

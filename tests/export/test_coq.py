@@ -1,0 +1,168 @@
+"""Files of Coq: what they state is what is stored, and Coq accepts it on nothing but the axioms of its numbers."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anchorhead as ah
+from anchorhead.export.coq_terms import dyadic
+from anchorhead.proof.head import TERMS
+from export.coq_reader import anchors, function, rational, statement
+from tools.coq_files import assumptions, compiled, missing, strange
+
+needs_coq = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
+
+HEADS = {
+    "gelu": ((-4, 4), 1e-3, "float64"),
+    "relu": ((-10, 10), 1e-6, "float64"),
+    "elu": ((-10, 10), 1e-2, "float32"),
+    "leaky_relu": ((-1, 1), 1e-6, "float64"),
+    "hardswish": ((-10, 10), 1e-8, "float64"),
+    "softsign": ((-10, 10), 1e-3, "float64"),
+    "mish": ((-10, 10), 1e-2, "float64"),
+    "tan": ((-1, 1), 1e-3, "float64"),
+    "selu": ((-10, 10), 1e-2, "float32"),
+}
+
+
+@pytest.fixture(params=HEADS)
+def head(request: pytest.FixtureRequest) -> ah.Head:
+    on, within, dtype = HEADS[request.param]
+    return ah.head(request.param, on=on, within=within, dtype=dtype, progress=False)
+
+
+def test_weights_in_the_file_are_the_stored_ones(head: ah.Head) -> None:
+    text = ah.export(head, to="coq", progress=False)
+    for number, part in enumerate(head.parts, start=1):
+        stored = zip(part.slopes, part.offsets, part.values[:, 0], strict=True)
+        assert anchors(text, number) == [tuple(Fraction(float(w)) for w in row) for row in stored]
+    s = "x" if head.atom.origin == 0 else f"(x - {dyadic(head.atom.origin)})"
+    means = [f"mean head_part_{number + 1} {s}" for number in range(len(head.parts))]
+    bias = [dyadic(float(b)) for b in head.atom.bias if b]
+    assert f"Definition head (x : R) : R := {' + '.join([*means, *bias])}.\n" in text
+
+
+def test_the_statement_is_the_certificate_s(head: ah.Head) -> None:
+    low, high, eps = statement(ah.export(head, to="coq", progress=False))
+    exact, rounding = (Fraction(head.certificate.terms[name]) for name in TERMS)
+    assert (low, high) == tuple(map(Fraction, head.on))
+    assert exact <= eps
+    assert eps + rounding <= Fraction(head.certificate.bound)
+
+
+def test_the_function_in_the_file_is_the_target(head: ah.Head) -> None:
+    f = function(ah.export(head, to="coq", progress=False))
+    x = np.linspace(*head.on, 97)
+    expected = head.target.values(x)[:, 0]
+    np.testing.assert_allclose([f(float(one)) for one in x], expected, rtol=1e-12, atol=1e-15)
+
+
+def test_pieces_cover_the_interval(head: ah.Head) -> None:
+    text = ah.export(head, to="coq", progress=False)
+    ends = re.findall(r"Lemma piece_\d+ : forall x, (.*?) <= x <= (.*?) ->", text)
+    low, high, _ = statement(text)
+    assert rational(ends[0][0]) == low
+    assert rational(ends[-1][1]) == high
+    for (_, end), (start, _) in pairwise(ends):
+        assert start == end
+
+
+@pytest.mark.parametrize(("function", "on", "within"), [("log1p", (0, 1), 1e-2), ("gelu", (-10, 10), 1e-4)])
+def test_what_is_computed_is_within_the_certificate_s_bound(
+    function: str, on: tuple[float, float], within: float
+) -> None:
+    head = ah.head(function, on=on, within=within, progress=False)
+    text = ah.export(head, to="coq", progress=False)
+    stated = re.search(r"Theorem computed_within : .*?Rabs \(result - f x\) <= (.*?)\.\n", text, re.DOTALL)
+    assert stated
+    assert rational(stated[1]) == Fraction(head.certificate.bound)
+    assert "fl (-1074) 53" in text
+
+
+def test_heads_that_rounding_limits_have_no_theorem_about_what_is_computed() -> None:
+    text = ah.export(ah.head("relu", on=(-10, 10), within=1e-6, progress=False), to="coq", progress=False)
+    assert "computed_within" not in text
+    assert "Theorem within" in text
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5, -0.1, 2.0**80, 1e300, 5e-324, -3.0])
+def test_numbers_are_exact(value: float) -> None:
+    assert rational(dyadic(value)) == Fraction(value)
+
+
+def test_several_functions_are_several_theorems() -> None:
+    text = ah.export(ah.head(["sin(x)", "cos(x)"], on=(-1, 1), within=1e-2, progress=False), to="coq", progress=False)
+    assert re.findall(r"Theorem (within\w*) :", text) == ["within_1", "within_2"]
+
+
+def test_nothing_is_admitted_or_assumed(head: ah.Head) -> None:
+    text = ah.export(head, to="coq", progress=False)
+    assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Hypothesis|Variable|Conjecture)\b", text)
+
+
+def test_what_is_no_head_is_refused() -> None:
+    product = ah.approximate("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-2, progress=False)
+    with pytest.raises(ah.AnchorheadError, match="only heads on a scalar"):
+        ah.export(product, to="coq", progress=False)
+
+
+def test_callables_are_refused() -> None:
+    measured = ah.head(np.sin, on=(-1, 1), within=1e-2, progress=False)
+    with pytest.raises(ah.AnchorheadError, match="functions that are known"):
+        ah.export(measured, to="coq", progress=False)
+
+
+def test_erf_beyond_reach_is_refused() -> None:
+    steep = ah.head("erf(100*x)", on=(-1, 1), within=1e-2, progress=False)
+    with pytest.raises(ah.AnchorheadError, match="reaches beyond 64"):
+        ah.export(steep, to="coq", progress=False)
+
+
+def _written(folder: Path, name: str, text: str) -> Path:
+    path = folder / f"{name}.v"
+    path.write_text(text)
+    return path
+
+
+@needs_coq
+def test_coq_accepts_a_head_on_its_own_axioms_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log1p.v"
+    ah.export(ah.head("log1p", on=(0, 1), within=1e-2, progress=False), path, progress=False)
+    accepted, _, _, said = compiled(path)
+    assert accepted, said
+    assert not strange(assumptions(["log1p.within", "log1p.computed_within"], tmp_path))
+
+
+@needs_coq
+def test_an_axiom_of_ours_would_be_seen(tmp_path: Path) -> None:
+    assert compiled(_written(tmp_path, "bad", "Axiom wrong : False. Lemma within : False. exact wrong. Qed."))[0]
+    assert strange(assumptions(["bad.within"], tmp_path)) == {"bad.wrong"}
+
+
+@needs_coq
+def test_coq_refuses_a_smaller_error(tmp_path: Path) -> None:
+    head = ah.head("log1p", on=(0, 1), within=1e-2, progress=False)
+    text = ah.export(head, to="coq", progress=False)
+    digits, exponent = re.search(r"Theorem within .* <= \((\d+) / 10 \^ (\d+)\)", text).groups()  # type: ignore[union-attr]
+    smaller = text.replace(f"({digits} / 10 ^ {exponent})", f"({int(digits) // 2} / 10 ^ {exponent})")
+    assert smaller != text
+    accepted, _, _, said = compiled(_written(tmp_path, "smaller", smaller))
+    assert not accepted
+    assert "Numerical evaluation failed" in said or "No applicable tactic" in said
+
+
+@needs_coq
+@pytest.mark.slow
+def test_coq_accepts_gelu_by_its_integral(tmp_path: Path) -> None:
+    path = tmp_path / "gelu.v"
+    ah.export(ah.head("gelu", on=(-4, 4), within=1e-3, progress=False), path, progress=False)
+    accepted, seconds, _, said = compiled(path)
+    assert accepted, said
+    assert seconds < 60
+    assert not strange(assumptions(["gelu.within"], tmp_path))

@@ -1,0 +1,208 @@
+"""Networks without an axis of keys: the same values within what is proven, and the attention itself on request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from flint import arb
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from torch import nn
+
+import anchorhead as ah
+from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
+from anchorhead.network.direct import saturated
+from anchorhead.network.direct.heads import SeriesHead
+from anchorhead.proof.shape import Shape
+from anchorhead.targets.precision import precision
+
+ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
+WITHIN = {"float64": 1e-9, "float32": 1e-2}
+_made: dict[tuple, tuple[nn.Module, ah.Network]] = {}
+
+
+def converted(name: str = "relu", dtype: str = "float64", **options) -> tuple[nn.Module, ah.Network]:
+    """A network of 5 inputs, 40 neurons and 2 outputs, and what it becomes."""
+    options = {"within": WITHIN[dtype], **options}
+    key = name, dtype, *options.items()
+    if key not in _made:
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Linear(5, 40), ACTIVATIONS.get(name) or nn.GELU(), nn.Linear(40, 2)).double()
+        _made[key] = model, ah.convert(model, on=(-1, 1), dtype=dtype, **options)
+    return _made[key]
+
+
+def heads(network: ah.Network) -> list[tuple]:
+    """The anchors of every head with a series, its series, and between what its queries lie."""
+    assert network.target is not None
+    found = []
+    for number, data in enumerate(network.target.data["shapes"]):
+        shape = Shape.from_record(number, data, network.target.arrays)
+        for part in shape.parts:
+            keys = part.slopes, part.offsets, part.values[:, 0]
+            series = saturated(*keys, network.dtype)
+            if series is not None:
+                found.append((keys, series, shape.queries))
+    return found
+
+
+def mean(keys: tuple, t: float) -> arb:
+    """sum v e^(a t + g) / sum e^(a t + g), in balls."""
+    logits = [arb(float(a)) * arb(t) + arb(float(g)) for a, g in zip(*keys[:2], strict=True)]
+    top = max(logits, key=lambda z: float(z.mid()))
+    weights = [(z - top).exp() for z in logits]
+    return sum((arb(float(v)) * w for v, w in zip(keys[2], weights, strict=True)), arb(0)) / sum(weights, arb(0))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["relu", "relu6", "hardtanh", "leaky"])
+def test_series_err_by_no_more_than_they_say_near_crossings_and_far_from_them(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    found = heads(converted(name, dtype)[1])
+    assert found or (name, dtype) == ("leaky", "float32")
+    for keys, series, (low, high) in found:
+        places = [rng.uniform(low, high, 200), [low, high, series.origin, 0.0]]
+        for crossing in (series.left, series.right):
+            if crossing is not None:
+                off = crossing.width * np.concatenate([np.geomspace(1e-9, 3, 150), np.linspace(0.9, 1.1, 60)])
+                places += [crossing.at + off, crossing.at - off]
+        t = np.concatenate(places).astype(dtype)
+        q = torch.from_numpy(t.copy())
+        SeriesHead(series)(q, torch.empty_like(q))
+        with precision(300):
+            for at, one in zip(t.tolist(), q.tolist(), strict=True):
+                off = abs(arb(series.scale) * arb(one) + arb(series.shift) - mean(keys, at))
+                assert off.upper() <= arb(series.error), (at, off)
+
+
+def test_entries_near_a_crossing_are_found_wherever_they_stand() -> None:
+    keys, series, _ = heads(converted("relu", "float64")[1])[0]
+    assert series.left is not None
+    near = series.left.at + 0.3 * series.left.width
+    with precision(300):
+        wanted = float(((mean(keys, near) - arb(series.shift)) / arb(series.scale)).mid())
+    for size in (1, 127, 128, 129, 1000):
+        for place in {0, size // 2, size - 1}:
+            t = torch.full((size,), 0.5, dtype=torch.float64)
+            t[place] = near
+            SeriesHead(series)(t, torch.empty_like(t))
+            assert abs(t[place].item() - wanted) <= 2 * series.error
+            assert (t[torch.arange(size) != place] == t[(place + 1) % size]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "gelu", "softmax"])
+def test_values_are_within_the_bound_at_kinks_too(name: str, layout: str, dtype: str) -> None:
+    form = "attention-softmax" if name == "softmax" else "two-layer"
+    within = 1e-2 if dtype == "float32" else 1e-6
+    model, network = converted("relu" if name == "softmax" else name, dtype, layout=layout, form=form, within=within)
+    assert network.certificate is not None
+    assert network.certificate.evaluations == ("plain", "direct")
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-1, 1, (300, 5)).astype(dtype)
+    weight, bias = (one.detach().numpy() for one in model[0].parameters())
+    for row in range(0, 300, 2):  # moved along a neuron's weights to where it is 0
+        w, b = weight[row % 40], bias[row % 40]
+        x[row] = np.clip(x[row] - (w @ x[row] + b) / (w @ w) * w, -1, 1).astype(dtype)
+    exact = model(torch.from_numpy(x).double()).detach().numpy()
+    assert np.abs(network(x, evaluation="direct") - exact).max() <= network.certificate.bound
+    assert np.abs(network(x, evaluation="plain") - exact).max() <= network.certificate.bound
+
+
+def test_plain_is_the_attention_itself() -> None:
+    network = converted()[1]
+    x = torch.rand(50, 5, dtype=torch.float64)
+    assert network.certificate is not None
+    off = (network(x, evaluation="plain") - network.module()(x).detach()).abs().max()
+    assert off <= network.certificate.bound
+    assert len(network.attention(x)) == 2
+    assert torch.equal(network(x), network(x, evaluation="direct"))
+
+
+def test_rows_do_not_depend_on_each_other() -> None:
+    network = converted()[1]
+    x = torch.rand(700, 5, dtype=torch.float64) * 2 - 1
+    together = network(x)
+    for row in (0, 350, 699):
+        assert torch.allclose(network(x[row : row + 1]), together[row], rtol=0, atol=1e-14)
+    assert network(x.reshape(7, 100, 5)).shape == (7, 100, 2)
+    assert network(np.zeros((0, 5))).shape == (0, 2)
+
+
+def test_gradients_are_those_of_the_attention() -> None:
+    network = converted()[1]
+    x = torch.rand(20, 5, dtype=torch.float64, requires_grad=True)
+    y = network(x)
+    assert torch.equal(y.detach(), network(x.detach()))
+    (ours,) = torch.autograd.grad(y.pow(2).sum(), x, create_graph=True)
+    (plain,) = torch.autograd.grad(network(x, evaluation="plain").pow(2).sum(), x)
+    assert torch.allclose(ours, plain, rtol=1e-7)
+    torch.autograd.grad(ours.sum(), x)  # a second derivative
+
+
+def test_what_is_not_covered_is_computed_as_it_is_written() -> None:
+    network = converted()[1]
+    far = np.full((3, 5), 1.5)
+    with pytest.warns(OutsideWarning):
+        assert np.array_equal(network(far), network(far, evaluation="plain", outside="ignore"))
+    head = ah.head("relu", on=(-1, 1), within=1e-3).network
+    assert head.certificate is not None
+    assert head.certificate.evaluations == ("plain",)
+    with pytest.raises(AnchorheadError, match="covers plain"):
+        head(np.zeros((1, 1, 1)), evaluation="direct")
+    with pytest.raises(AnchorheadError, match="'plain', 'direct'"):
+        network(np.zeros((1, 5)), evaluation="fast")
+
+
+def test_a_certificate_that_covers_more_than_is_proven_is_refused() -> None:
+    network = ah.head("relu", on=(-1, 1), within=1e-3).network
+    assert network.certificate is not None
+    claimed = network.with_(certificate=replace(network.certificate, evaluations=("plain", "direct")))
+    with pytest.raises(CertificateError, match="for the evaluations plain, direct"):
+        ah.check(claimed, progress=False)
+
+
+def test_files_of_before_are_read_and_run_as_they_are_written(tmp_path) -> None:
+    network = converted()[1]
+    network.save(tmp_path / "now.safetensors")
+    assert ah.load(tmp_path / "now.safetensors").certificate == network.certificate
+    with safe_open(tmp_path / "now.safetensors", "np") as file:
+        words, arrays = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    (name,) = (key for key, text in words.items() if '"evaluations"' in text)
+    data = json.loads(words[name])
+    del data["certificate"]["evaluations"]
+    save_file(arrays, tmp_path / "before.safetensors", {**words, name: json.dumps(data)})
+    before = ah.load(tmp_path / "before.safetensors")
+    assert before.certificate is not None
+    assert before.certificate.evaluations == ("plain",)
+    x = np.random.default_rng(0).uniform(-1, 1, (9, 5))
+    assert np.array_equal(before(x), network(x, evaluation="plain"))
+    ah.check(before, progress=False)
+
+
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_layers_upon_layers_are_within_the_bound(dtype: str, layout: str) -> None:
+    torch.manual_seed(3)
+    sizes = [
+        nn.Linear(4, 30),
+        nn.ReLU(),
+        nn.Linear(30, 20),
+        nn.LeakyReLU(),
+        nn.Linear(20, 10),
+        nn.Tanh(),
+        nn.Linear(10, 3),
+    ]
+    model = nn.Sequential(*sizes).double()
+    network = ah.convert(model, on=(-1, 1), within={"float64": 1e-6, "float32": 0.1}[dtype], dtype=dtype, layout=layout)
+    assert network.certificate is not None
+    assert network.certificate.evaluations == ("plain", "direct")
+    x = np.random.default_rng(0).uniform(-1, 1, (2000, 4)).astype(dtype)
+    exact = model(torch.from_numpy(x).double()).detach().numpy()
+    assert np.abs(network(x) - exact).max() <= network.certificate.bound
+    assert ah.check(network, progress=False) == network.certificate

@@ -1,0 +1,77 @@
+"""coqc at work on a file, within limits, and what its theorems rest on."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+SECONDS, BYTES = 60, 4 * 2**30
+PACKAGES = {
+    "Interval": "libcoq-interval",
+    "Coquelicot": "libcoq-coquelicot",
+    "Flocq": "libcoq-flocq",
+    "mathcomp": "libcoq-mathcomp-ssreflect",
+}
+"""Libraries of Coq, and the Debian packages that they come in."""
+QUIET = "-ambiguous-paths,-notation-overridden"
+"""Warnings about the libraries, not about our files."""
+
+AXIOMS = frozenset(
+    (
+        "ClassicalDedekindReals.sig_not_dec",
+        "ClassicalDedekindReals.sig_forall_dec",
+        "FunctionalExtensionality.functional_extensionality_dep",
+        "Classical_Prop.classic",
+    )
+)
+"""On which Coq's real numbers rest."""
+MACHINE_INTEGERS = ("PrimInt63.", "Uint63.")
+"""Coq's 63-bit integers, which are those of the processor: primitives, and axioms that say what they compute."""
+
+
+def missing() -> list[str]:
+    """The Debian packages that are not there."""
+    if shutil.which("coqc") is None:
+        return ["coq", *PACKAGES.values()]
+    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True).stdout.strip()
+    return [package for name, package in PACKAGES.items() if not (Path(where) / "user-contrib" / name).is_dir()]
+
+
+def compiled(path: Path, *options: str, seconds: int = SECONDS) -> tuple[bool, float, int, str]:
+    """Whether coqc accepts a file; its CPU seconds, megabytes, and what it says."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+
+    said = path.with_suffix(".log")
+    with said.open("w") as log:
+        child = subprocess.Popen(
+            ["coqc", "-q", "-w", QUIET, *options, path.name], cwd=path.parent, stdout=log, stderr=log, preexec_fn=limit
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode == 0, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, said.read_text()
+
+
+def assumptions(theorems: list[str], folder: Path, *options: str) -> set[str]:
+    """On what theorems (Module.name) of compiled files rest, by name."""
+    path = folder / "all_theorems.v"
+    modules = " ".join(dict.fromkeys(theorem.rpartition(".")[0] for theorem in theorems))
+    together = ", ".join(f"@{theorem}" for theorem in theorems)
+    path.write_text(f"Require {modules}.\nDefinition together := ({together}).\nPrint Assumptions together.\n")
+    accepted, _, _, said = compiled(path, *options)
+    if not accepted:
+        raise SystemExit(said[-600:])
+    return {line.split(" :")[0].strip() for line in said.splitlines() if re.match(r"\w[\w.]*( :|$)", line)} - {
+        "Axioms:"
+    }
+
+
+def strange(names: set[str]) -> set[str]:
+    """What is neither an axiom of the real numbers nor a machine integer."""
+    return {name for name in names if name not in AXIOMS and not name.startswith(MACHINE_INTEGERS)}
