@@ -82,7 +82,7 @@ def test_the_heads_of_the_theorem_are_those_that_are_built(problem, heads):
     built = network(x, outside="ignore")[..., 0]
     assert np.abs(built - centred_multi_head(TOKENS, heads, LOW, HIGH, beta, s)).max() < 1e-13
     r = np.exp(-6.0)
-    leakage = 4 * r * (2 - r) / (1 - r) ** 2
+    leakage = 2 * r * (2 - r) / (1 - r) ** 2
     bound = cell + (HIGH - LOW) / 2 * leakage  # centred_multi_head_sharp
     assert np.abs(built - np.clip(s, LOW, HIGH)).max() <= bound
 
