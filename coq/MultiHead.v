@@ -15,7 +15,6 @@
     does that: an edge is taken off twice, with weights that add up to 1 but for a leak of [exp (- 2 c)]. *)
 
 From Coq Require Import Reals Lra Lia.
-From Interval Require Import Tactic.
 From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead Slices Dummies FarHeads.
 Open Scope R_scope.
 
@@ -239,7 +238,6 @@ Qed.
 (** ** The smear of the heads. *)
 
 Let error h := Rabs (soft_slice c m (u h) - slice m (u h)).
-Let below_each := reach c - / 4.
 
 Lemma error_above h : u h <= / 2 -> error h <= smear c (/ 2 - u h).
 Proof.
