@@ -84,12 +84,10 @@ Proof.
   - rewrite Rabs_left by lra; lra.
 Qed.
 
-Lemma leak_sum n Z : total n (fun k => 2 * leak c (Rabs (Z - INR k * M))) <= 4 * r * (2 - r) / (1 - r) ^ 2.
+Lemma leak_sum n Z : total n (fun k => leak c (Rabs (Z - INR k * M))) <= 2 * r * (2 - r) / (1 - r) ^ 2.
 Proof.
   pose proof r_between as Hr.
-  rewrite total_scale.
-  replace (4 * r * (2 - r) / (1 - r) ^ 2) with (2 * (leaks + leaks)) by (unfold leaks; field; lra).
-  apply Rmult_le_compat_l; [lra|].
+  replace (2 * r * (2 - r) / (1 - r) ^ 2) with (leaks + leaks) by (unfold leaks; field; lra).
   apply Rle_trans with
     (total n (fun k => one_sided (Z - INR k * M)) + total n (fun k => one_sided (- Z + INR k * M))).
   - rewrite <- total_plus; apply total_le; intros k _.

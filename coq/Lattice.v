@@ -189,7 +189,8 @@ Proof.
   set (w := Range 0 (INR p - 1) u).
   assert (Pn : 0 <= INR n) by apply pos_INR.
   assert (Hw : 0 <= w <= INR n + 1).
-  { unfold w, Range; split; [apply Rmin_glb; [lra|apply Rmax_l]|rewrite En; apply Rle_trans with (1 := Rmin_l _ _); lra]. }
+  { unfold w, Range; split; [apply Rmin_glb; [lra|apply Rmax_l]|].
+    rewrite En; apply Rle_trans with (1 := Rmin_l _ _); lra. }
   destruct (find_cell n w Hw) as [m [Hm Hcell]].
   replace p with (m + (2 + (n - m)))%nat by (unfold n; lia).
   replace (/ 2 + T) with (1 / 2 + T) by field.

@@ -56,7 +56,8 @@ Qed.
 
 (** ** Layer 2. *)
 
-(** Features 0, ..., N - 1 are what was gathered, then 1, then the position; the rest, where registers carry values, is 0. *)
+(** Features 0, ..., N - 1 are what was gathered, then 1, then the position; the rest, where registers carry values,
+    is 0. *)
 Definition asking (N n : nat) (g : nat -> R) (i f : nat) : R :=
   if Nat.ltb f N then g f else if Nat.ltb f (N + 1) then 1 else if Nat.ltb f (N + 1 + n) then is (f - (N + 1)) i else 0.
 
@@ -97,7 +98,8 @@ Theorem respond_is_attention N n d' l g i o : (i < n)%nat -> (o < d')%nat ->
 Proof.
   intros Hi Ho; unfold respond_head, attention_head, respond; apply attention_ext; intros k Hk.
   - rewrite <- (score_is_dot N n) by exact Hi; unfold dot at 1.
-    apply (total_ext (N + 1 + n) _ (fun f => register N n l k f * asking N n g i f)); intros f Hf; unfold linear, same; rewrite !dot_one_hot by lia; ring.
+    apply (total_ext (N + 1 + n) _ (fun f => register N n l k f * asking N n g i f)).
+    intros f Hf; unfold linear, same; rewrite !dot_one_hot by lia; ring.
   - unfold same; rewrite dot_one_hot by lia; unfold register.
     destruct (Nat.ltb_spec (N + 1 + n + o) N); [lia|].
     destruct (Nat.ltb_spec (N + 1 + n + o) (N + 1)); [lia|].

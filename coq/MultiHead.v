@@ -8,14 +8,13 @@
         | sum of heads - Range_[a,b](w . x + t) | <= delta + softmax term
 
     for every n, H, d, w, t, x, a, b and beta. From [beta delta^2 >= 2] on the softmax term is
-    [max(|a|, |b|) 4 r (2 - r) / (1 - r)^2], [r = exp (- 2 beta delta^2)].
+    [max(|a|, |b|) 2 r (2 - r) / (1 - r)^2], [r = exp (- 2 beta delta^2)].
 
     Why: with the ends of its slice as values of its dummies a head follows [s] clipped to its slice, and these clipped
     lines add up to [s] clipped to [[a, b]], once the inner edges are taken off. Value 0 at the dummies
     does that: an edge is taken off twice, with weights that add up to 1 but for a leak of [exp (- 2 c)]. *)
 
 From Coq Require Import Reals Lra Lia.
-From Interval Require Import Tactic.
 From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead Slices Dummies FarHeads.
 Open Scope R_scope.
 
@@ -219,12 +218,12 @@ Qed.
 
 Lemma leak_total :
   Rabs (total H' (fun g => e (S g) * (1 - low c m (u (S g)) - high c m (u g))))
-  <= largest a b * (4 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2).
+  <= largest a b * (2 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2).
 Proof.
   pose proof sharpness_pos as Hc.
   assert (PM : 0 <= largest a b) by (apply Rle_trans with (1 := Rabs_pos a), Rmax_l).
   eapply Rle_trans; [apply total_abs|].
-  apply Rle_trans with (largest a b * total H' (fun g => 2 * leak c (Rabs (u 1 - / 2 - INR g * INR m)))).
+  apply Rle_trans with (largest a b * total H' (fun g => leak c (Rabs (u 1 - / 2 - INR g * INR m)))).
   - rewrite <- total_scale; apply total_le; intros g Hg.
     rewrite Rabs_mult.
     pose proof (dummies_weigh_one c m Hc (u (S g) - / 2)) as W.
@@ -239,7 +238,6 @@ Qed.
 (** ** The smear of the heads. *)
 
 Let error h := Rabs (soft_slice c m (u h) - slice m (u h)).
-Let below_each := reach c - / 4.
 
 Lemma error_above h : u h <= / 2 -> error h <= smear c (/ 2 - u h).
 Proof.
@@ -331,7 +329,7 @@ Qed.
 Lemma multi_head_error T : 0 <= T -> (forall k, (k <= m)%nat -> tails k c T) ->
   Rabs (multi_head n H a b beta s - Range a b s)
   <= D * smear_bound c T
-     + largest a b * (4 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2).
+     + largest a b * (2 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2).
 Proof.
   intros PT HT; rewrite all_heads; pose proof cell_pos.
   eapply Rle_trans; [apply Rabs_triang|].

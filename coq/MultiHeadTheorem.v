@@ -13,7 +13,7 @@ Definition excess (q : R) : R :=
   + (1 + q ^ 2) / (1 - q ^ 2) ^ 3 * q ^ 2.
 
 (** What the dummies leave of the inner edges. *)
-Definition leakage (q : R) : R := 4 * q ^ 2 * (2 - q ^ 2) / (1 - q ^ 2) ^ 2.
+Definition leakage (q : R) : R := 2 * q ^ 2 * (2 - q ^ 2) / (1 - q ^ 2) ^ 2.
 
 Lemma square_of_q c : exp (- (2 * c)) = exp (- c) ^ 2.
 Proof. rewrite <- exp_pow; f_equal; simpl; ring. Qed.
@@ -33,7 +33,7 @@ Proof.
 Qed.
 
 Lemma leakage_closed c :
-  4 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2 = leakage (exp (- c)).
+  2 * exp (- (2 * c)) * (2 - exp (- (2 * c))) / (1 - exp (- (2 * c))) ^ 2 = leakage (exp (- c)).
 Proof. rewrite square_of_q; reflexivity. Qed.
 
 Section Theorems.
@@ -140,7 +140,7 @@ Qed.
 
 Theorem multi_head_one_cell d (w x : nat -> R) t n H a b beta :
   (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 3 <= beta * cell n H a b ^ 2 ->
-  50 * largest a b / cell n H a b <= exp (2 * (beta * cell n H a b ^ 2)) ->
+  25 * largest a b / cell n H a b <= exp (2 * (beta * cell n H a b ^ 2)) ->
   let s := dot d w x + t in
   Rabs (multi_head n H a b beta s - Range a b s) <= (b - a) / (INR (n - 2) * INR H).
 Proof.
@@ -159,21 +159,21 @@ Proof.
   rewrite (smear_bound_closed _ _ Hc) in E; fold q in E.
   apply Rle_trans with (1 := E).
   assert (PM : 0 <= largest a b) by (apply Rle_trans with (1 := Rabs_pos a), Rmax_l).
-  assert (Q2 : largest a b * (50 * q ^ 2) <= cell n H a b).
+  assert (Q2 : largest a b * (25 * q ^ 2) <= cell n H a b).
   { unfold q; rewrite <- square_of_q, exp_Ropp; pose proof (exp_pos (2 * c)) as P.
     apply (Rmult_le_reg_r (exp (2 * c) / cell n H a b)); [apply Rdiv_lt_0_compat; lra|].
-    replace (largest a b * (50 * / exp (2 * c)) * (exp (2 * c) / cell n H a b))
-      with (50 * largest a b / cell n H a b) by (field; lra).
+    replace (largest a b * (25 * / exp (2 * c)) * (exp (2 * c) / cell n H a b))
+      with (25 * largest a b / cell n H a b) by (field; lra).
     replace (cell n H a b * (exp (2 * c) / cell n H a b)) with (exp (2 * c)) by (field; lra).
     exact Hsharp. }
-  assert (LK : leakage q <= 162 / 1000 * (50 * q ^ 2)).
+  assert (LK : leakage q <= 162 / 1000 * (25 * q ^ 2)).
   { unfold leakage.
-    apply Rle_trans with (q ^ 2 * (4 * (2 - q ^ 2) / (1 - q ^ 2) ^ 2)).
+    apply Rle_trans with (q ^ 2 * (2 * (2 - q ^ 2) / (1 - q ^ 2) ^ 2)).
     - right; field; apply Rgt_not_eq; clearbody q; interval with (i_prec 40).
-    - replace (162 / 1000 * (50 * q ^ 2)) with (q ^ 2 * (81 / 10)) by field.
+    - replace (162 / 1000 * (25 * q ^ 2)) with (q ^ 2 * (81 / 20)) by field.
       apply Rmult_le_compat_l; [apply pow2_ge_0|clearbody q; interval with (i_prec 40)]. }
   assert (LM : largest a b * leakage q <= 162 / 1000 * cell n H a b).
-  { apply Rle_trans with (largest a b * (162 / 1000 * (50 * q ^ 2))); [now apply Rmult_le_compat_l|lra]. }
+  { apply Rle_trans with (largest a b * (162 / 1000 * (25 * q ^ 2))); [now apply Rmult_le_compat_l|lra]. }
   match goal with |- _ * ?e + _ <= _ => assert (S : e <= 838 / 1000) end.
   { clearbody q; interval with (i_bisect q, i_prec 40). }
   match goal with |- _ * ?e + _ <= _ => set (smeared := e) in * end.
@@ -233,13 +233,13 @@ Qed.
 (** Here the sharpness that is enough depends on the number of cells alone. *)
 Theorem centred_multi_head_one_cell d (w x : nat -> R) t n H a b beta :
   (3 <= n)%nat -> (1 <= H)%nat -> a < b -> 3 <= beta * cell n H a b ^ 2 ->
-  25 * (INR (n - 2) * INR H) <= exp (2 * (beta * cell n H a b ^ 2)) ->
+  25 / 2 * (INR (n - 2) * INR H) <= exp (2 * (beta * cell n H a b ^ 2)) ->
   let s := dot d w x + t in
   Rabs (centred_multi_head n H a b beta s - Range a b s) <= (b - a) / (INR (n - 2) * INR H).
 Proof.
   intros Hn HH Hab Hc Hsharp s; unfold s; rewrite centred_error.
   assert (PN : 0 < INR (n - 2) * INR H) by (apply Rmult_lt_0_compat; apply lt_0_INR; lia).
-  assert (E : 50 * ((b - a) / 2) / cell n H a b = 25 * (INR (n - 2) * INR H)).
+  assert (E : 25 * ((b - a) / 2) / cell n H a b = 25 / 2 * (INR (n - 2) * INR H)).
   { unfold cell; field; repeat split; lra || (apply not_0_INR; lia). }
   rewrite <- E, <- (largest_centred a b Hab) in Hsharp.
   change ((b - a) / (INR (n - 2) * INR H)) with (cell n H a b).

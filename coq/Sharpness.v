@@ -240,18 +240,8 @@ Proof.
   pose proof (D_pos p a b Hp Hab) as PD; fold D in PD. pose proof (p_real p Hp) as P.
   assert (P' : INR p = INR (p - 2) + 2).
   { replace p with (p - 2 + 2)%nat at 1 by lia; rewrite plus_INR; simpl; ring. }
-  set (u := (s - a) / D).
-  assert (EH : single_head p a b beta s = a + D * attention p (bell c u) INR).
-  { rewrite (single_head_lattice p a b beta Hp Hab). do 2 f_equal.
-    apply attention_ext; [reflexivity|]. intros k Hk; apply range_inside; split; [apply pos_INR|].
-    rewrite P'. assert (INR k <= INR (S (p - 2))) by (apply le_INR; lia). rewrite S_INR in *; lra. }
-  assert (Eb : b = a + D * (INR p - 1)) by (unfold D, spacing; field; lra).
-  assert (ER : Range a b s = a + D * Range 0 (INR p - 1) u).
-  { unfold u; rewrite <- range_affine by exact PD; rewrite <- Eb; reflexivity. }
-  rewrite EH, ER.
-  match goal with |- Rabs (a + D * ?x - (a + D * ?y)) <= _ =>
-    replace (a + D * x - (a + D * y)) with (D * (x - y)) by ring end.
-  rewrite Rabs_mult, (Rabs_pos_eq D) by lra. apply Rmult_le_compat_l; [lra|].
+  rewrite (single_head_in_spacings p a b beta Hp Hab); apply Rmult_le_compat_l; [fold D; lra|].
+  fold D c; set (u := (s - a) / D).
   unfold Range; destruct (Rle_or_lt u 0) as [Hu|Hu]; [|destruct (Rle_or_lt (INR p - 1) u) as [Hu'|Hu']].
   - rewrite Rmax_left, Rmin_right by lra. replace p with (2 + (p - 2))%nat by lia.
     apply below_error; assumption || lra.

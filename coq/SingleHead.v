@@ -5,7 +5,8 @@
 
         | output - Range_[a,b](w . x + t) | <= (b - a) / p + softmax term
 
-    for every d, p, w, t, x, a, b and beta; from [beta spacing^2 >= 2] on no softmax term is needed. *)
+    for every d, p, w, t, x, a, b and beta; from [beta spacing^2 >= 2] on (from 1 on: Moderate.v) no softmax term is
+    needed. *)
 
 From Coq Require Import Reals Lra Lia.
 From Interval Require Import Tactic.
@@ -93,6 +94,25 @@ Proof.
     + unfold anchor; fold D; ring.
     + split; [apply pos_INR|]. replace p with (S (p - 1)) by lia.
       rewrite S_INR. assert (INR k <= INR (p - 1)) by (apply le_INR; lia). lra.
+Qed.
+
+(** The error, in spacings. *)
+Lemma single_head_in_spacings s :
+  Rabs (single_head p a b beta s - Range a b s)
+  = D * Rabs (attention p (bell c ((s - a) / D)) INR - Range 0 (INR p - 1) ((s - a) / D)).
+Proof.
+  pose proof D_pos as PD; pose proof p_real; rewrite single_head_lattice.
+  assert (Eb : b = a + D * (INR p - 1)) by (unfold D, spacing; field; lra).
+  replace (Range a b s) with (a + D * Range 0 (INR p - 1) ((s - a) / D))
+    by (rewrite <- range_affine, <- Eb by exact PD; reflexivity).
+  rewrite (attention_ext p _ (bell c ((s - a) / D)) (fun k => Range 0 (INR p - 1) (INR k)) INR);
+    [|reflexivity|].
+  - match goal with |- Rabs (a + D * ?X - (a + D * ?Y)) = _ =>
+      replace (a + D * X - (a + D * Y)) with (D * (X - Y)) by ring end.
+    rewrite Rabs_mult, (Rabs_pos_eq D) by lra; reflexivity.
+  - intros k Hk; apply range_inside; split; [apply pos_INR|].
+    replace p with (S (p - 1)) by lia.
+    rewrite S_INR. assert (INR k <= INR (p - 1)) by (apply le_INR; lia). lra.
 Qed.
 
 Theorem single_head_tails s T : (forall n, (n + 2 <= p)%nat -> tails n c T) ->

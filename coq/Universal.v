@@ -7,7 +7,8 @@
 
         2 beta <G, V> - beta |V|^2 + B [i = owner],
 
-    and softmax selects points near X. Values are F at these points. Scores are linear in the features of the token that asks. *)
+    and softmax selects points near X. Values are F at these points. Scores are linear in the features of
+    the token that asks. *)
 
 From Coq Require Import Reals Lra Lia.
 From Anchorhead Require Import Softmax Sums Lattice Slices Select.
@@ -191,13 +192,16 @@ Proof.
     + intros k Hk.
       destruct (Rle_or_lt (distance2 N (flat d X) (V (k / n)%nat)) (eta ^ 2)) as [Hd|Hd];
         [destruct (Nat.eq_dec (k mod n)%nat i) as [Ho'|Ho']|].
-      * left; rewrite Ho'; apply Near; intros e HeN; apply (distance2_near N (flat d X) (V (k / n)%nat)); lra || assumption.
-      * right; apply Rle_trans with common; [|lra]. rewrite score_is_distance; unfold l; cbn [sharpness belonging owner point]; fold N.
+      * left; rewrite Ho'; apply Near; intros e HeN.
+        apply (distance2_near N (flat d X) (V (k / n)%nat)); lra || assumption.
+      * right; apply Rle_trans with common; [|lra].
+        rewrite score_is_distance; unfold l; cbn [sharpness belonging owner point]; fold N.
         unfold is; destruct (Nat.eqb_spec i (k mod n)%nat); [lia|].
         assert (0 <= beta * distance2 N (flat d X) (V (k / n)%nat)).
         { apply Rmult_le_pos; [exact Pb|apply total_nonneg; intros; apply pow2_ge_0]. }
         unfold common; lra.
-      * right; apply Rle_trans with common; [|lra]. rewrite score_is_distance; unfold l; cbn [sharpness belonging owner point]; fold N.
+      * right; apply Rle_trans with common; [|lra].
+        rewrite score_is_distance; unfold l; cbn [sharpness belonging owner point]; fold N.
         assert (beta * eta ^ 2 <= beta * distance2 N (flat d X) (V (k / n)%nat)) by (apply Rmult_le_compat_l; lra).
         unfold is; destruct (Nat.eqb_spec i (k mod n)%nat); unfold common; lra.
   - replace (M * (INR K * exp (- L))) with (leak * exp (- L)) by (unfold leak; ring).

@@ -56,7 +56,7 @@ def problem():
     return w, t, x, s
 
 
-@pytest.mark.parametrize("c", [0.7, 2.0, 2.72])
+@pytest.mark.parametrize("c", [0.7, 1.0, 2.72])
 def test_the_single_head_of_the_theorem_is_the_one_that_is_built(problem, c):
     w, t, x, s = problem
     spacing = (HIGH - LOW) / 8
@@ -67,7 +67,7 @@ def test_the_single_head_of_the_theorem_is_the_one_that_is_built(problem, c):
     softmax_term = 2 * q * (2 - q) / (1 - q) ** 2
     bound = {
         0.7: (HIGH - LOW) / 9 + max(-LOW, HIGH) * softmax_term / 8,  # single_head_theorem
-        2.0: (HIGH - LOW) / 9,  # single_head_sharp
+        1.0: (HIGH - LOW) / 9,  # single_head_moderate
         2.72: 0.063 * spacing,  # single_head_063
     }[c]
     assert np.abs(built - np.clip(s, LOW, HIGH)).max() <= bound
@@ -82,7 +82,7 @@ def test_the_heads_of_the_theorem_are_those_that_are_built(problem, heads):
     built = network(x, outside="ignore")[..., 0]
     assert np.abs(built - centred_multi_head(TOKENS, heads, LOW, HIGH, beta, s)).max() < 1e-13
     r = np.exp(-6.0)
-    leakage = 4 * r * (2 - r) / (1 - r) ** 2
+    leakage = 2 * r * (2 - r) / (1 - r) ** 2
     bound = cell + (HIGH - LOW) / 2 * leakage  # centred_multi_head_sharp
     assert np.abs(built - np.clip(s, LOW, HIGH)).max() <= bound
 
