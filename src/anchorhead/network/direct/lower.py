@@ -8,8 +8,7 @@ head on that entry, the same for all that meet the same keys. Only what later la
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.network.attention import Attention
-from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import (
     CONSTANT,
     DENSE,
@@ -26,23 +24,11 @@ from anchorhead.network.direct.held import (
     Image,
     Refused,
     image,
-    power_of_two,
     single_entries,
 )
 from anchorhead.network.direct.keys import SILENT, Keys
-from anchorhead.network.direct.saturated import saturated
-from anchorhead.network.direct.steps import (
-    Affine,
-    DirectModule,
-    Group,
-    Head,
-    Neurons,
-    Outputs,
-    Softmaxes,
-    SoftmaxGroup,
-    Step,
-    affine,
-)
+from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, SoftmaxesPlan, in_torch, joined
+from anchorhead.network.direct.steps import DirectModule, Outputs
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Needed, askers, everything, seen, streams, through
@@ -53,45 +39,6 @@ MOST = 1 << 26
 """Numbers that a matrix, or a table of logits, may have: beyond, a network is not looked at."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Affine:
-    weight: Float[np.ndarray, "outputs inputs"]
-    bias: Float[np.ndarray, " outputs"]
-
-    @property
-    def picks(self) -> bool:
-        """Whether every output is an entry times a power of two: before or after it, another map rounds as it did."""
-        one = ((self.weight != 0).sum(axis=1) <= 1).all() and power_of_two(self.weight).all()
-        return bool(one) and not self.bias.any()
-
-    def after(self, first: _Affine) -> _Affine:
-        """Both in one; one of them picks."""
-        return _Affine(self.weight @ first.weight, self.weight @ first.bias + self.bias)
-
-
-@dataclass(frozen=True, eq=False)
-class _Heads:
-    """Groups of entries: the map to their queries, and the keys that they meet, one value each.
-
-    folds   whether a map behind them sums what heads read: its rounding is then bounded by what heads may read at most,
-            and it can take scale q + shift in place of the reads, which may be much smaller than scale q and shift
-    """
-
-    groups: tuple[tuple[_Affine, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
-    folds: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class _Softmaxes:
-    """Groups with the same logits: the map to their entries, then slopes, offsets and (keys, outputs, groups)."""
-
-    groups: tuple[tuple[_Affine, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
-    bias: Float[np.ndarray, " outputs"]
-
-
-_Step = _Affine | _Heads | _Softmaxes
-
-
 def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device) -> DirectModule:
     """The steps that compute what leaves a chain of layers; raises Refused."""
     embed, rest = layers[0], tuple(layers[1:])
@@ -99,7 +46,7 @@ def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device)
     held = lowering.run()
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
-    steps = _in_torch(_joined(lowering.steps), dtype, device)
+    steps = in_torch(joined(lowering.steps), dtype, device)
     return DirectModule(steps, Outputs(held.place, held.factor, dtype, device))
 
 
@@ -111,7 +58,7 @@ class _Lowering:
         self.layers, self.output = layers, output
         self.streams = streams(layers, start)
         self.needed = through(layers, everything(self.streams[-1], (output,)), start)
-        self.steps: list[_Step] = []
+        self.steps: list[Plan] = []
         self.width = embed.tokens * embed.inputs
         self.tokens: dict[Kind, Held] = {}
         self._embed(embed)
@@ -155,8 +102,8 @@ class _Lowering:
             picks = np.zeros((len(own), self.width))
             picks[np.arange(len(own)), asks[own]] = 1.0
             taken = np.moveaxis(weight.reshape(len(weight), -1, size)[:, own], 2, 0)
-            groups.append((_Affine(picks, np.zeros(len(own))), (table[:size], table[size:], taken)))
-        self.steps.append(_Softmaxes(tuple(groups), bias))
+            groups.append((AffinePlan(picks, np.zeros(len(own))), (table[:size], table[size:], taken)))
+        self.steps.append(SoftmaxesPlan(tuple(groups), bias))
         self.width = len(bias)
         entries = np.arange(self.width).reshape(shape)
         self.tokens = {"input": Held(entries, np.ones(shape))}
@@ -185,7 +132,7 @@ class _Lowering:
 
     def _linear(self, layer: Linear, after: Needed) -> None:
         if not layer.across:
-            if self.steps and isinstance(self.steps[-1], _Heads):
+            if self.steps and isinstance(self.steps[-1], HeadsPlan):
                 self.steps[-1] = replace(self.steps[-1], folds=False)
             weight = _dense(layer)
             self._settle({kind: image(weight, layer.bias, self.tokens[kind], mask) for kind, mask in after.items()})
@@ -225,7 +172,7 @@ class _Lowering:
                 factor = np.where(held.place == DENSE, 1.0, held.factor)
                 helds[kind] = Held(place, factor)
             matrix[np.arange(total, rows), kept] = 1.0
-            self.steps.append(_Affine(matrix, bias))
+            self.steps.append(AffinePlan(matrix, bias))
             self.width = rows
         if shape is not None:
             helds = {k: Held(h.place.reshape(shape), h.factor.reshape(shape)) for k, h in helds.items()}
@@ -358,13 +305,13 @@ class _Lowering:
                     factor[asks[:, 0], asks[:, 1], column] = live.values[0, column]
                     continue
                 matrix, bias = queries.rows(asks[:, 0], asks[:, 1] * size + entry, self.width)
-                groups.append((_Affine(matrix, bias), live.column(column)))
+                groups.append((AffinePlan(matrix, bias), live.column(column)))
                 place[asks[:, 0], asks[:, 1], column] = np.arange(start, start + len(asks))
                 factor[asks[:, 0], asks[:, 1], column] = 1.0
                 start += len(asks)
         if not start:
             raise Refused("heads that read constants alone")
-        self.steps.append(_Heads(tuple(groups)))
+        self.steps.append(HeadsPlan(tuple(groups)))
         self.width = start
         return Held(place.reshape(count, -1), factor.reshape(count, -1))
 
@@ -383,69 +330,6 @@ def _kinds(weight: np.ndarray, heads: int) -> Int[np.ndarray, "heads 1"]:
     return first[inverse.reshape(-1)][:, None]
 
 
-def _joined(steps: Sequence[_Step]) -> list[_Step]:
-    """The steps, with maps in one where that rounds nothing anew."""
-    found: list[_Step] = []
-    for step in steps:
-        first = found[-1] if found else None
-        if isinstance(first, _Affine):
-            if isinstance(step, _Affine) and (first.picks or step.picks):
-                found[-1] = step.after(first)
-                continue
-            if not isinstance(step, _Affine) and (first.picks or all(before.picks for before, _ in step.groups)):
-                found[-1] = replace(step, groups=tuple((before.after(first), keys) for before, keys in step.groups))
-                continue
-        found.append(step)
-    return found
-
-
-def _in_torch(steps: Sequence[_Step], dtype: str, device: torch.device) -> tuple[Step, ...]:
-    """The steps; the scale and the shift of what heads give go into the map behind them."""
-    found: list[Step] = []
-    rest = list(steps)
-    while rest:
-        step = rest.pop(0)
-        if isinstance(step, _Affine):
-            found.append(affine(step.weight, step.bias, dtype, device))
-            continue
-        if isinstance(step, _Softmaxes):
-            found.append(_softmaxes(step, dtype, device))
-            continue
-        heads = [_head(keys, dtype, device) for _, keys in step.groups]
-        widths = [len(before.bias) for before, _ in step.groups]
-        whole: Affine | None = None
-        if step.folds and rest and isinstance(rest[0], _Affine):
-            scale, shift = (np.repeat([getattr(head, name) for head in heads], widths) for name in ("scale", "shift"))
-            whole = _scaled(rest.pop(0), scale, shift, dtype, device)
-        ends = np.cumsum([0, *widths])
-        taken = [None if whole is None else whole.weight[:, a:b].contiguous() for a, b in pairwise(ends)]
-        groups = (
-            Group(affine(before.weight, before.bias, dtype, device), head, one)
-            for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
-        )
-        found.append(Neurons(tuple(groups), None if whole is None else whole.bias))
-    return tuple(found)
-
-
-def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray, dtype: str, device: torch.device) -> Affine:
-    """The map of scale q + shift as one of q."""
-    bias = behind.bias + (behind.weight.astype(np.longdouble) @ shift.astype(np.longdouble))
-    return affine(behind.weight * scale, bias.astype(np.float64), dtype, device)
-
-
-def _softmaxes(step: _Softmaxes, dtype: str, device: torch.device) -> Softmaxes:
-    def tensor(array: np.ndarray) -> torch.Tensor:
-        return torch.tensor(array, dtype=getattr(torch, dtype), device=device)
-
-    groups = (
-        SoftmaxGroup(
-            affine(before.weight, before.bias, dtype, device), tensor(a)[:, None], tensor(g)[:, None], tensor(taken)
-        )
-        for before, (a, g, taken) in step.groups
-    )
-    return Softmaxes(tuple(groups), tensor(step.bias))
-
-
 def _behind(layer: Linear, tokens: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """A map of the weights of all tokens as one matrix, its constants, and how many tokens and features leave it."""
     if layer.mix is not None:
@@ -459,8 +343,3 @@ def _behind(layer: Linear, tokens: int) -> tuple[np.ndarray, np.ndarray, tuple[i
         shape, weight = (1, layer.outputs), _dense(layer)
     bias = np.zeros(shape) if layer.bias is None else np.broadcast_to(layer.bias, shape)
     return weight, bias.reshape(-1).astype(np.float64), shape
-
-
-def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:
-    series = saturated(*keys, dtype)
-    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series)

@@ -1,0 +1,124 @@
+"""The steps of a lowered network before they are tensors: maps in one where that rounds nothing anew, then torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.direct.held import power_of_two
+from anchorhead.network.direct.saturated import saturated
+from anchorhead.network.direct.steps import Affine, Group, Head, Neurons, Softmaxes, SoftmaxGroup, Step, affine
+
+
+@dataclass(frozen=True, eq=False)
+class AffinePlan:
+    weight: Float[np.ndarray, "outputs inputs"]
+    bias: Float[np.ndarray, " outputs"]
+
+    @property
+    def picks(self) -> bool:
+        """Whether every output is an entry times a power of two: before or after it, another map rounds as it did."""
+        one = ((self.weight != 0).sum(axis=1) <= 1).all() and power_of_two(self.weight).all()
+        return bool(one) and not self.bias.any()
+
+    def after(self, first: AffinePlan) -> AffinePlan:
+        """Both in one; one of them picks."""
+        return AffinePlan(self.weight @ first.weight, self.weight @ first.bias + self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadsPlan:
+    """Groups of entries: the map to their queries, and the keys that they meet, one value each.
+
+    folds   whether a map behind them sums what heads read: its rounding is then bounded by what heads may read at most,
+            and it can take scale q + shift in place of the reads, which may be much smaller than scale q and shift
+    """
+
+    groups: tuple[tuple[AffinePlan, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
+    folds: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxesPlan:
+    """Groups with the same logits: the map to their entries, then slopes, offsets and (keys, outputs, groups)."""
+
+    groups: tuple[tuple[AffinePlan, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
+    bias: Float[np.ndarray, " outputs"]
+
+
+Plan = AffinePlan | HeadsPlan | SoftmaxesPlan
+
+
+def joined(steps: Sequence[Plan]) -> list[Plan]:
+    """The steps, with maps in one where that rounds nothing anew."""
+    found: list[Plan] = []
+    for step in steps:
+        first = found[-1] if found else None
+        if isinstance(first, AffinePlan):
+            if isinstance(step, AffinePlan) and (first.picks or step.picks):
+                found[-1] = step.after(first)
+                continue
+            if not isinstance(step, AffinePlan) and (first.picks or all(before.picks for before, _ in step.groups)):
+                found[-1] = replace(step, groups=tuple((before.after(first), keys) for before, keys in step.groups))
+                continue
+        found.append(step)
+    return found
+
+
+def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[Step, ...]:
+    """The steps; the scale and the shift of what heads give go into the map behind them."""
+    found: list[Step] = []
+    rest = list(steps)
+    while rest:
+        step = rest.pop(0)
+        if isinstance(step, AffinePlan):
+            found.append(affine(step.weight, step.bias, dtype, device))
+            continue
+        if isinstance(step, SoftmaxesPlan):
+            found.append(_softmaxes(step, dtype, device))
+            continue
+        heads = [_head(keys, dtype, device) for _, keys in step.groups]
+        widths = [len(before.bias) for before, _ in step.groups]
+        whole: Affine | None = None
+        if step.folds and rest and isinstance(rest[0], AffinePlan):
+            scale, shift = (np.repeat([getattr(head, name) for head in heads], widths) for name in ("scale", "shift"))
+            whole = _scaled(rest.pop(0), scale, shift, dtype, device)
+        ends = np.cumsum([0, *widths])
+        taken = [None if whole is None else whole.weight[:, a:b].contiguous() for a, b in pairwise(ends)]
+        groups = (
+            Group(affine(before.weight, before.bias, dtype, device), head, one)
+            for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
+        )
+        found.append(Neurons(tuple(groups), None if whole is None else whole.bias))
+    return tuple(found)
+
+
+def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray, dtype: str, device: torch.device) -> Affine:
+    """The map of scale q + shift as one of q."""
+    bias = behind.bias + (behind.weight.astype(np.longdouble) @ shift.astype(np.longdouble))
+    return affine(behind.weight * scale, bias.astype(np.float64), dtype, device)
+
+
+def _softmaxes(step: SoftmaxesPlan, dtype: str, device: torch.device) -> Softmaxes:
+    def tensor(array: np.ndarray) -> torch.Tensor:
+        return torch.tensor(array, dtype=getattr(torch, dtype), device=device)
+
+    groups = (
+        SoftmaxGroup(
+            affine(before.weight, before.bias, dtype, device), tensor(a)[:, None], tensor(g)[:, None], tensor(taken)
+        )
+        for before, (a, g, taken) in step.groups
+    )
+    return Softmaxes(tuple(groups), tensor(step.bias))
+
+
+def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:
+    series = saturated(*keys, dtype)
+    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series)
