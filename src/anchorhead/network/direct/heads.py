@@ -87,7 +87,8 @@ class SeriesHead:
         total = s
         for power, coefficient in self.found.coefficients:
             total = total + coefficient * s**power
-        weight = torch.sigmoid((t - crossing.at) * crossing.slope)
+        logit = (t - crossing.at) * crossing.slope
+        weight = torch.softmax(torch.stack([torch.zeros_like(logit), logit]), 0)[1]  # whose exp is the one tested
         mixed = crossing.value + (total - crossing.value) * weight
         return torch.where(apart * apart < (NEAR * crossing.width) ** 2, mixed, q)
 
