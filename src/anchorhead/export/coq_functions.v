@@ -28,6 +28,8 @@ Ltac decide_conditions :=
 (* A side on which nothing of the piece lies. *)
 Ltac impossible :=
   match goal with
-  | side : ?a < ?b |- _ => exfalso; apply (Rlt_not_le _ _ side); interval with (i_prec 60)
-  | side : ?a <= ?b |- _ => exfalso; apply (Rle_not_lt _ _ side); interval with (i_prec 60)
+  | on_the_piece : _ <= ?x <= _, side : ?a < ?b |- _ =>
+      exfalso; apply (Rlt_not_le _ _ side); interval with (i_bisect x, i_prec 60)
+  | on_the_piece : _ <= ?x <= _, side : ?a <= ?b |- _ =>
+      exfalso; apply (Rle_not_lt _ _ side); interval with (i_bisect x, i_prec 60)
   end.
