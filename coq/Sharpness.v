@@ -6,7 +6,7 @@
 
 From Coq Require Import Reals Lra Lia.
 From Interval Require Import Tactic.
-From Anchorhead Require Import Softmax Sums Lattice SingleHead FourAnchors.
+From Anchorhead Require Import Softmax Sums Lattice Tails SingleHead FourAnchors.
 Open Scope R_scope.
 
 Section Inside.

@@ -9,7 +9,7 @@
 
 From Coq Require Import Reals Lra Lia.
 From Interval Require Import Tactic.
-From Anchorhead Require Import Softmax Sums Lattice.
+From Anchorhead Require Import Softmax Sums Lattice Tails.
 Open Scope R_scope.
 
 Definition dot (d : nat) (w x : nat -> R) : R := total d (fun j => w j * x j).
