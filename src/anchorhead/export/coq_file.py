@@ -30,7 +30,8 @@ from anchorhead.targets.scalar import KIND
 
 RESOURCES = ("coq_preamble.v", "coq_functions.v")
 PREPARE = (
-    "unfold expm1, log1p, sigmoid, softplus, Rpower. rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
+    "rewrite ?tanh_softplus. unfold expm1, log1p, sigmoid, softplus, Rpower. "
+    "rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
 )
 
 

@@ -10,6 +10,13 @@ Proof.
   pose proof (exp_pos x). field. split; apply Rgt_not_eq; nra.
 Qed.
 
+Lemma tanh_softplus : forall x, tanh (softplus x) = 1 - 2 / ((1 + exp x) ^ 2 + 1).
+Proof.
+  intros x. rewrite tanh_by_exp. unfold softplus.
+  replace (2 * ln (1 + exp x)) with (ln (1 + exp x) + ln (1 + exp x)) by ring.
+  rewrite exp_plus, exp_ln by (pose proof (exp_pos x); lra). do 3 f_equal. ring.
+Qed.
+
 Lemma max_by_abs : forall a b, Rmax a b = (a + b + Rabs (a - b)) / 2.
 Proof. intros. unfold Rmax, Rabs. destruct (Rle_dec a b), (Rcase_abs (a - b)); lra. Qed.
 
