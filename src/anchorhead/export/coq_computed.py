@@ -1,7 +1,7 @@
 """The theorem about what is computed: a head's value in floating point is within the certificate's bound of the target.
 
 The lemma in coq_computed.v holds for every head and every number of anchors: with |slope x| + |offset| <= Z and |value|
-<= V it bounds the rounding by about V u (16 + 4 p + 14 Z). That is coarser than the certificate, which weighs every
+<= V it bounds the rounding by about V u (17 + 2 p + 8 Z). That is coarser than the certificate, which weighs every
 anchor where it counts. So the theorem is stated where the coarse bound, too, has room beside the error in exact
 arithmetic; steep heads, and those that rounding limits, have none.
 """

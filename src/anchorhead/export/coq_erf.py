@@ -104,7 +104,7 @@ def cuts(u: Expression, variable: str, low: float, high: float, ends: Sequence[F
     return found
 
 
-def stretches(low: Fraction, high: Fraction, error: float) -> list[Stretch]:
+def stretches(low: Fraction, high: Fraction, error: float, suffix: str) -> list[Stretch]:
     """Stretches that cover [low, high], each within the error, from 0 outwards to both sides."""
     ends = grid(low, high, error)
     right, left = [end for end in ends if end >= 0], [end for end in ends if end <= 0][::-1]
@@ -114,7 +114,7 @@ def stretches(low: Fraction, high: Fraction, error: float) -> list[Stretch]:
         nearer = None
         for number, (start, end) in enumerate(pairwise(side), start=1):
             a, b = min(start, end) - OVERLAP, max(start, end) + OVERLAP
-            name = f"gauss_{'right' if end > 0 else 'left'}_{number}"
+            name = f"gauss{suffix}_{'right' if end > 0 else 'left'}_{number}"
             allowed = Fraction(share) * number
             middle = Fraction(round((a + b) / 2 * 64), 64)
             slope = _rounded_up(float(Fraction(share) / 2 / (b - a)))
@@ -192,7 +192,7 @@ class Integrals:
     stretches: tuple[Stretch, ...]
 
     @classmethod
-    def of(cls, root: Expression, variable: str, low: float, high: float, error: float) -> Integrals:
+    def of(cls, root: Expression, variable: str, low: float, high: float, error: float, suffix: str) -> Integrals:
         arguments = integrals(root)
         if not arguments:
             return cls(variable, (), (), ())
@@ -201,7 +201,7 @@ class Integrals:
         allowed = SHARE * error / (1 + max(abs(low), abs(high)))
         ends = grid(least, most, allowed)
         places = [x for u in arguments for x in cuts(u, variable, low, high, ends[1:-1])]
-        return cls(variable, arguments, tuple(places), tuple(stretches(least, most, allowed)))
+        return cls(variable, arguments, tuple(places), tuple(stretches(least, most, allowed, suffix)))
 
     def lemmas(self) -> list[str]:
         return [lemmas(stretch) for stretch in self.stretches]

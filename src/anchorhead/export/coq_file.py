@@ -19,7 +19,7 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.export.coq_computed import Rounding, theorem
 from anchorhead.export.coq_erf import Integrals
-from anchorhead.export.coq_pieces import Piece, pieces_of
+from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
 from anchorhead.export.coq_proof import joined, lemma, settings
 from anchorhead.export.coq_terms import decimal, dyadic, term
 from anchorhead.network import Network
@@ -30,7 +30,8 @@ from anchorhead.targets.scalar import KIND
 
 RESOURCES = ("coq_preamble.v", "coq_functions.v")
 PREPARE = (
-    "unfold expm1, log1p, sigmoid, softplus, Rpower. rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
+    "rewrite ?tanh_softplus. unfold expm1, log1p, sigmoid, softplus, Rpower. "
+    "rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
 )
 
 
@@ -131,13 +132,13 @@ class _Theorem:
         self.rounding = rounding if roomy else None
         self.eps, self.error = eps, eps[0] * 10.0 ** eps[1]
         self.expression = target.expressions[output].core
-        self.erf = Integrals.of(self.expression, target.variable, target.low, target.high, self.error)
+        self.erf = Integrals.of(self.expression, target.variable, target.low, target.high, self.error, suffix)
 
     def lines(self) -> list[str]:
         form, target, suffix = self.form, self.target, self.suffix
         head, function = f"head{suffix}", f"f{suffix}"
         claim = f"Rabs ({head} x - {function} x) <= {decimal(*self.eps)}"
-        cuts = (*target.kinks, *self.erf.cuts)
+        cuts = (*kink_cuts(target.pieces), *self.erf.cuts)
         pieces = pieces_of(form, self.output, target.low, target.high, cuts, self.error)
         lemmas = [(f"piece{suffix}_{number}", piece) for number, piece in enumerate(pieces, start=1)]
         computed = () if self.rounding is None else (self._computed(self.rounding),)

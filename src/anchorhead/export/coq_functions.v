@@ -10,6 +10,13 @@ Proof.
   pose proof (exp_pos x). field. split; apply Rgt_not_eq; nra.
 Qed.
 
+Lemma tanh_softplus : forall x, tanh (softplus x) = 1 - 2 / ((1 + exp x) ^ 2 + 1).
+Proof.
+  intros x. rewrite tanh_by_exp. unfold softplus.
+  replace (2 * ln (1 + exp x)) with (ln (1 + exp x) + ln (1 + exp x)) by ring.
+  rewrite exp_plus, exp_ln by (pose proof (exp_pos x); lra). do 3 f_equal. ring.
+Qed.
+
 Lemma max_by_abs : forall a b, Rmax a b = (a + b + Rabs (a - b)) / 2.
 Proof. intros. unfold Rmax, Rabs. destruct (Rle_dec a b), (Rcase_abs (a - b)); lra. Qed.
 
@@ -28,6 +35,8 @@ Ltac decide_conditions :=
 (* A side on which nothing of the piece lies. *)
 Ltac impossible :=
   match goal with
-  | side : ?a < ?b |- _ => exfalso; apply (Rlt_not_le _ _ side); interval with (i_prec 60)
-  | side : ?a <= ?b |- _ => exfalso; apply (Rle_not_lt _ _ side); interval with (i_prec 60)
+  | on_the_piece : _ <= ?x <= _, side : ?a < ?b |- _ =>
+      exfalso; apply (Rlt_not_le _ _ side); interval with (i_bisect x, i_prec 60)
+  | on_the_piece : _ <= ?x <= _, side : ?a <= ?b |- _ =>
+      exfalso; apply (Rle_not_lt _ _ side); interval with (i_bisect x, i_prec 60)
   end.

@@ -19,11 +19,14 @@ from fractions import Fraction
 from itertools import pairwise
 
 from anchorhead.proof.head_form import HeadForm, ReadPart
+from anchorhead.targets.pieces import Pieces
 
 STEEP = 60
 """A change of slope, times the interval's length, from which on a crossing is a cut."""
 SHARE = 1e-3
 """How much of the error asked for may go to all negligible weights together."""
+BESIDE = 2.0**-40
+"""How far beside a kink that is not known exactly, relatively."""
 FINE = 1 << 10
 """Cuts are on a grid of this fraction of the length on which weights change by a factor e, or of the interval."""
 
@@ -101,6 +104,19 @@ class _Lines:
             if anchor != gauge and most <= -self.reach + 1:
                 found[anchor] = int((self.reach - 1) / math.log(2)) - 1
         return found
+
+
+def kink_cuts(pieces: Pieces) -> list[float]:
+    """Where the function may change its formula: at a kink that is known exactly, else closely on both sides of it."""
+    cuts: list[float] = []
+    for kink in pieces.kinks:
+        low, high = float(kink.at.lower()), float(kink.at.upper())
+        if kink.smooth or low == high:
+            cuts.append(low)
+        else:
+            beside = BESIDE * max(abs(low), abs(high))
+            cuts += [low - beside, high + beside]
+    return cuts
 
 
 def rounded(x: Fraction, scale: Fraction) -> Fraction:
