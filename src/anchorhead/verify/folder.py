@@ -43,6 +43,8 @@ class Family:
     centred: bool = True
     gain: float = 0.0
     transposed: bool = False
+    renamed: tuple[tuple[str, str], ...] = ()
+    """What stands in the names of stored arrays for parts of the modules' own names, where that is something else."""
 
 
 def _bert_norm(config: Mapping[str, Any]) -> str:
@@ -55,6 +57,7 @@ def _opt_norm(config: Mapping[str, Any]) -> str:
 
 
 _BERT = Family("intermediate.intermediate_act_fn", _bert_norm, "intermediate.dense", "output.dense")
+_VIT = (("layers.", "encoder.layer."), ("mlp.fc1", "intermediate.dense"), ("mlp.fc2", "output.dense"))
 _WHISPER = Family("activation_fn", "final_layer_norm", "fc1", "fc2")
 
 
@@ -67,7 +70,7 @@ FAMILIES = {
     "roberta": _BERT,
     "xlm-roberta": _BERT,
     "distilbert": Family("ffn.activation", "sa_layer_norm", "ffn.lin1", "ffn.lin2"),
-    "vit": Family("mlp.activation_fn", "layernorm_after", "mlp.fc1", "mlp.fc2"),
+    "vit": Family("mlp.activation_fn", "layernorm_after", "mlp.fc1", "mlp.fc2", renamed=_VIT),
     "whisper": _WHISPER,
     "gpt2": Family("mlp.act", "ln_2", "mlp.c_fc", "mlp.c_proj", transposed=True),
     "opt": Family("activation_fn", _opt_norm, "fc1", "fc2"),
@@ -92,7 +95,13 @@ class LayerChecked:
 
 def verify_folder(folder: str | Path, tell: Callable[[str], None] = lambda _: None) -> list[LayerChecked]:
     """Every layer of the folder, first to last; raises NotVerified where something stated does not follow."""
-    folder = Path(folder)
+    try:
+        return _verified(Path(folder), tell)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise Unreadable(f"{folder} is no folder of an attention-only model: {error!r}"[:300]) from error
+
+
+def _verified(folder: Path, tell: Callable[[str], None]) -> list[LayerChecked]:
     config, report = _json(folder / "config.json"), _json(folder / REPORT)
     settings = config.get("attention_only")
     require(isinstance(settings, dict) and settings.get("format") == 2, f"{folder} holds no attention-only model")
@@ -101,16 +110,20 @@ def verify_folder(folder: str | Path, tell: Callable[[str], None] = lambda _: No
     require(report.get("dtype") == config.get("dtype") == model.dtype, "config and report name different dtypes")
     kind = str(config.get("model_type")).removeprefix("attention_only_")
     require(kind in FAMILIES, f"models of type {kind[:40]!r} are not known")
-    family, arrays = FAMILIES[kind], _Arrays(folder, model)
+    family, arrays = FAMILIES[kind], _Arrays(folder, FAMILIES[kind], model)
     places, layers = settings["layers"], report["layers"]
     require(isinstance(places, dict) and 0 < len(places) == len(layers) <= MAX_LAYERS, "a report of other layers")
-    prepared = []
-    for place, stated in zip(places, layers, strict=True):
-        require(place == f"{stated['name']}.{family.place}", f"the report has {stated['name']} where {place} stands")
+    prepared, which = [], []
+    for stated in layers:
+        place = f"{stated['name']}.{family.place}"
+        require(place in places, f"the report has {stated['name']}, where no heads stand")
         tell(f"reading {place}")
+        which.append(_index(places[place], settings["heads"]))
+        _require_same_numbers(arrays, place, settings["heads"][which[-1]])
         prepared.append(_prepared(family, config, stated, arrays, model))
-    _check_heads(settings, list(places.values()), prepared, model, tell)
-    heads = [settings["heads"][place] for place in places.values()]
+    require(len({one.name for one in prepared}) == len(places), "the report has a layer twice")
+    _check_heads(settings, which, prepared, model, tell)
+    heads = [settings["heads"][place] for place in which]
     return [_checked(one, numbers, model) for one, numbers in zip(prepared, heads, strict=True)]
 
 
@@ -162,7 +175,6 @@ def _check_heads(
     tell: Callable[[str], None],
 ) -> None:
     """Each head once, on all pre-activations of the layers in which it stands, for the least error stated of it."""
-    require(all(0 <= place < len(settings["heads"]) for place in which), "a layer whose head is not there")
     for index, numbers in enumerate(settings["heads"]):
         layers = [one for one, place in zip(prepared, which, strict=True) if place == index]
         if not layers:
@@ -178,6 +190,38 @@ def _check_heads(
             verify_gate(_parts(numbers, model), activation.function, low, high, model.dtype, least)
         else:
             verify_self_key(*_self_key(numbers, model), activation.function, low, high, model.dtype, least)
+
+
+def _index(place: Any, heads: list[Any]) -> int:
+    good = isinstance(place, int) and not isinstance(place, bool) and 0 <= place < len(heads)
+    require(good, "a layer whose head is not there")
+    return place
+
+
+def _require_same_numbers(arrays: _Arrays, place: str, numbers: Mapping[str, Any]) -> None:
+    """Heads are stored beside the matrices too, and loaded from there: they must be those of config.json."""
+    if numbers["kind"] == "gate":
+        parts = numbers["parts"]
+        keys = [key for part in parts for key in (*zip(part["slopes"], part["offsets"], strict=True), (0.0, 0.0))]
+        wanted = {"keys": keys, "factors": [part["factor"] for part in parts]}
+        place = f"{place}.heads"
+    else:
+        own, made = numbers["own"], numbers["powers"]
+        keys = [*zip(numbers["slopes"], numbers["offsets"], strict=True)]
+        straight = [numbers["skip"], numbers["bias"]]
+        wanted = {
+            "keys": keys if own is None else [*keys, (own["slope"], own["offset"])],
+            "values": numbers["values"],
+            "own_value": [] if own is None else [own["value"]],
+            "straight": straight if any(straight) else [],
+        }
+        if made is not None:
+            four = [made[name] for name in ("rate", "low", "high", "own")]
+            wanted["quotient"] = [*four, *made["numerator"], *made["denominator"]]
+    for name, numbers_there in wanted.items():
+        found = arrays.get(f"{place}.{name}")
+        same = found is None or np.array_equal(found.reshape(-1), np.asarray(numbers_there, np.float64).reshape(-1))
+        require(same, f"{place}.{name} are stored otherwise than config.json says")
 
 
 def _checked(one: _Prepared, numbers: Mapping[str, Any], model: Arithmetic) -> LayerChecked:
@@ -227,8 +271,9 @@ def _floats(numbers: Any, model: Arithmetic) -> list[float]:
 class _Arrays:
     """The model's matrices, in float64, by their names from the base model: whatever that itself is called in them."""
 
-    def __init__(self, folder: Path, model: Arithmetic) -> None:
+    def __init__(self, folder: Path, family: Family, model: Arithmetic) -> None:
         self.files: dict[str, list[Path]] = {}
+        self.renamed = family.renamed
         self.wanted = {"float32": "F32", "float64": "F64"}[model.dtype]
         try:
             for path in sorted(folder.glob("*.safetensors")):
@@ -239,6 +284,8 @@ class _Arrays:
             raise Unreadable(f"{folder} cannot be read: {error}") from error
 
     def get(self, name: str, default: np.ndarray | None = None) -> np.ndarray | None:
+        for was, now in self.renamed:
+            name = name.replace(was, now)
         names = [one for one in self.files if one == name or one.endswith(f".{name}")]
         if not names:
             return default
