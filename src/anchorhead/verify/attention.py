@@ -15,8 +15,9 @@ from anchorhead.verify.grammar import KINDS, Attention, Stream
 from anchorhead.verify.readings import Reading, heard, lowered, seen
 from anchorhead.verify.rounding import OWN_UNIT, own_error
 from anchorhead.verify.scalar import Part
+from anchorhead.verify.tensor import GridReading, grid_reading
 
-Heads = list[tuple[Reading | None, np.ndarray]]
+Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
 """For each head the reading of one token, and the tokens that it sees."""
 Units = list[tuple[int, np.ndarray, Unit]]
 """The token that asks, the weights with which the outputs take what is read, and the softmaxes."""
@@ -38,9 +39,12 @@ def after_attention(context: Context, layer: Attention, tokens: Tokens, wanted: 
             result[kind] = _bounded(context, layer, kept, carry, bias, values)
             continue
         asked = [_asked(context, layer, forms, kind, place, stream, keys) for place in range(forms.shape[0])]
-        loud = iter(heard([one for heads in asked for one, _ in heads]))
-        asked = [[(next(loud), visible) for _, visible in heads] for heads in asked]
-        reads = _reads(context, layer, asked, values, f"{where}, {kind} tokens", bias if last else None)
+        loud = iter(heard([one for heads in asked for one, _ in heads if isinstance(one, Reading)]))
+        asked = [
+            [(next(loud) if isinstance(one, Reading) else one, visible) for one, visible in heads] for heads in asked
+        ]
+        beside = bias + kept.constant @ carry.T
+        reads = _reads(context, layer, asked, values, f"{where}, {kind} tokens", beside, bias if last else None)
         rows = [context.added(own, bias, kept.tokens([place]), carry) for place, own in enumerate(reads)]
         result[kind] = joined(rows)
     return result
@@ -89,15 +93,25 @@ def _asked(
         which = min(h, len(keys) - 1)
         shown.setdefault(which, keys[which].tokens(visible))
         query = queries.features(slice(h * size, (h + 1) * size))
-        several = layer.grid is not None and len(layer.grid) > 1
-        found.append((None if several else lowered(query, shown[which], context.quantities, context.model), visible))
+        if layer.grid is not None and len(layer.grid) > 1:
+            one = grid_reading(query, shown[which], layer.grid, context.exact, context.model)
+        else:
+            one = lowered(query, shown[which], context.quantities, context.model)
+        found.append((one, visible))
     return found
 
 
 def _reads(
-    context: Context, layer: Attention, asked: list[Heads], values: list[Forms], where: str, bias: np.ndarray | None
+    context: Context,
+    layer: Attention,
+    asked: list[Heads],
+    values: list[Forms],
+    where: str,
+    beside: np.ndarray,
+    bias: np.ndarray | None,
 ) -> list[list[Reads]]:
-    """What every token reads; bias: that of the outputs, where no layer follows."""
+    """What every token reads; beside: constants (tokens, outputs) that are added to it; bias: that of the outputs,
+    where no layer follows."""
     units: Units = []
     reads: list[list[Reads]] = [[] for _ in asked]
     copies = 0
@@ -105,6 +119,9 @@ def _reads(
         groups: dict[tuple, list[tuple[Reading, np.ndarray, Part]]] = {}
         for h, (one, visible) in enumerate(heads):
             value, output = values[min(h, len(values) - 1)], layer.output[h]
+            if isinstance(one, GridReading):
+                reads[i] += _grids(context, one, output, value.tokens(visible), beside[i], where)
+                continue
             if one is None:
                 reads[i].append(context.anything(output, value.tokens(visible), where))
                 continue
@@ -142,6 +159,28 @@ def _reads(
             reads[i].append(Reads(weight[:, None], one.form, *sums))
     nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
     return [mine or [nothing] for mine in reads]
+
+
+def _grids(
+    context: Context, one: GridReading, output: np.ndarray, values: Forms, bias: np.ndarray, where: str
+) -> list[Reads]:
+    """What is read of a grid, column by column."""
+    found = []
+    for c in range(values.shape[1]):
+        column, weight = values.features([c]), output[:, c]
+        own = values.tokens(one.places.reshape(-1)).features([c])
+        if own.zero.all() or not weight.any():
+            continue
+        betas = [0.0, *(-float(bias[o] / weight[o]) for o in np.flatnonzero(weight))]
+        exactly = own.fixed.all() and not own.error.any() and context.grids is not None
+        explained = context.grids.explain(one, column.constant[:, 0], betas) if exactly and context.grids else None
+        if explained is None:
+            found.append(context.anything(weight, column, where))
+            continue
+        form, size, words = explained
+        context.steps.append(Step(where, "grid head", words, float(form.approximation[0, 0])))
+        found.append(Reads(weight[:, None], form, np.array([size]), np.ones(1)))
+    return found
 
 
 def _merged(context: Context, units: Units) -> Units:

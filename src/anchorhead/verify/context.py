@@ -11,6 +11,7 @@ from anchorhead.verify.claims import Claims, Explained, Pool, Unit
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.rounding import Arithmetic
+from anchorhead.verify.tensor import Grids
 
 Tokens = dict[str, Forms]
 """What is known of the tokens of each kind."""
@@ -42,13 +43,14 @@ class Reads:
 
 @dataclass(eq=False)
 class Context:
-    """limit: an error that would be good enough, where a network is a single head."""
+    """limit: an error that would be good enough, where a network is a single head. grids: what grids are allowed."""
 
     exact: Exact
     model: Arithmetic
     pool: Pool
     limit: float = 0.0
     steps: list[Step] = field(default_factory=list)
+    grids: Grids | None = None
 
     def __post_init__(self) -> None:
         self.claims = Claims(self.exact, self.model, self.pool)

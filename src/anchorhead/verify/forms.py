@@ -187,14 +187,16 @@ def mapped(
     count = (present * several) @ touched.T
     lossless = (count <= 1) & (np.where(power_of_two(weight), 0.0, present[:, None, :] * touched).sum(axis=2) == 0)
     magnitude = x.exact_size(quantities) @ absolute.T
+    plain = lossless  # whether float64 itself loses nothing: a scaled feature, beside a bias only if it has no constant
     if bias is not None:
         bias = np.broadcast_to(bias, constant.shape)
+        plain = lossless & ((bias == 0) | (np.abs(x.constant) @ absolute.T == 0))
         lossless = np.where(bias != 0, count == 0, lossless)
         constant, products, exact = constant + bias, products + np.abs(bias), exact + np.abs(bias)
         count, magnitude = count + (bias != 0), magnitude + np.abs(bias)
     require(bool((products < model.largest / 4).all()), "a sum may overflow")
     carried_a, carried_r = x.approximation @ absolute.T * SLACK, x.rounding @ absolute.T * SLACK
-    slack = np.where(lossless, 0.0, own_error(weight.shape[1]) * magnitude)
+    slack = np.where(lossless | plain, 0.0, own_error(weight.shape[1]) * magnitude)
     result = Forms(x.ids, coefficients, constant, carried_a, carried_r + slack)
     settled = lossless & result.fixed & (result.error == 0) & ((constant == 0) | (np.abs(constant) >= model.tiny))
     wrong = dot_error(products, exact, count, result.size(quantities), model)
