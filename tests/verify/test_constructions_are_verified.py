@@ -25,9 +25,17 @@ QUICK = (
     "neurons, smooth (float64)",
     "neurons, uniform (float32)",
     "expressions, causal (float64)",
+    "kernel smoother (float64)",
+    "grid, tokens (float64)",
+    "parts, tokens (float32)",
+    "parts, causal (float64)",
 )
 """Rows that are verified wherever tests run; the others in `make slow`."""
-NAMES = [name for kind in ("scalar", "truncated linear", "mlp") for name in names(kind, "proven")]
+NAMES = [
+    name
+    for kind in ("scalar", "truncated linear", "mlp", "kernel smoother", "grid", "expressions")
+    for name in names(kind, "proven")
+]
 
 
 def _marked(name: str) -> object:

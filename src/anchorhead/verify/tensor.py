@@ -2,8 +2,9 @@
 
 The key of a register splits into one block an axis, block j depending on its index along axis j alone. An axis whose
 query is constant and of which a single point is heard is a gate: it picks that point, and the others are silent. Along
-every other axis the query is an input less an origin, rounded once. Then the head is that of `grid.verify_grid`, and it
-is compared with a sum of the program's functions of these inputs, found by looking at some points.
+every other axis the query is an input less an origin, rounded once, or 0 where an input is hidden. Then the head is
+that of `grid.verify_grid`, and it is compared with a sum of the program's functions of these inputs, found by looking
+at some points.
 
 How far a grid may be off is not known before all else is: it is an allowance, for which the lemma is proven at the end.
 """
@@ -56,15 +57,23 @@ def grid_reading(
         if one is None or one.logits.wrong.any() or one.logits.wrong_slope.any():
             return None
         found.append(one)
-    reach = sum(_largest(one) for one in found if not one.constant)
+    reach = sum(_largest(one) for one in found if not (one.constant and _gates(one)))
     ids, axes, origins, index = [], [], [], []
-    for one, side in zip(found, sides, strict=True):
+    for j, (one, side) in enumerate(zip(found, sides, strict=True)):
+        hidden = _hidden(query, keys, j, sides, exact) if one.constant and not _gates(one) else None
+        if hidden is not None:
+            ids.append(hidden[0])
+            axes.append((hidden[1], one.logits.offsets))
+            origins.append(0.0)
+            index.append(np.arange(side))
+            continue
         if one.constant:
             (loud,) = heard([one])
             offsets = one.logits.offsets
             picked = loud.keys if loud is not None else ()
             others = np.delete(offsets, picked)
-            if len(picked) != 1 or offsets[picked[0]] != 0 or (others > -GATE - 8 * reach).any():
+            picks = len(picked) == 1 and offsets[picked[0]] == 0 and one.logits.terms[picked[0]] == 0
+            if not picks or (others > -GATE - 8 * reach).any():
                 return None
             index.append(np.array(picked))
             continue
@@ -72,7 +81,7 @@ def grid_reading(
             return None
         largest = max(abs(end) for end in one.ends)
         rounded = model.unit * largest if one.t.constant[0, 0] else 0.0
-        if one.t.error[0, 0] > 1.001 * rounded + 64 * model.tiny or (one.logits.terms > 1).any():
+        if one.t.error[0, 0] > (1 + 1e-7) * rounded + 64 * model.tiny or (one.logits.terms > 1).any():
             return None
         ids.append(int(one.t.ids[0]))
         axes.append((one.logits.slopes, one.logits.offsets))
@@ -84,13 +93,29 @@ def grid_reading(
     return GridReading(tuple(ids), tuple(axes), np.array(origins), places)
 
 
+def _gates(one: Reading) -> bool:
+    """Whether a single point of a constant axis is heard."""
+    (loud,) = heard([one])
+    return loud is not None and len(loud.keys) == 1
+
+
+def _hidden(query: Forms, keys: Forms, j: int, sides: Sequence[int], exact: Exact) -> tuple[int, np.ndarray] | None:
+    """An axis that is asked at its origin, because its input is hidden: along a quantity that is 0, and its slopes."""
+    size, stride = query.shape[1] // len(sides), prod(sides[j + 1 :])
+    along = keys.tokens(slice(0, sides[j] * stride, stride))
+    silent = [e for e in range(j * size, (j + 1) * size) if query.zero[0, e] and along.constant[:, e].any()]
+    if len(silent) != 1 or not along.fixed[:, silent[0]].all() or along.error[:, silent[0]].any() or size != 2:
+        return None
+    return int(exact.quantities.add(np.zeros(1), np.zeros(1))[0]), along.constant[:, silent[0]]
+
+
 def _largest(one: Reading) -> float:
     return float((np.abs(one.logits.slopes) * max(abs(end) for end in one.ends) + np.abs(one.logits.offsets)).max())
 
 
 @dataclass(eq=False)
 class Grids:
-    """The grids of a walk, with what each is allowed; `hints` are errors in proportion to which that is shared out."""
+    """The grids of a walk, with what each is allowed; `hints`: errors in proportion to which that is shared out."""
 
     exact: Exact
     model: Arithmetic
@@ -101,8 +126,8 @@ class Grids:
     def explain(
         self, reading: GridReading, values: np.ndarray, betas: Sequence[float]
     ) -> tuple[Forms, float, str] | None:
-        """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may be
-        missing from a function."""
+        """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may
+        be missing from a function."""
         quantities = self.exact.quantities
         table = values[reading.places]
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
@@ -130,7 +155,8 @@ class Grids:
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
         names = ", ".join(f"x{q}" for q in reading.ids)
         sides = " x ".join(map(str, table.shape))
-        return found, float(np.abs(table).max()) * 1.01, f"a grid of {sides} along {names}"
+        size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
+        return found, size, f"a grid of {sides} along {names}"
 
     def verify(self, dtype: str) -> None:
         """Every grid for its allowance; raises where that does not do."""
@@ -158,8 +184,8 @@ def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
         for t in range(form.shape[0]):
             for f in range(form.shape[1]):
                 entry = form.tokens([t]).features([f]).pruned()
-                own = [q for q in entry.ids if _inputs(exact, int(q)) <= ids]
-                several = [q for q in own if len(_inputs(exact, int(q))) > 1]
+                own = [q for q in entry.ids.tolist() if _inputs(exact, q) <= ids]
+                several = [q for q in own if len(_inputs(exact, q)) > 1]
                 functions = [q for q in own if q in exact.atoms]
                 for some in (own, functions, several, *([q] for q in several)):
                     if some:

@@ -114,7 +114,7 @@ def _verify(stored: Stored, known: _Known) -> None:
 
 
 def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:
-    """The error of every output, and grids with the allowances that the bound leaves them: errors are affine in these."""
+    """The error of every output, and grids with the allowances that the bound leaves: errors are affine in these."""
 
     def error(scale: float) -> tuple[np.ndarray, Grids]:
         context.steps.clear()
