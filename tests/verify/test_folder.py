@@ -28,9 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    from attention_only_models import small
+
     import anchorhead as ah
     from anchorhead.convert.attention_only.folder import write_folder
-    from attention_only_models import small
 
     made: dict[str, Path] = {}
 

@@ -1,11 +1,11 @@
 """Rounding of a softmax over a tensor grid, on cells of the box, without an axis of all anchors.
 
 Computed, in any order: t_j = fl(x_j - origin_j), z_k = sum_j (a^j t_j + g^j), a softmax over P anchors, sums with the
-values, the bias. The dot product of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|). The rounding of t_j moves every
-logit by a^j e, |e| <= u |t_j|; what all anchors share changes nothing, so |a^j - a'| e remains, a' the middle of the
-slopes. Taking the largest logit off rounds by u (max z - z_k), a sum over axes too, and by u times twice the largest
-error of a logit; exp adds its own. So the computed weights are those of z_k + lambda_k, |lambda_k| <= Lambda_k = E + sum_j
-lambda^j_k. By sum_k w_k (v_k - r) = 0 and Jensen (as for one axis),
+values, the bias. The dot product of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|). The rounding of t_j moves
+every logit by a^j e, |e| <= u |t_j|; what all anchors share changes nothing, so |a^j - a'| e remains, a' the middle of
+the slopes. Taking the largest logit off rounds by u (max z - z_k), a sum over axes too, and by u times twice the
+largest error of a logit; exp adds its own. So the computed weights are those of z_k + lambda_k, |lambda_k| <= Lambda_k
+= E + sum_j lambda^j_k. By sum_k w_k (v_k - r) = 0 and Jensen (as for one axis),
 
     |r~ - r| <= e^(2 max Lambda) (sum_k w_k Lambda_k |v_k| + |r| sum_k w_k Lambda_k);
 
@@ -79,8 +79,9 @@ def _axis(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> tu
 
 
 def upper_weights(grid: Grid, j: int, cuts: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Along one axis, for each cell: centre and half width (cells, 1), the weights there and upper bounds on them on the
-    cell (cells, p), the mean of the slopes (cells, 1), and how far off the weights may be, relatively (cells, p)."""
+    """Along one axis, for each cell: centre and half width (cells, 1), the weights there and upper bounds on them on
+    the cell (cells, p), the mean of the slopes (cells, 1), and how far off the weights may be, relatively (cells,
+    p)."""
     (slopes, offsets), origin = grid.axes[j], float(grid.origins[j])
     centre, half = (cuts[:-1] + cuts[1:])[:, None] / 2, np.diff(cuts)[:, None] / 2 * UP
     half = half + 4 * OWN_UNIT * np.abs(cuts).max()

@@ -16,9 +16,9 @@ sum_k w_k phi_k, phi_k = |a_k - x|^q, w_k' = w_k (alpha_k - A), A = sum w alpha,
 
 so g <= g(c) + h |g'(c)| + h^2/2 sup |g''|, and w_k <= w_k(c) e^(|alpha_k - A(c)| h) on the part.
 
-Rounding. The dtype's exponentials, divided by their exact sum, are convex weights of at most e^(2 Lambda) w_k: the second
-sum grows by that. Adding n numbers errs by gamma_(n-1) of their sizes, and a number by at most itself: anchors beyond
-block 2, of weight eps, cost at most 8 eps max|v|, and n is the number of anchors in the block.
+Rounding. The dtype's exponentials, divided by their exact sum, are convex weights of at most e^(2 Lambda) w_k: the
+second sum grows by that. Adding n numbers errs by gamma_(n-1) of their sizes, and a number by at most itself: anchors
+beyond block 2, of weight eps, cost at most 8 eps max|v|, and n is the number of anchors in the block.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def verify_uniform_lipschitz(
     dtype: str,
     stated: float,
 ) -> float:
-    """The same for a function (n, d) -> (n, m) of which a Lipschitz constant is given, for each axis or for distances."""
+    """The same for a function (n, d) -> (n, m) with a Lipschitz constant, for each axis or for distances."""
     grid.check()
     axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
     require(len(constants) == (1 if euclidean else len(axes)), "a Lipschitz constant for each axis, or one")
@@ -161,8 +161,9 @@ def _cell(grid: Grid, j: int, places: np.ndarray, i: int) -> tuple[float, ...]:
     centre, half, w, upper, mean, off = upper_weights(grid, j, cuts)
     away = places - centre
     lean = slopes - mean
-    variance = (upper * (np.abs(lean) + 1e-14 * np.abs(slopes).max()) ** 2).sum(axis=1, keepdims=True)
-    wide = np.abs(lean) + half * variance + 1e-14 * np.abs(slopes).max()
+    variance = (upper * (np.abs(lean) + 1e-9 * np.abs(slopes).max()) ** 2).sum(axis=1, keepdims=True)
+    mean_off = (w * off * np.abs(lean)).sum(axis=1, keepdims=True) + 1e-14 * np.abs(slopes).max()
+    wide = np.abs(lean) + half * variance + mean_off
     side = np.where(np.arange(len(places)) <= i, 1.0, -1.0)
     found = []
     for power in (1, 2):
@@ -172,9 +173,7 @@ def _cell(grid: Grid, j: int, places: np.ndarray, i: int) -> tuple[float, ...]:
         steep = 1.0 if power == 1 else 2 * (np.abs(away) + half)
         value = (w * phi * (1 + off)).sum(axis=1)
         turn = np.abs((w * (lean * phi + slope)).sum(axis=1))
-        turn += (w * off * (np.abs(lean) * phi + np.abs(slope))).sum(axis=1) + 1e-13 * (w * (wide * phi + 1)).sum(
-            axis=1
-        )
+        turn += (w * off * (np.abs(lean) * phi + np.abs(slope))).sum(axis=1) + (w * phi * mean_off).sum(axis=1)
         bend = (upper * ((wide**2 + variance) * most + 2 * wide * steep + 2 * (power == 2))).sum(axis=1)
         found.append(float((value + half[:, 0] * turn + half[:, 0] ** 2 / 2 * bend).max()) * UP)
     heavy = upper.max(axis=0)
