@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
     from anchorhead.constructions.approximate import approximate
-    from anchorhead.constructions.head import Head, head
+    from anchorhead.constructions.certified_head import Head
+    from anchorhead.constructions.compile import compile
+    from anchorhead.constructions.head import head
     from anchorhead.constructions.truncated_linear import truncated_linear
     from anchorhead.convert.attention_only.convert import attention_only
+    from anchorhead.convert.attention_only.networks import LayerNetworks
     from anchorhead.convert.convert import convert
     from anchorhead.convert.plan import plan
+    from anchorhead.convert.program import program
     from anchorhead.domain import Box
     from anchorhead.errors import AnchorheadError, CertificateError, NotReached, OutsideWarning
     from anchorhead.export.export import export
     from anchorhead.incontext.loading import load
+    from anchorhead.language.program import Program
     from anchorhead.network import Network
     from anchorhead.plotting import plot
     from anchorhead.proof.check import check
@@ -29,18 +34,22 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Head",
+    "LayerNetworks",
     "Network",
     "NotReached",
     "OutsideWarning",
+    "Program",
     "approximate",
     "attention_only",
     "check",
+    "compile",
     "convert",
     "export",
     "head",
     "load",
     "plan",
     "plot",
+    "program",
     "truncated_linear",
 ]
 
@@ -49,19 +58,23 @@ _HOMES = {
     "Box": "domain",
     "Certificate": "certificate",
     "CertificateError": "errors",
-    "Head": "constructions.head",
+    "Head": "constructions.certified_head",
+    "LayerNetworks": "convert.attention_only.networks",
     "Network": "network",
     "NotReached": "errors",
     "OutsideWarning": "errors",
+    "Program": "language.program",
     "approximate": "constructions.approximate",
     "attention_only": "convert.attention_only.convert",
     "check": "proof.check",
+    "compile": "constructions.compile",
     "convert": "convert.convert",
     "export": "export.export",
     "head": "constructions.head",
     "load": "incontext.loading",
     "plan": "convert.plan",
     "plot": "plotting",
+    "program": "convert.program",
     "truncated_linear": "constructions.truncated_linear",
 }
 

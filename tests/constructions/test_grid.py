@@ -154,7 +154,7 @@ def test_smaller_bounds_and_other_claims_are_refused(name, built):
             ah.check(network.with_(certificate=dataclasses.replace(certificate, **change)))
     other = target(["x[0,0]*x[1,0]*1.01"] * CASES[name][0].outputs, ("x[0,0]", "x[1,0]"), *network_ends(network))
     with pytest.raises(ah.CertificateError, match="not justified"):
-        ah.check(network.with_(target=other.record()))
+        ah.check(network.approximating(other.record()))
 
 
 def network_ends(network):
@@ -178,7 +178,8 @@ def tampered(network, rng):
     layers[place] = dataclasses.replace(layer, **{name: array})
     return Network(
         layers,
-        target=network.target,
+        program=network.program,
+        derivation=network.derivation,
         certificate=network.certificate,
         outside="ignore",
         token_axis=network.token_axis,
@@ -208,13 +209,21 @@ def test_weights_whose_error_exceeds_the_bound_are_refused(name, built):
 def test_other_networks_are_refused(built):
     network = built("two variables")
     head = ah.head("tanh", on=(-1, 1), within=1e-2).network
-    swapped = Network(head.layers, target=network.target, outside="ignore")
+    swapped = Network(head.layers, program=network.program, derivation=network.derivation, outside="ignore")
     with pytest.raises(ah.CertificateError):
         ah.check(swapped.with_(certificate=dataclasses.replace(network.certificate, on=ah.Box.of((-1, 1)))))
     layers = [network.layers[0], dataclasses.replace(network.layers[1], grid=None)]
     assert isinstance(layers[1], Attention)
     with pytest.raises(ah.CertificateError, match="not a head over a grid"):
-        ah.check(Network(layers, target=network.target, certificate=network.certificate, token_axis=False))
+        ah.check(
+            Network(
+                layers,
+                program=network.program,
+                derivation=network.derivation,
+                certificate=network.certificate,
+                token_axis=False,
+            )
+        )
 
 
 def test_measured_says_so():

@@ -156,7 +156,8 @@ def test_a_changed_weight_fails_the_check(name):
     registers[row, column] *= 1 + 1e-3
     changed = Network(
         [dataclasses.replace(embed, registers=registers), attention],
-        target=head.network.target,
+        program=head.network.program,
+        derivation=head.network.derivation,
         certificate=head.certificate,
         outside="ignore",
     )

@@ -146,7 +146,12 @@ def rebuilt(network, place, **changes):
     layers = list(network.layers)
     layers[place] = dataclasses.replace(layers[place], **changes)
     return Network(
-        layers, target=network.target, certificate=network.certificate, outside="ignore", token_axis=network.token_axis
+        layers,
+        program=network.program,
+        derivation=network.derivation,
+        certificate=network.certificate,
+        outside="ignore",
+        token_axis=network.token_axis,
     )
 
 
@@ -193,7 +198,7 @@ def test_other_targets_and_layers_fail_the_check():
     fewer = KernelSmoother(target.centres[1:], target.responses[1:], target.bandwidth)
     for wrong in (other, fewer):
         with pytest.raises(ah.CertificateError):
-            ah.check(network.with_(target=wrong.record()))
+            ah.check(network.approximating(wrong.record(), network.certificate.on))
     attention = network.layers[1]
     assert isinstance(attention, Attention)
     with pytest.raises(ah.CertificateError, match="layers"):
@@ -201,8 +206,8 @@ def test_other_targets_and_layers_fail_the_check():
     with pytest.raises(ah.CertificateError, match="copies"):
         ah.check(rebuilt(network, 1, value=2 * attention.value))
     missing = dataclasses.replace(network.target, arrays={"centres": target.centres})
-    with pytest.raises(ah.CertificateError, match="responses"):
-        ah.check(network.with_(target=missing))
+    with pytest.raises(ah.AnchorheadError, match="responses"):
+        network.approximating(missing)
 
 
 def test_an_error_that_is_out_of_reach_is_refused_with_what_is_reached():

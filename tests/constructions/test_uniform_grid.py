@@ -23,7 +23,12 @@ CASES = {  # target, within, dtype, tokens
     "waves": (target(["sin(3*x)*cos(2*y) + exp(x*y)"], ("x", "y"), -1, 1), 0.3, "float64", None),
     "kinks, float32": (target(["abs(x - y) + max(x*y, 0.1)"], ("x", "y"), -1, 1), 0.15, "float32", None),
     "a root": (target(["sqrt(x)*y"], ("x", "y"), 0, 1), 0.2, "float64", None),
-    "a sequence of one feature": (target(["x*y", "max(x, y)"], ("x", "y"), 0, 1), 0.05, "float32", 2),
+    "a sequence of one feature": (
+        target(["x[0,0]*x[1,0]", "max(x[0,0], x[1,0])"], ("x[0,0]", "x[1,0]"), 0, 1),
+        0.05,
+        "float32",
+        2,
+    ),
     "far from 0, float32": (target(["tanh(x + y - 101)"], ("x", "y"), (49, 50), (51, 52)), 0.2, "float32", None),
     "three variables": (target(["1/(1 + x**2 + y**2 + z**2)"], ("x", "y", "z"), -1, 1), 0.3, "float64", None),
     "four variables": (target(["elu(x*y) - z*w"], ("x", "y", "z", "w"), -0.5, 0.5), 0.4, "float64", None),
@@ -111,7 +116,12 @@ def changed(network, change):
     change(registers, list(network.embed.features))
     layers = [dataclasses.replace(network.embed, registers=registers), *network.layers[1:]]
     return Network(
-        layers, target=network.target, certificate=network.certificate, token_axis=network.token_axis, outside="ignore"
+        layers,
+        program=network.program,
+        derivation=network.derivation,
+        certificate=network.certificate,
+        token_axis=network.token_axis,
+        outside="ignore",
     )
 
 

@@ -13,7 +13,6 @@ from transformers.activations import ACT2FN
 
 import anchorhead as ah
 from anchorhead.convert.attention_only.families import Map, feed_forward_sublayers
-from anchorhead.convert.attention_only.layers import attention_layers
 from anchorhead.convert.attention_only.ranges import largest_singular_value, norm_of, range_of
 from anchorhead.convert.attention_only.samples import layer_error
 from anchorhead.heads.arithmetic import FLOAT32, FLOAT64
@@ -97,17 +96,16 @@ def test_a_point_of_the_box_that_no_norm_puts_out_is_not_covered_and_a_layer_say
         if type(module).__name__ == "BertIntermediate":
             module.intermediate_act_fn = ACT2FN["relu2"]
     converted, report = ah.attention_only(model, within=1e-6)
-    certificate, layer = report.layers[0].certificate, attention_layers(converted)[0]
-    up = layer.query.weight.double()
-    signs = torch.sign(up[up.abs().sum(dim=1).argmax()]).numpy()
-    corner = torch.from_numpy(np.where(signs > 0, certificate.on.high, certificate.on.low))[None]
-    exact = torch.relu(nn.functional.linear(corner, layer.query.weight, layer.query.bias)) ** 2
-    exact = nn.functional.linear(exact, layer.output.weight, layer.output.bias)
-    assert (layer(corner, outside="ignore") - exact).abs().max() > certificate.bound
+    certificate, network = report.layers[0].certificate, ah.LayerNetworks(converted, report)[0]
+    up = network.program.steps[1].terms[0].weight
+    signs = np.sign(up[np.abs(up).sum(axis=1).argmax()])
+    corner = np.where(signs > 0, certificate.on.high, certificate.on.low)[None]
+    error = np.abs(network(corner, outside="ignore") - network.program(corner)).max()
+    assert error > network.certificate.bound
     with pytest.warns(ah.OutsideWarning, match="1 of 1 tokens are none that the LayerNorm in front"):
-        layer(corner)
+        network(corner)
     with pytest.raises(ah.AnchorheadError, match="nothing is proven"):
-        layer(corner, outside="raise")
+        network(corner, outside="raise")
 
 
 def test_a_neuron_driven_to_the_end_of_its_range_gets_there():
@@ -190,3 +188,15 @@ def test_named_activations_have_heads_and_layers_keep_their_bounds(act):
         heads = converted.base_model.get_submodule(sublayer.place)
         assert layer_error(sublayer, heads, z) <= layer.certificate.bound
     assert report.changes[0].largest <= 1e-4
+
+
+def test_gated_values_that_overflow_once_multiplied_are_refused():
+    """factor u of a head may be infinite where phi(g) u is not: such a layer has no bound."""
+    model = small("llama", torch.float32)
+    with torch.no_grad():
+        for module in model.modules():
+            if type(module).__name__ == "LlamaMLP":
+                module.up_proj.weight.mul_(1e36)
+                module.down_proj.weight.mul_(1e-36)
+    with pytest.raises(ah.AnchorheadError, match="more than float32 holds"):
+        ah.attention_only(model, within=1e-4)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
+import numpy as np
 import pytest
 import torch
 from attention_only_models import GENERATING, MODELS, RMS, small
 
 import anchorhead as ah
 from anchorhead.convert.attention_only.activations import is_activation
-from anchorhead.convert.attention_only.layers import attention_layers
 from anchorhead.convert.attention_only.samples import random_inputs
 from anchorhead.errors import AnchorheadError
 
@@ -52,9 +53,9 @@ def test_no_activation_is_left_in_any_layer(name):
 
 
 @pytest.mark.parametrize("name", ["bert for classes", "opt", "llama", "gemma"])
-def test_layers_are_attention_over_tokens_and_registers(name):
-    """Written out with queries, keys, values and a mask, F.scaled_dot_product_attention gives the same numbers."""
-    converted, _ = ah.attention_only(small(name, torch.float64), within=1e-6)
+def test_layers_are_networks_of_the_grammar(name):
+    """Written out with queries, keys, values and a mask, each gives the same numbers, within its certificate."""
+    converted, report = ah.attention_only(small(name, torch.float64), within=1e-6)
     seen: dict[str, list] = {}
     for label, module in converted.base_model.named_modules():
         if label.endswith(("intermediate.dense", "fc1", "mlp")):
@@ -64,14 +65,31 @@ def test_layers_are_attention_over_tokens_and_registers(name):
     logits(converted, random_inputs(converted))
     inputs = [values[0] for key, values in seen.items() if key.endswith(("intermediate.dense", "fc1", "mlp"))]
     outputs = [values[-1] for key, values in seen.items() if key.endswith(("output.dense", "fc2", "mlp"))]
-    layers = attention_layers(converted)
-    assert len(layers) == len(inputs) == len(outputs) == 2
-    for layer, z, y in zip(layers, inputs, outputs, strict=True):
-        z, y = z.reshape(-1, z.shape[-1]), y.reshape(-1, y.shape[-1])
-        found = layer(z.detach())
+    networks = ah.LayerNetworks(converted, report)
+    assert len(networks) == len(inputs) == len(outputs) == 2
+    for network, layer, z, y in zip(networks, report.layers, inputs, outputs, strict=True):
+        z, y = z.reshape(-1, z.shape[-1]).detach(), y.reshape(-1, y.shape[-1])
+        found = network(z)
         assert (found - y).abs().max() <= 1e-12 * (1 + y.abs().max())
-        # a token's row of the mask: all registers, and itself
-        assert all((part.mask(3).sum(dim=1) == len(part.values) + (part.own is not None)).all() for part in layer.parts)
+        exact = network.program(z.numpy())
+        error = np.abs(found.numpy() - exact).max()
+        assert error <= layer.certificate.bound <= network.certificate.bound <= 8 * layer.certificate.bound
+        assert [type(one).__name__ for one in network.layers] == ["Embed", "Attention"]
+        assert network.layers[1].mask == "self+registers"
+        assert network.certificate.conditions == layer.certificate.conditions
+
+
+def test_layer_networks_are_kept_in_files_and_need_the_report_of_their_model(tmp_path):
+    converted, report = ah.attention_only(small("bert", torch.float64), within=1e-6)
+    network = ah.LayerNetworks(converted, report)[0]
+    network.save(tmp_path / "layer.safetensors")
+    again = ah.load(tmp_path / "layer.safetensors")
+    z = torch.randn(3, network.embed.inputs, dtype=torch.float64)
+    assert torch.equal(again(z, outside="ignore"), network(z, outside="ignore"))
+    with pytest.raises(AnchorheadError, match="was not made by attention_only"):
+        ah.LayerNetworks(small("bert"), report)
+    with pytest.raises(AnchorheadError, match="report is of another model"):
+        ah.LayerNetworks(converted, dataclasses.replace(report, layers=report.layers[:1]))
 
 
 @pytest.mark.parametrize(

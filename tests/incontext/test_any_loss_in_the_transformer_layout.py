@@ -219,7 +219,7 @@ def test_a_saved_learner_is_checked_and_a_changed_one_is_refused(tmp_path: Path)
 
 
 def _rebuilt(net: Learner, repeat: Repeat, embed: Embed) -> Network:
-    return Network([embed, repeat, net.layers[2]], net.output, net.target, net.certificate)
+    return Network([embed, repeat, net.layers[2]], net.output, net.program, net.certificate, derivation=net.derivation)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def _changed(net: ManyLearner, change: str) -> Network:
         case "sharpness is no power of two":
             collect = replace(collect, query=1.5 * collect.query)
     layers = [replace(net.embed, registers=registers), first, Repeat((score, link, collect), repeat.times), last]
-    return Network(layers, output="state", target=net.target)  # type: ignore[arg-type]
+    return Network(layers, output="state", program=net.program, derivation=net.derivation)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,12 @@ def _changed(net: Learner, change: str) -> Network:
         case "no mask":
             last = replace(last, mask=None)
     embed = replace(net.embed, registers=registers, states=states)
-    return Network([embed, Repeat((first, last), repeat.times), read], output="state", target=net.target)
+    return Network(
+        [embed, Repeat((first, last), repeat.times), read],
+        output="state",
+        program=net.program,
+        derivation=net.derivation,
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,7 +192,12 @@ def test_a_smaller_value_of_an_anchor_is_seen_in_the_bound() -> None:
     net = _learner(target)
     registers = net.embed.registers.copy()  # type: ignore[union-attr]
     registers[:, -1] *= 0.999
-    network = Network([replace(net.embed, registers=registers), *net.layers[1:]], output="state", target=net.target)
+    network = Network(
+        [replace(net.embed, registers=registers), *net.layers[1:]],
+        output="state",
+        program=net.program,
+        derivation=net.derivation,
+    )
     clip = descent_squared.read(network, target).clip
     assert clip is not None
     assert clip.error(target).exact >= 0.000999 * 0.03

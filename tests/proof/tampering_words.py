@@ -1,4 +1,4 @@
-"""Changes of what a header says: the target, the certificate, the dtype, the axes."""
+"""Changes of what a header says: the program, the derivation, the certificate, the dtype, the axes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.network import Network, TargetRecord
+from anchorhead.language.canonical import from_data, to_data
+from anchorhead.network import Derivation, Network
 
 from .tampering_paths import Random, arrays, at, entry, large, pick, rebuilt, with_at
 
 
-def target(network: Network, rng: Random) -> Network | None:
-    """Another number in what the network is said to approximate: its data, or its arrays."""
-    record = network.target
-    data, found = dict(record.data), dict(record.arrays)
+def program(network: Network, rng: Random) -> Network | None:
+    """Another number in what the network is said to approximate: its steps, or their arrays."""
+    data, found = to_data(network.program)
+    edited = _changed(data, found, rng)
+    return edited and rebuilt(network, network.layers, program=from_data(*edited))
+
+
+def derivation(network: Network, rng: Random) -> Network | None:
+    """Another number in the hints of the proof."""
+    edited = _changed(network.derivation.data, network.derivation.arrays, rng)
+    if edited is None:
+        return None
+    return rebuilt(network, network.layers, derivation=Derivation(network.derivation.kind, *edited))
+
+
+def _changed(data: Any, found: Any, rng: Random) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    data, found = dict(data), dict(found)
     names = [name for name, array in found.items() if array.size]
     if names and rng.random() < 0.6:
         name = pick(rng, names)
@@ -31,7 +45,7 @@ def target(network: Network, rng: Random) -> Network | None:
         if name is None:
             return None
         data[name] = _edited(data[name], rng)
-    return rebuilt(network, network.layers, target=TargetRecord(record.kind, data, found))
+    return data, found
 
 
 def _edited(value: Any, rng: Random) -> Any:

@@ -67,7 +67,13 @@ def tampered(network, rng):
     entry = tuple(filled[rng.integers(len(filled))])
     array[entry] *= 1 + 10 ** rng.uniform(-4, 0) * rng.choice([-1, 1])
     layers[place] = dataclasses.replace(layer, **{name: array})
-    return Network(layers, target=network.target, certificate=network.certificate, outside="ignore")
+    return Network(
+        layers,
+        program=network.program,
+        derivation=network.derivation,
+        certificate=network.certificate,
+        outside="ignore",
+    )
 
 
 @pytest.mark.parametrize("name", ["one head", "many heads", "float32", "outputs"])
@@ -102,7 +108,7 @@ def test_a_file_is_checked_like_the_network(tmp_path):
 def test_what_has_no_certificate_or_is_measured_is_refused():
     network = ah.truncated_linear(*functions(), -1, 1, anchors=8)
     with pytest.raises(ah.CertificateError, match="no certificate"):
-        ah.check(Network(network.layers, target=network.target))
+        ah.check(Network(network.layers, program=network.program, derivation=network.derivation))
     measured = dataclasses.replace(network.certificate, kind="measured")
     with pytest.raises(ah.CertificateError, match="measured"):
         ah.check(network.with_(certificate=measured))
@@ -120,4 +126,8 @@ def test_another_kind_of_network_is_refused():
     embed, attention = network.layers
     masked = Attention(attention.query, attention.key, attention.value, attention.output, mask="self+registers")
     with pytest.raises(ah.CertificateError, match="layers"):
-        ah.check(Network([embed, masked], target=network.target, certificate=network.certificate))
+        ah.check(
+            Network(
+                [embed, masked], program=network.program, derivation=network.derivation, certificate=network.certificate
+            )
+        )

@@ -48,4 +48,4 @@ def test_a_constant_that_the_certificate_does_not_name_is_refused():
     assert net.target is not None
     other = replace(net.target, data={**net.target.data, "lipschitz": [1.42]})
     with pytest.raises(CertificateError, match="provided that"):
-        ah.check(net.with_(target=other), function=smooth)
+        ah.check(net.approximating(other), function=smooth)

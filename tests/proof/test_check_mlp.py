@@ -49,7 +49,8 @@ def causal(target):
 def with_layers(network, layers):
     return Network(
         layers,
-        target=network.target,
+        program=network.program,
+        derivation=network.derivation,
         certificate=network.certificate,
         outside="ignore",
         token_axis=network.token_axis,
@@ -147,14 +148,14 @@ def test_single_weights_that_were_changed_are_refused_where_the_bound_breaks(rem
     assert refused >= 4
 
 
-def tampered_target(network, **changes):
-    """The network with other arrays in its target's record."""
+def with_arrays(network, **changes):
+    """The target's record with other arrays."""
     record = network.target
     names = {name.replace("__", "."): value for name, value in changes.items()}
-    return network.with_(target=dataclasses.replace(record, arrays={**record.arrays, **names}))
+    return dataclasses.replace(record, arrays={**record.arrays, **names})
 
 
-def test_another_target_is_refused(remembered):
+def test_another_target_is_refused(remembered, retargeted):
     network = convert(mlp(2, None, (RELU, ABS)))
     for name, array in network.target.arrays.items():
         if name.startswith("shape.") or array.dtype.kind != "f":
@@ -162,10 +163,10 @@ def test_another_target_is_refused(remembered):
         other = np.array(array)
         other[(0,) * other.ndim] += 1e-3
         with pytest.raises(ah.CertificateError):
-            ah.check(tampered_target(network, **{name: other}))
+            ah.check(retargeted(network, with_arrays(network, **{name: other})))
     for name in ("0.which", "1.assigned"):
         with pytest.raises(ah.CertificateError):
-            ah.check(tampered_target(network, **{name: 1 - np.array(network.target.arrays[name])}))
+            ah.check(retargeted(network, with_arrays(network, **{name: 1 - np.array(network.target.arrays[name])})))
     data = network.target.data
     others = [[one] for layer in data["activations"] for one in layer]
     for change in (
@@ -178,17 +179,17 @@ def test_another_target_is_refused(remembered):
         {"assigned": [[5, 6], [7, 8]]},
     ):
         with pytest.raises(ah.CertificateError):
-            ah.check(network.with_(target=dataclasses.replace(network.target, data={**data, **change})))
+            ah.check(retargeted(network, dataclasses.replace(network.target, data={**data, **change})))
 
 
 @pytest.mark.parametrize("placement", ["solved", "uniform"])
-def test_stored_heads_that_were_changed_are_refused(placement):
+def test_stored_heads_that_were_changed_are_refused(placement, retargeted):
     network = convert(mlp(), within=0.3, placement=placement)
     for name in ("slopes", "offsets", "values"):
         other = np.array(network.target.arrays[f"shape.0.0.{name}"])
         other[(0,) * other.ndim] += 1e-3
         with pytest.raises(ah.CertificateError):
-            ah.check(tampered_target(network, **{f"shape.0.0.{name}": other}))
+            ah.check(retargeted(network, with_arrays(network, **{f"shape.0.0.{name}": other})))
     shape = network.target.data["shapes"][0]
     changes = {
         "in_scale": 2 * shape["in_scale"],
@@ -204,15 +205,15 @@ def test_stored_heads_that_were_changed_are_refused(placement):
     for name, value in changes.items():
         data = {**network.target.data, "shapes": [{**shape, name: value}]}
         with pytest.raises(ah.CertificateError):
-            ah.check(network.with_(target=dataclasses.replace(network.target, data=data)))
+            ah.check(retargeted(network, dataclasses.replace(network.target, data=data)))
 
 
-def test_a_head_that_claims_a_smaller_interval_than_its_queries_need_is_refused():
+def test_a_head_that_claims_a_smaller_interval_than_its_queries_need_is_refused(retargeted):
     network = convert(mlp(1, None, (parse("tanh(x)"),)), within=1e-3)
     shape = network.target.data["shapes"][0]
     data = {**network.target.data, "shapes": [{**shape, "low": -0.5, "high": 0.5}]}
     with pytest.raises(ah.CertificateError):
-        ah.check(network.with_(target=dataclasses.replace(network.target, data=data)))
+        ah.check(retargeted(network, dataclasses.replace(network.target, data=data)))
 
 
 def test_other_claims_are_refused(remembered):
@@ -266,7 +267,7 @@ def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused(remem
     one, two = convert(mlp(1)), convert(mlp(2))
     for network, other in ((one, two), (two, one)):
         with pytest.raises(ah.CertificateError, match="layers"):
-            ah.check(network.with_(target=other.target))
+            ah.check(network.with_(program=other.program, derivation=other.derivation))
 
 
 def test_logits_that_are_lowered_below_those_out_of_reach_are_refused(remembered, monkeypatch):

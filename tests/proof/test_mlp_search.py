@@ -77,7 +77,7 @@ def test_bends_are_the_kinks_and_the_crossings_of_the_anchors_within_reach():
     assert {bend.neuron for bend in bends if bend.at == 0} == {0, 1, 3}
     assert {bend.layer for bend in bends} == {1}
     assert any(bend.at != 0 for bend in bends)
-    bare = bends_of(network.with_(target=None, certificate=None), target, -np.ones(2), np.ones(2))
+    bare = bends_of(network.with_(program=None, certificate=None), target, -np.ones(2), np.ones(2))
     assert [(bend.neuron, bend.at) for bend in bare] == [(0, 0.0), (1, 0.0), (3, 0.0)]
 
 
@@ -88,7 +88,13 @@ def test_a_network_that_was_changed_is_caught():
     output = np.array(attention.output)
     output[3] *= 1.001
     layers = [*network.layers[:-2], dataclasses.replace(attention, output=output), network.layers[-1]]
-    changed = Network(layers, certificate=network.certificate, target=network.target, token_axis=False)
+    changed = Network(
+        layers,
+        certificate=network.certificate,
+        program=network.program,
+        derivation=network.derivation,
+        token_axis=False,
+    )
     assert searched(changed, target, evaluations=500).error > 100 * network.certificate.bound
 
 

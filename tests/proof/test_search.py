@@ -97,7 +97,8 @@ def test_one_wrong_anchor_among_many_is_found():
     registers[20, 2] += 0.5
     wrong = Network(
         [replace(network.embed, registers=registers), *network.layers[1:]],
-        target=network.target,
+        program=network.program,
+        derivation=network.derivation,
         certificate=network.certificate,
     )
     assert hunted(wrong).error > 3 * network.certificate.bound

@@ -38,7 +38,7 @@ from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.sympy_expressions import without_sympy
 
-__all__ = ["Request", "Texts", "approximate", "requested"]
+__all__ = ["Request", "Texts", "approximate", "approximate_expressions", "check_words", "requested"]
 
 
 def approximate(
@@ -88,7 +88,7 @@ def approximate(
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     within, causal = checked_within(within), bool(causal)
-    _check_words(form, layout, placement)
+    check_words(form, layout, placement)
     function = without_sympy(function)
     with progress_line(progress, "approximating") as tell, beyond_float64():
         if callable(function) and not isinstance(function, Expression):
@@ -102,23 +102,39 @@ def approximate(
                 f"lipschitz={lipschitz!r} is for callables: expressions are proven without; leave it out"
             )
         request = requested(function, on, tokens, features)
-        if causal:
-            request = request.causal()
-        if form is None and layout is None and tokens is None and len(request.variables) == 1:
-            return _one_head(request, within, kind, placement, outside, tell)
-        request.require_representable(within, kind)
-        network = request.parts.network
-        if not request.parts.grids and network is not None:
-            way = way_of(network, form, layout or "transformer", placement, kind, causal)
-            return mlp_network(network, request.on, within, way, outside, tell)
-        if placement == "uniform":
-            return _uniform(request, within, kind, form, layout, causal, outside, tell)
-        _require_plain(request, form, layout)
-        wish = Wish(within, Way("deep", "transformer", "solved", kind, causal), prove, outside, tell)
-        return _gridded(request, wish)
+        return approximate_expressions(request, within, kind, form, layout, placement, causal, prove, outside, tell)
 
 
-def _check_words(form: Any, layout: Any, placement: Any) -> None:
+def approximate_expressions(
+    request: Request,
+    within: float,
+    dtype: Dtype,
+    form: Form | None = None,
+    layout: Layout | None = None,
+    placement: Placement = "solved",
+    causal: bool = False,
+    prove: bool = True,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> Network:
+    """A head for one variable; neurons, heads over grids, or both, for several."""
+    if causal:
+        request = request.causal()
+    if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
+        return _one_head(request, within, dtype, placement, outside, progress)
+    request.require_representable(within, dtype)
+    network = request.parts.network
+    if not request.parts.grids and network is not None:
+        way = way_of(network, form, layout or "transformer", placement, dtype, causal)
+        return mlp_network(network, request.on, within, way, outside, progress)
+    if placement == "uniform":
+        return _uniform(request, within, dtype, form, layout, causal, outside, progress)
+    _require_plain(request, form, layout)
+    wish = Wish(within, Way("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
+    return _gridded(request, wish)
+
+
+def check_words(form: Any, layout: Any, placement: Any) -> None:
     for name, given, allowed in (("form", form, FORMS), ("layout", layout, LAYOUTS)):
         if given is not None:
             checked_word(name, given, allowed)
@@ -312,4 +328,5 @@ def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
     network = network.with_(token_axis=False)
     if record is None:
         return network
-    return network.approximating(replace(record, data={**record.data, "variables": list(names)}))
+    entries = () if network.derivation is None else network.derivation.entries
+    return network.approximating(replace(record, data={**record.data, "variables": list(names)}), entries=entries)

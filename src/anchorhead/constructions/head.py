@@ -7,140 +7,35 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-import torch
 
-from anchorhead.as_html import block, curve, folded, table
-from anchorhead.as_html import shown as shown_html
-from anchorhead.certificate import Certificate
-from anchorhead.constructions.head_network import head_network
+from anchorhead.constructions.certified_head import PROOFS, Head, certified_head
 from anchorhead.constructions.representable import require_representable
-from anchorhead.decimals import beyond_float64, counted, round_up
-from anchorhead.domain import Box, interval_text
+from anchorhead.decimals import beyond_float64, counted
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_number, checked_within, checked_word, shown
-from anchorhead.heads.atom import Atom, Dtype, Part
-from anchorhead.heads.measure import estimate
-from anchorhead.heads.problem import Problem
+from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.solve import OutOfReach, improvements, smallest
 from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
-from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.network.named_inputs import side_by_side
-from anchorhead.network.tensors import as_numbers, require_dense
-from anchorhead.progress import Progress, Status, progress_line
+from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import HeadBound, prove_head, target_words
-from anchorhead.proof.overflow import require_room
+from anchorhead.proof.head import HeadBound
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
 TRIES = 4
-POINTS = 161
-"""Through which a notebook draws a head."""
 MOST_ANCHORS = 512
 FEW_EVEN, MOST_EVEN = 8, 256
 """Even anchors: from so many on errors fall at a rate, and steeper keys take minutes to prove, or cannot be."""
 AIM_EVEN, HOPELESS = 0.97, 4
 """How much of the error asked for may be used up, and how many times too many anchors are foretold to no purpose."""
 LOOSEST = 2.2  # estimates: no proven bound is larger
-SEARCH, PROOFS = 14_000_000, 10_000_000
-"""The work (anchorhead.effort) that may go into a head: the search for it, and all its proofs."""
+SEARCH = 14_000_000
+"""The work (anchorhead.effort) that may go into the search for a head."""
 MORE_EVEN = 8.0
 """So much more may the proofs of even anchors take, of which there are many."""
-
-
-@dataclass(frozen=True, eq=False)
-class Head:
-    """A head on a scalar: softmaxes that add up, what they approximate, and how well.
-
-    parts        the softmaxes; each has slopes, offsets and values
-    anchors      how many anchors there are in all
-    network      the same as a Network of one token, which saves, exports and runs anywhere
-
-        >>> head = ah.head("tanh", on=(-4, 4), within=1e-6)  # two anchors are tanh, exactly
-        >>> head.anchors, len(head.parts)
-        (2, 1)
-    """
-
-    atom: Atom
-    target: ScalarTarget | CallableTarget
-    network: Network
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return self.atom.parts
-
-    @property
-    def anchors(self) -> int:
-        return self.atom.anchors
-
-    @property
-    def dtype(self) -> str:
-        return self.atom.dtype
-
-    @property
-    def on(self) -> tuple[float, float]:
-        return self.target.low, self.target.high
-
-    @property
-    def certificate(self) -> Certificate:
-        if self.network.certificate is None:
-            raise AnchorheadError("the head has no certificate")
-        return self.network.certificate
-
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
-        """r(s), entry by entry, as the dtype computes it: head(0.3), or head(x=0.3) by the name of the variable.
-
-        A number gives a number, an array or a tensor one of the same shape; several functions add an axis.
-        """
-        alone = len(inputs) == 1 and not named
-        s = inputs[0] if alone else side_by_side(self.network.variables, inputs, named)[..., 0]
-        given = require_dense(s) if isinstance(s, torch.Tensor) else as_numbers(s)
-        y = self.network(given.reshape(-1, 1, 1))
-        shape = tuple(given.shape) if self.target.outputs == 1 else (*given.shape, self.target.outputs)
-        return y.reshape(shape)[()]
-
-    def save(self, path: Any) -> None:
-        """Writes the network, the target and the certificate to one safetensors file."""
-        self.network.save(path)
-
-    def describe(self) -> str:
-        return self.network.describe()
-
-    def _repr_html_(self) -> str:
-        """The head over its target, its anchors and its certificate."""
-        low, high = self.on
-        s = np.linspace(low, high, POINTS)
-        exact, computed = (
-            np.asarray(y, np.float64).reshape(POINTS, -1)[:, 0] for y in (self.target.values(s), self(s))
-        )
-        known = self.certificate
-        title = f"{self.target.name} on {interval_text(low, high)}: {known.kind} within {known.bound:.3g}"
-        rows = [
-            (
-                number,
-                *(f"{value:.8g}" for value in (slope, offset)),
-                ", ".join(f"{one:.8g}" for one in np.ravel(values)),
-            )
-            for number, part in enumerate(self.parts, start=1)
-            for slope, offset, values in zip(part.slopes, part.offsets, part.values, strict=True)
-        ]
-        return block(
-            title,
-            f"{counted(self.anchors, 'anchor')} in {counted(len(self.parts), 'part')}, {self.dtype}",
-            curve("the function, broad and grey, and the head over it", s.tolist(), exact.tolist(), computed.tolist()),
-            folded("anchors", table(("part", "slope", "offset", "value"), rows)),
-            folded("certificate", shown_html(known)),
-            kind=known.kind,
-        )
-
-    def __repr__(self) -> str:
-        parts = f" in {len(self.parts)} parts" if len(self.parts) > 1 else ""
-        known = f"{self.certificate.kind} within {self.certificate.bound:.3g}"
-        where = f"{self.target.name} on {interval_text(*self.on)}"
-        return f"Head({where}: {counted(self.anchors, 'anchor')}{parts}, {self.dtype}, {known})"
 
 
 def head(
@@ -316,41 +211,8 @@ class _Request:
         )
 
     def certified(self, atom: Atom, bound: HeadBound | None = None) -> Head:
-        """The head with its certificate: proven where the target is known (bound: by this proof), else measured."""
-        target, model = self.target, require_model(self.dtype)
-        network = head_network(atom, target)
-        require_room(network, Box.of(self._interval))
-        opaque = isinstance(target, CallableTarget) and target.lipschitz is None
-        self.progress(Status("measuring" if opaque else "proving", atom.anchors))
-        if opaque:
-            certificate = self._measured(atom)
-        else:
-            bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, self.proofs)
-            if not np.isfinite(bound.total):
-                raise AnchorheadError(
-                    f"no bound could be proven for {target.name}: try a smaller domain or a larger error"
-                )
-            certificate = bound.statement(target).certificate(Box.of(self._interval), self.dtype)
-        return Head(atom, target, network.with_(certificate=certificate))
-
-    def _measured(self, atom: Atom) -> Certificate:
-        """For a callable of which nothing but values is known."""
-        target = self.target
-        found = estimate(atom, Problem.of(self._values, target.kinks, *self._interval), count=5000)
-        if not np.isfinite(found.total):
-            raise AnchorheadError(
-                f"no error could be measured for {target.name}: try a smaller domain or a larger error"
-            )
-        return Certificate(
-            kind="measured",
-            bound=round_up(found.total),
-            on=Box.of(self._interval),
-            dtype=self.dtype,
-            arithmetic=str(require_model(self.dtype)),
-            terms=HeadBound(found.exact, found.rounding, found.total, found.at).terms(),
-            method=f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points",
-            target=target_words(target),
-        )
+        """The head with its certificate; bound: by this proof."""
+        return certified_head(atom, self.target, self.proofs, self.progress, bound)
 
     def _values(self, x: np.ndarray) -> np.ndarray:
         return self.target.values(x)

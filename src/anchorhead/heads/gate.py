@@ -39,7 +39,8 @@ class GatePart(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class GateHead:
-    """The heads that make up phi(g) u, for every g in [low, high] and every u.
+    """The heads that make up phi(g) u, for every g in [low, high] and every u whose product with each factor the dtype
+    holds: where factor u overflows, so does the result.
 
     exact, rounding   proven bounds on |phi u - r| and |computed r - r|, divided by max(1, |g|) |u|;
                       products with u that underflow come on top (`underflow`)

@@ -11,6 +11,9 @@ from anchorhead.language.program import Program
 from anchorhead.language.ranges import ranges
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Repeat, Step
 
+SLACK = 1e-6
+"""Enclosures are so much wider than ranges, relatively. Nothing rests on it: what is composed is proven anew."""
+
 
 def composed(after: Program, before: Program) -> Program:
     """after(before(x)): refused unless shapes fit and all that `before` puts out lies in the box of `after`."""
@@ -62,7 +65,8 @@ def moved(step: Step, places: dict[int, int]) -> Step:
 def _require_inside(before: Program, inside: Input) -> None:
     found = ranges(before)[before.output]
     low, high = np.asarray(inside.low), np.asarray(inside.high)
-    beyond = (found.low < low) | (found.high > high)
+    slack = SLACK * np.maximum(np.abs(found.low), np.abs(found.high))
+    beyond = (found.low < low - slack) | (found.high > high + slack)
     if beyond.any():
         token, feature = map(int, np.argwhere(np.broadcast_to(beyond, found.low.shape))[0])
         ends = [np.broadcast_to(end, found.low.shape)[token, feature] for end in (low, high)]

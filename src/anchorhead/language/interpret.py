@@ -99,7 +99,7 @@ def _applied(step: Apply, of: Sequence[Array], numbers: Numbers, functions: Func
 def _called(function: Opaque, at: Mapping[str, Array], functions: Functions) -> Array:
     if function.digest not in functions:
         raise AnchorheadError(f"{function}: give the function itself, a program holds no code")
-    points = [array[..., 0] for array in at.values()]
+    points = [np.asarray(array[..., 0], np.float64) for array in at.values()]
     outputs = next(iter(at.values())).shape
     return np.asarray(functions[function.digest](*points)).reshape(outputs)
 

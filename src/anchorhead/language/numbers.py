@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from flint import acb, arb
@@ -21,6 +21,7 @@ from anchorhead.targets.expression import Expression
 Array = np.ndarray
 
 
+@runtime_checkable
 class Numbers(Protocol):
     """One kind of number, in arrays."""
 

@@ -9,12 +9,13 @@ has not the form of the kind, it refuses.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.chain import mlp_of_chain
 from anchorhead.language.entries import Entries, require_same
 from anchorhead.language.of_learners import program_of
 from anchorhead.language.program import Program
@@ -24,8 +25,7 @@ from anchorhead.targets.expression import Expression, postorder
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.many_learners import ManyLearners
-from anchorhead.targets.mlp import Affine as AffineMap
-from anchorhead.targets.mlp import Hidden, Mlp
+from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
@@ -107,11 +107,13 @@ def _expressions_record(program: Program, data: Mapping[str, Any], arrays: Mappi
 def _opaque_program(record: TargetRecord, tokens: int | None, on: Any) -> Program:
     data = record.data
     names = tuple(str(name) for name in data["variables"])
+    several = tokens if tokens is not None and tokens > 1 else None
+    if several is not None:
+        names = tuple(f"x[{i},{j}]" for i in range(several) for j in range(len(names) // several))
     lipschitz = data.get("lipschitz")
     known = None if lipschitz is None else tuple(float(one) for one in np.atleast_1d(lipschitz))
     function = Opaque(str(data["opaque"]), names, known)
     ends = (tuple(float(one) for one in np.atleast_1d(data[end])) for end in ("low", "high"))
-    several = tokens if (tokens or 1) > 1 else None
     outputs = int(data["outputs"])
     return Entries((function,) * outputs, names, several, *ends).program(axis=tokens is not None)
 
@@ -152,40 +154,14 @@ def _mlp_hints(record: TargetRecord) -> Hints:
 
 def mlp_of(program: Program, kept: Any = ()) -> Mlp:
     """The feed-forward network that a program is; kept: of which hidden layers neurons do nothing, and are computed."""
-    given = program.input
-    tokens = given.tokens if program.token_axis else None
-    hidden = []
-    place = 1
-    while place < len(program.steps) - 1:
-        affine, apply = program.steps[place], program.steps[place + 1]
-        if not isinstance(affine, Affine) or not isinstance(apply, Apply) or not all(
-            isinstance(one, Expression) for one in apply.functions
-        ):  # fmt: skip
-            raise AnchorheadError("the stored program is not a feed-forward network")
-        flag = bool(kept[len(hidden)]) if len(hidden) < len(kept) else False
-        functions = tuple(one for one in apply.functions if isinstance(one, Expression))
-        hidden.append(Hidden(_flat(affine), functions, apply.which, flag))
-        place += 2
-    last = program.steps[program.output]
-    if not isinstance(last, Affine):
+    target = mlp_of_chain(program)
+    if target is None:
         raise AnchorheadError("the stored program is not a feed-forward network")
-    names = given.features
-    if (tokens or 1) > 1 and names[0]:
-        names = tuple(f"x[{i},{j}]" for i in range(tokens or 1) for j in range(len(given.features)))
-    target = Mlp(tuple(hidden), _flat(last), tokens, program.title, names if names[0] else ())
+    flags = [bool(flag) for flag in kept] + [False] * (len(target.hidden) - len(kept))
+    hidden = [replace(layer, kept=flag) for layer, flag in zip(target.hidden, flags, strict=True)]
+    target = replace(target, hidden=tuple(hidden))
     require_same(program, program_of(target), "a feed-forward network")
     return target
-
-
-def _flat(step: Affine) -> AffineMap:
-    """A map of tokens as one of flat vectors."""
-    (term,) = step.terms
-    weight, radius = term.weight, term.radius
-    if weight.ndim == 4:
-        shape = (weight.shape[0] * weight.shape[1], -1)
-        weight, radius = weight.reshape(shape), None if radius is None else radius.reshape(shape)
-    bias_radius = None if step.bias_radius is None else step.bias_radius.reshape(-1)
-    return AffineMap(weight, step.bias.reshape(-1), radius, bias_radius)
 
 
 def _mlp_record(program: Program, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TargetRecord:
@@ -235,15 +211,22 @@ def _smoother_hints(record: TargetRecord) -> Hints:
 
 
 def _smoother_record(program: Program, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> TargetRecord:
+    return smoother_of(program, bool(data.get("amplitudes"))).record()
+
+
+def smoother_of(program: Program, amplitudes_given: bool = False) -> KernelSmoother:
+    """The kernel smoother that a program is."""
     named = {name: step for name, step in zip(program.names, program.steps, strict=True) if isinstance(step, Affine)}
     attend = program.steps[program.output]
     if not isinstance(attend, Attend):
         raise AnchorheadError("the stored program is not a kernel smoother")
+    if not {"c", "b", "a", "responses"} <= named.keys():
+        raise AnchorheadError("the program is not a kernel smoother, the one softmax mean that can be compiled")
     centres, width, amplitudes, responses = (named[name].bias for name in ("c", "b", "a", "responses"))
-    plain = None if (amplitudes == 1).all() and not data.get("amplitudes") else amplitudes[:, 0]
+    plain = None if (amplitudes == 1).all() and not amplitudes_given else amplitudes[:, 0]
     target = KernelSmoother(centres, responses, width[0], plain)
     require_same(program, program_of(target), "a kernel smoother")
-    return target.record()
+    return target
 
 
 # learners

@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from anchorhead.certificate import Certificate
-from anchorhead.conditions import Excluded
+from anchorhead.conditions import Excluded, NormImage
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.given import checked_word
 from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
-from anchorhead.network.derivation import Derivation
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
@@ -144,22 +144,27 @@ class Network(ReadOnly):
 
     @cached_property
     def target(self) -> TargetRecord | None:
-        """The program as the provers of its construction know it; raises where it has not their form."""
+        """The program as the provers of its construction know it; raises where it has not their form.
+
+        None where nothing is known, or no record is kept: layers of attention-only models.
+        """
         if self.program is None or self.derivation is None:
             return None
-        from anchorhead.language.records import joined
+        from anchorhead.language.records import KINDS, joined
 
+        if self.derivation.kind not in KINDS:
+            return None
         return joined(self.derivation.kind, self.program, self.derivation.data, self.derivation.arrays)
 
-    def approximating(self, record: TargetRecord, on: Box | None = None) -> Self:
-        """The same network with what it approximates, as its construction knows it; on: its box."""
+    def approximating(self, record: TargetRecord, on: Box | None = None, entries: Iterable[Entry] = ()) -> Self:
+        """The same network with what it approximates, as its construction knows it; on: its box; entries: how."""
         from anchorhead.language.records import parted
 
         tokens = self.embed.tokens if self.token_axis else None
         shape = (self.embed.tokens or 1, self.embed.inputs)
         ends = None if on is None else tuple(np.broadcast_to(end, shape) for end in (on.low, on.high))
         program, (data, arrays) = parted(record, tokens, ends)
-        return self.with_(program=program, derivation=Derivation(record.kind, data, arrays))
+        return self.with_(program=program, derivation=Derivation(record.kind, data, arrays, tuple(entries)))
 
     def __call__(self, *inputs: Any, outside: Outside | None = None, **named: Any) -> Any:
         """The network's output: a tensor for a tensor, an array for anything else.
@@ -282,7 +287,17 @@ class Network(ReadOnly):
         return rounded
 
     def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
-        """Pre-activations w·x + t on which the certificate claims nothing; there is nowhere to clip them to."""
+        """Inputs of the box of which the certificate claims nothing; there is nowhere to clip them to."""
+        image = self.certificate and self.certificate.condition(NormImage)
+        if image is not None:
+            holds = image.holds(x.detach().cpu().double().numpy())
+            if not holds.all():
+                self._warn_or_raise(
+                    f"{int((~holds).sum())} of {holds.size} tokens are none that the {image.norm} in front can put "
+                    'out: nothing is proven for them. Give outputs of that norm, or outside="ignore"',
+                    "raise" if outside == "clip" else outside,
+                    "warned of what no norm puts out",
+                )
         left_out = self.certificate and self.certificate.condition(Excluded)
         if left_out is None or self.target is None or not {"w", "t"} <= set(self.target.arrays):
             return

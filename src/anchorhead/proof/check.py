@@ -22,6 +22,7 @@ from anchorhead.proof.check_grid import check_grid
 from anchorhead.proof.check_mlp import check_mlp
 from anchorhead.proof.check_parts import check_parts
 from anchorhead.targets import descent, expressions, kernel_smoother, mlp, opaque_several, ramp, scalar, several
+from anchorhead.targets.record import TargetRecord
 
 CHECKERS = {
     ramp.KIND: check_ramp,
@@ -32,6 +33,13 @@ CHECKERS = {
     expressions.KIND: check_parts,
     descent.KIND: check_descent,
 }
+
+
+def _target(network: Network) -> TargetRecord | None:
+    try:
+        return network.target
+    except (AnchorheadError, LookupError, TypeError, ValueError) as error:
+        raise CertificateError(f"nothing follows for the stored program: {error}") from error
 
 
 @runtime_checkable
@@ -65,7 +73,7 @@ def check(
     if not isinstance(inside, Network):
         raise AnchorheadError(f"{type(thing).__name__} cannot be checked: give a network, a head or the path of a file")
     network = inside
-    certificate, target = network.certificate, network.target
+    certificate, target = network.certificate, _target(network)
     if certificate is None or target is None:
         missing = "certificate" if certificate is None else "target"
         raise CertificateError(f"the network has no {missing}: there is nothing to check")

@@ -33,7 +33,7 @@ class GateBound:
 
 
 def prove_gate(function: str, parts: Sequence[GatePart], low: float, high: float, arithmetic: Arithmetic) -> GateBound:
-    """For every g of the dtype in [low, high] and every u whose products do not underflow."""
+    """For every g of the dtype in [low, high] and every u whose products neither overflow nor underflow."""
     target = target_of(function, (low, high))
     if not isinstance(target, ScalarTarget) or target.outputs != 1:
         raise AnchorheadError(f"{function!r} is not a named function of one variable: nothing can be proven of it")

@@ -16,12 +16,13 @@ numbers that a derivation mentions, where these are close: better guesses give s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from flint import arb
 
 from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import require
 from anchorhead.verify.exact import Atom, Exact
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
@@ -31,26 +32,38 @@ from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, Proven, prove
 
 SAMPLES = 33
+FITTED = 20.0
+"""So much better must numbers be that were fitted than those that were found, for a fit has errors of its own: it makes
+up for some of the head's, and is made up for nowhere else."""
+UNSUITED = 1e3
+"""The same where the program's output tells which numbers these have to be."""
 NEAR = 1e-4
 """How close a guessed scale must be to one of the pool to be taken for it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
-    """Scales and shifts of arguments and of results that may occur."""
+    """Scales and shifts of arguments and of results that may occur, and the values of anchors."""
 
     inner: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
     outer: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
+    values: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(eq=False)
 class Unit:
-    """Softmaxes in one t; hints: pairs (alpha, beta) that the maps after them suggest for an atom's number."""
+    """Softmaxes in one t.
+
+    hints   pairs (alpha, beta) that the maps after them suggest for an atom's number, None for a line
+    limit   an error that would be good enough
+    strict  whether other pairs would not do
+    """
 
     reading: Reading
     parts: tuple[Part, ...]
     hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
-    where: str = ""
+    limit: float = np.inf
+    strict: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +85,11 @@ class _Job:
     low: float
     high: float
     error: float = 0.0
+    limit: float = np.inf
+
+    def covers(self, other: _Job) -> bool:
+        wide = self.low <= other.low and other.high <= self.high and self.limit <= other.limit
+        return wide and all(mine.covers(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True))
 
 
 class Claims:
@@ -80,27 +98,30 @@ class Claims:
     def __init__(self, exact: Exact, model: Arithmetic, pool: Pool) -> None:
         self.exact, self.model, self.pool = exact, model, pool
         self.quantities: Quantities = exact.quantities
-        self.proven: dict[tuple, tuple[Proven, float, float]] = {}
-        self.steps: list[str] = []
+        self.proven: dict[tuple, tuple[Proven, _Job]] = {}
+        self.learned: list[tuple[float, float]] = []
+        self._grouped: dict[bytes, list[Atom]] | None = None
 
-    def explain(self, units: Sequence[Unit], limit: float = 0.0) -> list[Explained | None]:
+    def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where no atom is found."""
-        matched = [self._match(unit) for unit in units]
+        matched = [self.match(unit)[1] for unit in units]
         jobs: dict[tuple, _Job] = {}
         for unit, found in zip(units, matched, strict=True):
             if found is None:
                 continue
             key = _key(unit.parts, found[1])
             low, high = unit.reading.ends
-            job = jobs.setdefault(key, _Job(unit.parts, found[1], low, high))
+            job = jobs.setdefault(key, _Job(unit.parts, _canonical(found[1]), low, high))
             job.low, job.high = min(job.low, low), max(job.high, high)
+            job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
+            job.limit = min(job.limit, unit.limit)
             if found[0] is not None and self.exact.excluded:
                 job.error = max(job.error, sum(self._argument_error(*found, unit.reading.t)))
         for key, job in jobs.items():
             known = self.proven.get(key)
-            if known is None or job.low < known[1] or job.high > known[2] or self.exact.excluded:
-                found = prove(job.parts, job.claim, self._intervals(job), self.model, limit)
-                self.proven[key] = found, job.low, job.high
+            if known is None or self.exact.excluded or not known[1].covers(job):
+                limit = job.limit if job.limit < np.inf else 0.0
+                self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit), job
         reach = self._arguments(units, matched)
         return [
             None
@@ -133,14 +154,14 @@ class Claims:
 
     # matching
 
-    def _match(self, unit: Unit) -> tuple[Atom | None, Claim] | None:
-        """The atom and the claim with the smallest error at some points."""
+    def match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
+        """The atom and the claim with the smallest error at some points, and that error."""
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
         read = sum(_values(part, points) for part in unit.parts)
         size = float(np.abs(read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
-        for atom, scale, shift in [(None, 1.0, 0.0), *self._candidates(t)]:
+        for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
             function = None if atom is None else atom.function
             if atom is not None and not isinstance(function, Expression):
                 continue
@@ -148,66 +169,77 @@ class Claims:
             if values is None:
                 continue
             hints = unit.hints.get(None if atom is None else atom.number, [])
-            for alpha, beta in self._factors(values, read, hints):
-                error = float(np.abs(read - alpha * values - beta).max())
-                if best is None or error < 0.98 * best[0]:
+            for (alpha, beta), handicap in self._factors(values, read, hints):
+                handicap = UNSUITED if unit.strict and unit.hints and (alpha, beta) not in hints else handicap
+                error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
+                if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
-        if best is None or best[0] > 0.6 * size:
-            return None
-        return best[1], _canonical(best[2])
+        if best is None or best[0] > UNSUITED * size:
+            return size, None
+        return best[0], (best[1], best[2])
 
     def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
         """Atoms whose argument is scale t + shift, nearly."""
-        found = []
-        own = dict(zip(t.ids.tolist(), t.coefficients[0, 0].tolist(), strict=True))
-        if not own:
+        if not len(t.ids):
             return []
-        lead = max(own, key=lambda q: abs(own[q]) * self.quantities.size(np.array([q]))[0])
-        for atom in self.exact.atoms.values():
-            z = atom.argument
-            if z is None or lead not in z.ids:
-                continue
-            theirs = dict(zip(z.ids.tolist(), z.coefficients[0, 0].tolist(), strict=True))
-            ratio = theirs[lead] / own[lead]
-            off = sum(
-                abs(theirs.get(q, 0.0) - ratio * own.get(q, 0.0)) * self.quantities.size(np.array([q]))[0]
-                for q in {*own, *theirs}
-            )
-            scale_of = sum(abs(c) * self.quantities.size(np.array([q]))[0] for q, c in theirs.items())
-            if off > 1e-4 * scale_of:
-                continue
-            found += self._snapped(atom, ratio, float(t.constant[0, 0]), float(z.constant[0, 0]), scale_of)
+        found = []
+        groups = self._by_ids()
+        same = groups.get(t.ids.tobytes())
+        for atoms in [same] if same else groups.values():
+            ids = np.unique(np.concatenate([t.ids, *(a.argument.ids for a in atoms)]))  # type: ignore[union-attr]
+            size = self.quantities.size(ids)
+            own = t.aligned(ids).coefficients[0, 0]
+            theirs = np.array([a.argument.aligned(ids).coefficients[0, 0] for a in atoms])  # type: ignore[union-attr]
+            lead = int((np.abs(own) * size).argmax())
+            ratio = theirs[:, lead] / own[lead] if own[lead] else np.zeros(len(atoms))
+            reach = np.abs(theirs) @ size
+            close = (np.abs(theirs - ratio[:, None] * own) @ size <= NEAR * reach) & (ratio != 0)
+            for n in np.flatnonzero(close):
+                constant = float(atoms[n].argument.constant[0, 0])  # type: ignore[union-attr]
+                found += self._snapped(atoms[n], float(ratio[n]), float(t.constant[0, 0]), constant, float(reach[n]))
         return found
+
+    def _by_ids(self) -> dict[bytes, list[Atom]]:
+        """Atoms of one argument, by the quantities that it is made of."""
+        if self._grouped is None:
+            self._grouped = {}
+            for atom in self.exact.atoms.values():
+                if atom.argument is not None:
+                    self._grouped.setdefault(atom.argument.ids.tobytes(), []).append(atom)
+        return self._grouped
 
     def _snapped(
         self, atom: Atom, ratio: float, own: float, theirs: float, size: float
     ) -> list[tuple[Atom, float, float]]:
-        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as they are."""
+        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as is."""
         found = []
-        for scale, shift in self.pool.inner:
+        for scale, shift in (*self.pool.inner, *self.learned):
             unit = ratio / scale
             power = 2.0 ** round(np.log2(abs(unit))) if unit else 0.0
             if unit > 0 and abs(unit / power - 1) < NEAR:
                 wanted = theirs - scale * power * own
                 if abs(wanted - shift * power) <= NEAR * (abs(theirs) + abs(scale * power * own) + size):
                     found.append((atom, scale * power, shift * power))
-        return found or [(atom, ratio, theirs - ratio * own)]
+        if not found:
+            self.learned.append((ratio, theirs - ratio * own))
+            found.append((atom, *self.learned[-1]))
+        return found
 
     def _factors(
         self, values: np.ndarray, read: np.ndarray, hints: list[tuple[float, float]]
-    ) -> list[tuple[float, float]]:
-        """Pairs (alpha, beta) with read = alpha values + beta, nearly."""
+    ) -> list[tuple[tuple[float, float], float]]:
+        """Pairs (alpha, beta) with read = alpha values + beta, nearly, and how much better a later one must be."""
         spread = float(np.ptp(values))
         if not spread > 0:
-            return [(1.0, float(read.mean() - values.mean())), *hints]
+            return [(pair, 1.0) for pair in (*hints, (1.0, float(read.mean() - values.mean())))]
         centred = values - values.mean()
         alpha = float((centred * (read - read.mean())).sum() / (centred**2).sum())
-        pairs = list(hints)
+        pairs = [(pair, 1.0) for pair in hints]
         for scale, shift in self.pool.outer:
             if alpha * scale > 0:
                 power = 2.0 ** round(np.log2(alpha * scale))
-                pairs += [(power / scale, -power * shift / scale), (power / scale, 0.0)]
-        return [*pairs, (alpha, float(read.mean() - alpha * values.mean()))]
+                pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)]
 
     # results
 
@@ -253,7 +285,7 @@ class Claims:
 
 
 def _key(parts: tuple[Part, ...], claim: Claim) -> tuple:
-    return (*(part.key() for part in parts), claim)
+    return (*(part.key() for part in parts), _canonical(claim))
 
 
 def _without(
@@ -266,11 +298,23 @@ def _without(
         if a < b and b > low and a < high:
             pieces.append((start, a))
             start = b
-    return [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    found = [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    require(bool(found), "the conditions leave no input")
+    return found
+
+
+HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}
+"""Functions with f(c z) = c^degree f(z) for c > 0."""
 
 
 def _canonical(claim: Claim) -> Claim:
-    return claim
+    """The same claim with scale 1 where f allows it, so that equal heads need one proof. Powers of two are exact."""
+    f = claim.function
+    degree = HOMOGENEOUS.get(f.nodes[-1][0]) if f is not None and f.nodes[0][0] == "variable" else None
+    plain = degree and f.nodes[-1][2][0] == 0 and (len(f.nodes) == 2 or f.nodes[-1][0] == "leaky_relu")  # type: ignore[union-attr]
+    if not plain or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
+        return claim
+    return Claim(f, 1.0, claim.shift / claim.scale, claim.alpha * claim.scale**degree, claim.beta)
 
 
 def _values(part: Part, points: np.ndarray) -> np.ndarray:

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, hull, precision
+from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression
+from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.functions import behaviour, range_on
 from anchorhead.verify.program import Affine, Apply, Input, Opaque, Program
@@ -101,13 +101,17 @@ class Exact:
         for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
             q = self.of(of)
             features = q.shape[1] if weight.ndim < 4 else q.shape[0] * q.shape[1]
-            if (weight.size // (np.prod(weight.shape[:2]) if weight.ndim == 4 else weight.size // weight.shape[-1])) != features:
+            if (
+                weight.size // (np.prod(weight.shape[:2]) if weight.ndim == 4 else weight.size // weight.shape[-1])
+            ) != features:
                 raise NotVerified(f"step {place} of the program: weights {weight.shape} of a quantity {q.shape}")
             terms.append(_term(weight, radius, q, self.quantities))
         tokens = max([len(step.bias), *(term.shape[0] for term in terms)])
         width = step.bias.shape[1]
         for term in terms:
-            require(term.shape[1] == width and term.shape[0] in (1, tokens), f"step {place} of the program does not fit")
+            require(
+                term.shape[1] == width and term.shape[0] in (1, tokens), f"step {place} of the program does not fit"
+            )
         bias = Forms.constants(np.broadcast_to(step.bias, (tokens, width)))
         if step.bias_radius is not None:
             bias = Forms(*(bias.ids, *bias.arrays[:3]), np.broadcast_to(step.bias_radius, (tokens, width)))
@@ -120,7 +124,9 @@ class Exact:
         given = [self.of(of) for of in step.of]
         tokens, width = max(one.shape[0] for one in given), len(step.which)
         for one in given:
-            require(one.shape[0] in (1, tokens) and one.shape[1] in (1, width), f"step {place} of the program does not fit")
+            require(
+                one.shape[0] in (1, tokens) and one.shape[1] in (1, width), f"step {place} of the program does not fit"
+            )
         jobs = []
         for t in range(tokens):
             for f in range(width):
@@ -158,10 +164,32 @@ class Exact:
             with precision():
                 low, high = below(function.ball(at)), above(function.ball(at))
             return _as_error(Forms.between(np.array([[low]]), np.array([[high]])))
+        line = self._line(function, own)
+        if line is not None:
+            return line
         parts = None
         if len(linear.terms) > 1:
             parts = self._sum(linear, own, where)
         return self._atom(function, own, where, parts)
+
+    def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
+        """A function that is affine between the ends of its one argument, as relu is on one side: that line."""
+        if len(own) != 1:
+            return None
+        name, z = next(iter(own.items()))
+        low, high = (float(end[0, 0]) for end in z.ends(self.quantities))
+        with precision(cap=4):
+            try:
+                found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
+            except Undecided:
+                return None
+            slope, bend = (coefficient(found, n) for n in (1, 2))
+            if not (bend.is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
+                return None
+            middle = low / 2 + high / 2
+            constant = function.ball({name: arb(middle)}) - slope * arb(middle)
+            parts = [_scaled(z, slope, self.quantities), _constant(constant)]
+        return summed(parts, self.quantities).pruned()
 
     def _sum(self, linear: Split, own: Mapping[str, Forms], where: str) -> Forms:
         terms = [_constant(linear.constant)]
@@ -254,7 +282,9 @@ def _below(expression: Expression, place: int) -> Expression:
             stack += expression.nodes[node][2]
     order = sorted(needed)
     new = {node: number for number, node in enumerate(order)}
-    nodes = tuple((op, data, tuple(new[p] for p in places)) for op, data, places in (expression.nodes[n] for n in order))
+    nodes = tuple(
+        (op, data, tuple(new[p] for p in places)) for op, data, places in (expression.nodes[n] for n in order)
+    )
     return Expression.of(nodes)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.rounding import SLACK, Arithmetic, dot_error, own_error, power_of_two
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, dot_error, own_error, power_of_two
 
 EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
 """Arithmetic that rounds nothing, for what a program says."""
@@ -145,13 +145,19 @@ def joined(parts: Sequence[Forms], axis: int = 0) -> Forms:
 
 
 def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
-    """The exact sum of forms of one shape."""
+    """The exact sum of forms of one shape. An addition in float64 loses at most u of its result, and nothing if a
+    summand is 0."""
     ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
-    arrays = [part.aligned(ids).arrays for part in parts]
-    coefficients, constant, approximation, rounding = (sum(group) for group in zip(*arrays, strict=True))
-    magnitude = sum(part.exact_size(quantities) for part in parts)
-    lost = own_error(len(parts)) * magnitude if len(parts) > 1 else 0.0
-    return Forms(ids, coefficients, constant, approximation * SLACK, rounding * SLACK + lost)
+    size = quantities.size(ids)
+    first, *rest = (part.aligned(ids).arrays for part in parts)
+    coefficients, constant, approximation, rounding = first
+    for more, shift, approximate, rounded in rest:
+        total, middle = coefficients + more, constant + shift
+        lost = np.where((coefficients != 0) & (more != 0), np.abs(total), 0.0) @ size
+        lost = lost + np.where((constant != 0) & (shift != 0), np.abs(middle), 0.0)
+        coefficients, constant, approximation = total, middle, approximation + approximate
+        rounding = rounding + rounded + 2 * OWN_UNIT * lost
+    return Forms(ids, coefficients, constant, approximation * SLACK, rounding * SLACK)
 
 
 def mapped(
@@ -181,14 +187,16 @@ def mapped(
     count = (present * several) @ touched.T
     lossless = (count <= 1) & (np.where(power_of_two(weight), 0.0, present[:, None, :] * touched).sum(axis=2) == 0)
     magnitude = x.exact_size(quantities) @ absolute.T
+    plain = lossless  # whether float64 itself loses nothing: a scaled feature, beside a bias only if it has no constant
     if bias is not None:
         bias = np.broadcast_to(bias, constant.shape)
+        plain = lossless & ((bias == 0) | (np.abs(x.constant) @ absolute.T == 0))
         lossless = np.where(bias != 0, count == 0, lossless)
         constant, products, exact = constant + bias, products + np.abs(bias), exact + np.abs(bias)
         count, magnitude = count + (bias != 0), magnitude + np.abs(bias)
     require(bool((products < model.largest / 4).all()), "a sum may overflow")
     carried_a, carried_r = x.approximation @ absolute.T * SLACK, x.rounding @ absolute.T * SLACK
-    slack = np.where(lossless, 0.0, own_error(weight.shape[1]) * magnitude)
+    slack = np.where(lossless | plain, 0.0, own_error(weight.shape[1]) * magnitude)
     result = Forms(x.ids, coefficients, constant, carried_a, carried_r + slack)
     settled = lossless & result.fixed & (result.error == 0) & ((constant == 0) | (np.abs(constant) >= model.tiny))
     wrong = dot_error(products, exact, count, result.size(quantities), model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import numpy as np
 
 from anchorhead.verify.certificate import Certificate, read_certificate
 from anchorhead.verify.claims import Pool
+from anchorhead.verify.context import Context, Step
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import Network, read_network
-from anchorhead.verify.program import Input, Program, read_program
+from anchorhead.verify.kernels import kernel_bound
+from anchorhead.verify.program import Attend, Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.walk import Step, Walk, compared
+from anchorhead.verify.tensor import Grids
+from anchorhead.verify.walk import compared, walk
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ def verify(path: str | Path) -> Report:
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
+    except Exception as error:  # whatever a damaged file leads to, it is not verified
+        why, verified = f"the verifier could not make sense of it: {error!r}"[:300], False
     return Report(
         verified, why, known.stated, known.found, tuple(known.steps), tuple(known.assumptions),
         time.perf_counter() - started,
@@ -87,14 +93,16 @@ def _verify(stored: Stored, known: _Known) -> None:
     model = arithmetic_of(network.dtype)
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
-    single = len(network.layers) == 1
-    walk = Walk(network, exact, model, pool_of(stored), 0.98 * certificate.bound if single else 0.0)
+    if isinstance(program.steps[program.outputs[0]], Attend):
+        known.found = kernel_bound(network, program, exact, certificate)
+        known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
+        return
+    limit = (1 - 1e-5) * certificate.bound if len(network.layers) == 1 else 0.0
+    context = Context(exact, model, pool_of(stored), limit)
     try:
-        output = walk.run()
+        error, grids = _shared_out(network, context, certificate.bound, grid_errors(stored))
     finally:
-        known.steps += walk.steps
-    difference = compared(output, exact)
-    error = difference.size(exact.quantities)
+        known.steps += context.steps
     known.found = float(error.max())
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)
@@ -102,11 +110,42 @@ def _verify(stored: Stored, known: _Known) -> None:
             f"the bound {certificate.bound:.6g} does not follow at output {feature} of token {token}: only "
             f"{known.found:.6g} could be shown"
         )
+    grids.verify(network.dtype)
+
+
+def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:
+    """The error of every output, and grids with the allowances that the bound leaves them: errors are affine in these."""
+
+    def error(scale: float) -> tuple[np.ndarray, Grids]:
+        context.steps.clear()
+        context.grids = Grids(context.exact, context.model, hints, scale)
+        difference = compared(walk(network, context), context.exact)
+        return difference.size(context.quantities), context.grids
+
+    found, grids = error(0.0)
+    if not grids.waiting or not found.max() < bound:
+        return found, grids
+    grows = error(1.0)[0] - found
+    most = np.where(grows > 0, (bound - found) / np.where(grows > 0, grows, 1.0), np.inf).min()
+    return error(0.9999 * float(most))
+
+
+def grid_errors(stored: Stored) -> list[float]:
+    """Errors of grids that the derivation mentions: hints, never trusted."""
+    entries = (stored.derivation or {}).get("entries")
+    found = []
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("lemma") == "grid head":
+            numbers = [entry.get(name) for name in ("error", "rounding")]
+            found.append(sum(float(one) for one in numbers if isinstance(one, int | float)))
+    return [one for one in found if np.isfinite(one) and one > 0] or [1.0]
 
 
 def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:
     """The network, the program and the certificate speak of the same inputs, outputs and numbers."""
-    require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, weights are {network.dtype}")
+    require(
+        certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, weights are {network.dtype}"
+    )
     require(program.token_axis == network.token_axis, "the program and the network differ in their axis of tokens")
     given = program.steps[0]
     require(isinstance(given, Input), "the first step of the program is no input")
@@ -131,4 +170,8 @@ def pool_of(stored: Stored) -> Pool:
             if np.isfinite(numbers).all() and numbers[0] > 0 and numbers[2] > 0:
                 inner.add((numbers[0], numbers[1]))
                 outer.add((numbers[2], numbers[3]))
-    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]))
+    named = [
+        array for name, array in stored.tensors.items() if name.startswith("derivation.") and name.endswith(".values")
+    ]
+    values = [array.astype(np.float64).reshape(-1) for array in named[:64] if array.size and np.isfinite(array).all()]
+    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]), tuple(v for v in values if v.any()))

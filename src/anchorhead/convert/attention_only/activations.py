@@ -63,11 +63,14 @@ _BY_CLASS = {
 }
 
 
+GELU_TANH = Activation("gelu_tanh", "gelu_tanh", 1.13, "gelu_tanh")
+
+
 def activation_of(module: Any, gated: bool, where: str) -> Activation:
     """The activation that a module is, if there is a head for it."""
     found = _BY_CLASS.get(type(module).__name__) if is_activation(module) else None
     if isinstance(module, nn.GELU) and module.approximate == "tanh":
-        found = Activation("gelu_tanh", "gelu_tanh", 1.13, "gelu_tanh")
+        found = GELU_TANH
     usual = (
         getattr(module, "negative_slope", 0.01) == 0.01
         and (getattr(module, "min", -10), getattr(module, "max", 10)) == (-10, 10)
@@ -77,6 +80,16 @@ def activation_of(module: Any, gated: bool, where: str) -> Activation:
             f"the activation of {where} is {_shown(module)}, for which there is no head"
             f"{' with a gate' if gated else ''}: those of {', '.join(names_of_activations(gated))} can be converted"
         )
+    return found
+
+
+def activation_named(name: str) -> Activation:
+    """The activation of a name that a report has."""
+    found = next((one for one in _BY_CLASS.values() if one.name == name), None)
+    if name == "gelu_tanh":
+        found = GELU_TANH
+    if found is None:
+        raise AnchorheadError(f"the activation {name!r} is none of {', '.join(names_of_activations())}")
     return found
 
 

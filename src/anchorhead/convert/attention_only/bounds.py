@@ -29,6 +29,7 @@ from jaxtyping import Float
 
 from anchorhead.convert.attention_only.families import Map
 from anchorhead.convert.attention_only.ranges import ROOM, ROWS, Range
+from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import Arithmetic
 
 HEADS = "the heads, at the neurons' largest pre-activations"
@@ -53,8 +54,8 @@ class LayerBound:
     terms: dict[str, float]
 
 
-def two_matrices(s: Range, down: Map, phi: Steepness, arithmetic: Arithmetic) -> LayerBound:
-    """The bound for sum_r c_or phi(s_r) + d_o."""
+def two_matrices(s: Range, down: Map, phi: Steepness, arithmetic: Arithmetic, times: int = 1) -> LayerBound:
+    """The bound for sum_r c_or phi(s_r) + d_o; times: how many terms of that sum a neuron is."""
     most = s.magnitude.clamp(min=1.0)
     together = (len(most) + s.computed_length**2) ** 0.5
     grown, queries = [], []
@@ -62,10 +63,12 @@ def two_matrices(s: Range, down: Map, phi: Steepness, arithmetic: Arithmetic) ->
         size = down.weight[start : start + ROWS].cpu().double().abs()
         grown.append(torch.minimum(size @ most, size.norm(dim=1) * together))
         queries.append(phi.lipschitz * (size @ s.rounding))
-    return _added(torch.cat(grown), torch.cat(queries), float(most.sum()), down, phi, arithmetic)
+    return _added(torch.cat(grown), torch.cat(queries), float(most.sum()), down, phi, arithmetic, times)
 
 
-def gated(g: Range, u: Range, down: Map, phi: Steepness, underflow: float, arithmetic: Arithmetic) -> LayerBound:
+def gated(
+    g: Range, u: Range, down: Map, phi: Steepness, underflow: float, arithmetic: Arithmetic, times: int = 1
+) -> LayerBound:
     """The bound for sum_r c_or phi(g_r) u_r + d_o; products with a tiny u may lose `underflow` besides."""
     most = g.magnitude.clamp(min=1.0)
     together = (len(most) + g.computed_length**2) ** 0.5 * u.computed_length
@@ -75,7 +78,18 @@ def gated(g: Range, u: Range, down: Map, phi: Steepness, underflow: float, arith
         size = down.weight[start : start + ROWS].cpu().double().abs()
         grown.append(torch.minimum(size @ (most * u.magnitude), size.amax(dim=1) * together))
         queries.append(size @ moved)
-    return _added(torch.cat(grown), torch.cat(queries), float((most * u.magnitude).sum()), down, phi, arithmetic)
+    together = float((most * u.magnitude).sum())
+    return _added(torch.cat(grown), torch.cat(queries), together, down, phi, arithmetic, times)
+
+
+def require_products(u: Range, factor: float, arithmetic: Arithmetic, name: str) -> None:
+    """Refuses gated neurons whose values times a head's factor may be beyond the dtype: no bound covers infinities."""
+    largest, most = float(u.magnitude.max()) * factor, float(torch.finfo(getattr(torch, arithmetic.dtype)).max)
+    if not largest < most / 4:
+        raise AnchorheadError(
+            f"the gated neurons of {name} reach {float(u.magnitude.max()):.3g}, times up to {factor:.3g} in their "
+            f"heads: more than {arithmetic.dtype} holds. Rescale the model's weights, or use float64"
+        )
 
 
 def _added(
@@ -85,8 +99,9 @@ def _added(
     down: Map,
     phi: Steepness,
     arithmetic: Arithmetic,
+    times: int,
 ) -> LayerBound:
-    neurons = down.weight.shape[1]
+    neurons = down.weight.shape[1] * times
     terms = neurons + (down.bias is not None)
     bias = torch.zeros(len(grown), dtype=torch.float64) if down.bias is None else down.bias.cpu().double().abs()
     # underflow of the gates is in `queries`, and so small beside 1 that no product of it with gamma shows

@@ -1,0 +1,111 @@
+"""Programs are composed and compiled: one proof for the whole."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import anchorhead as ah
+
+RNG = np.random.default_rng(0)
+BOX = {"x": (-1, 1), "y": (-1, 1)}
+
+
+def sequential(*sizes, activation=torch.nn.ReLU):
+    torch.manual_seed(0)
+    layers = [part for a, b in pairwise(sizes) for part in (torch.nn.Linear(a, b), activation())]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def within_its_bound(net, program, x):
+    assert net.certificate.kind == "proven"
+    assert np.abs(net(x) - program(x)).max() <= net.certificate.bound
+
+
+def test_a_function_of_a_function_is_proven_as_one():
+    both = ah.program("exp(s)", on={"s": (-1, 1)}) @ ah.program("x*y", on=BOX)
+    net = ah.compile(both, within=1e-6)
+    assert net.certificate.bound <= 1e-6
+    within_its_bound(net, both, RNG.uniform(-1, 1, (500, 2)))
+    assert ah.check(net) is net.certificate
+
+
+def test_networks_after_networks_and_functions_of_networks():
+    first = ah.program(sequential(3, 8, 2), on=(0, 1))
+    x = RNG.uniform(0, 1, (300, 3))
+    second = ah.program(sequential(2, 4, 1, activation=torch.nn.Tanh), on=(-3, 3))
+    for after in (second, ah.program("tanh(a)*b + a", on={"a": (-3, 3), "b": (-3, 3)})):
+        both = after @ first
+        assert np.abs(both(x) - after(first(x))).max() < 1e-15
+        net = ah.compile(both, within=1e-3, layout="transformer")
+        within_its_bound(net, both, x)
+
+
+def test_what_approximate_and_convert_build_compile_builds():
+    texts = "sin(x)*cos(y)"
+    for within in (1e-3, 1e-6):
+        one, two = ah.compile(ah.program(texts, on=BOX), within), ah.approximate(texts, on=BOX, within=within)
+        assert one.certificate == two.certificate
+    model = sequential(3, 8, 2).double()
+    one, two = ah.compile(ah.program(model, on=(0, 1)), 1e-4), ah.convert(model, on=(0, 1), within=1e-4)
+    assert (one.certificate.bound, one.parameters) == (two.certificate.bound, two.parameters)
+
+
+def test_files_hold_the_program(tmp_path):
+    net = ah.compile(ah.program("x*y + x", on=BOX), within=1e-4)
+    net.save(tmp_path / "net.safetensors")
+    x = RNG.uniform(-1, 1, (5, 2))
+    assert np.array_equal(ah.load(tmp_path / "net.safetensors").program(x), net.program(x))
+
+
+def test_what_does_not_fit_is_refused():
+    inner, outer = ah.program("x*y", on=BOX), ah.program("exp(s)", on={"s": (-0.5, 0.5)})
+    with pytest.raises(ah.AnchorheadError, match=r"s of the second program is in \[-0.5, 0.5\]"):
+        outer @ inner
+    with pytest.raises(ah.AnchorheadError, match="shapes must be the same"):
+        inner @ inner
+    with pytest.raises(ah.AnchorheadError, match="no program"):
+        ah.compile("x*y", within=1e-3)
+    with pytest.raises(ah.AnchorheadError, match="within is missing"):
+        ah.compile(inner)
+    with pytest.raises(ah.AnchorheadError, match="on is missing"):
+        ah.program(sequential(2, 3, 1))
+    with pytest.raises(TypeError):
+        inner @ 3
+
+
+def test_a_program_shows_its_steps():
+    lines = str(ah.program("exp(x) + y", on={"x": (0, 1), "y": (-1, 1)})).splitlines()
+    assert [line.split()[0] for line in lines] == ["input", "x", "y", "q3"]
+    assert lines[-1].endswith("exp(x) + y at x, y -> out")
+    assert "[0, 3.718]" in lines[-1]
+
+
+class TestHeadsOfOnesOwnNumbers:
+    def test_are_proven_for_what_they_are(self):
+        shipped = ah.head("gelu", on=(-4, 4), within=1e-4)
+        part = shipped.parts[0]
+        words = {"bias": shipped.atom.bias, "origin": shipped.atom.origin}
+        same = ah.Head.of(part.slopes, part.offsets, part.values, **words).certify("gelu", on=(-4, 4))
+        assert same.certificate.bound == shipped.certificate.bound
+        moved = np.array(part.values)
+        moved[2] *= 1.01
+        worse = ah.Head.of(part.slopes, part.offsets, moved, **words).certify("gelu", on=(-4, 4))
+        x = np.linspace(-4, 4, 2001)
+        error = np.abs(worse(x) - worse.target.values(x)[:, 0]).max()
+        assert shipped.certificate.bound < error <= worse.certificate.bound <= 1.05 * error
+        assert ah.check(worse) is worse.certificate
+
+    def test_compute_before_anything_is_claimed_and_refuse_what_does_not_fit(self):
+        own = ah.Head.of([-1.0, 1.0], [0.0, 0.0], [-1.0, 1.0])
+        assert own(0.5) == pytest.approx(np.tanh(0.5), abs=1e-15)
+        assert own.anchors == 2
+        with pytest.raises(ah.AnchorheadError, match="2 functions for a head of 1 output"):
+            own.certify(["sin", "cos"], on=(0, 1))
+        with pytest.raises(ah.AnchorheadError, match="give slopes, offsets and values"):
+            ah.Head.of([1.0, 2.0])
+        with pytest.raises(ah.AnchorheadError, match=r"\(p,\)"):
+            ah.Head.of([1.0, 2.0], [0.0], [1.0, 2.0])
