@@ -67,8 +67,8 @@ def test_a_moved_weight_is_refused(what: str) -> None:
     kernel = stored(network)
     moved = getattr(kernel, what).copy()
     moved.flat[0] += 1e-9
+    wrong = replace(kernel, **{what: moved})
     with pytest.raises(NotVerified):
-        wrong = replace(kernel, **{what: moved})
         verify_kernel(wrong, keys_of(target), target.responses, LOW, HIGH, "float64", network.certificate.bound)
 
 

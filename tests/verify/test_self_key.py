@@ -1,4 +1,4 @@
-"""Heads with their own key: what is stated holds, what is less than the truth is refused, and no rounding exceeds it."""
+"""Heads with their own key: what is stated follows, less than the truth is refused, and no rounding exceeds it."""
 
 from __future__ import annotations
 

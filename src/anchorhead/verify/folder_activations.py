@@ -1,8 +1,8 @@
 """Activations by the names that transformers gives them: their expressions, and how steep and how large they are.
 
 |phi'| <= steep on the whole line: gelu 1.1290 at sqrt 2 and its tanh forms 1.1290, silu and x sigmoid(1.702 x) 1.0999,
-mish 1.0885, hardswish 1.5, the laplace form 1 / (0.282095 sqrt(2 pi)) = 1.41422. |phi(s)| <= max(1, |s|) for all but the
-squared relu, of which both grow with the reach.
+mish 1.0885, hardswish 1.5, the laplace form 1 / (0.282095 sqrt(2 pi)) = 1.41422. |phi(s)| <= max(1, |s|) for all but
+the squared relu, of which both grow with the reach.
 """
 
 from __future__ import annotations

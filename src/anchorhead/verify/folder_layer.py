@@ -1,8 +1,8 @@
 """One layer in the place of a feed-forward sublayer: where its pre-activations lie, and how far its outputs are off.
 
 z = scale (p + e) + shift + r with |p|_2 <= sqrt(d), p perpendicular to (1, …, 1) if centred, |e|_2 <= slack sqrt(d) and
-|r_i| <= rounding (|scale_i| sqrt(d) + |shift_i|): what a norm puts out. For a row w of a map, a = w scale and a' its part
-perpendicular to (1, …, 1) (or a itself), by Cauchy and Schwarz
+|r_i| <= rounding (|scale_i| sqrt(d) + |shift_i|): what a norm puts out. For a row w of a map, a = w scale and a' its
+part perpendicular to (1, …, 1) (or a itself), by Cauchy and Schwarz
 
     |w . z + b - (w . shift + b)| <= sqrt(d) (|a'| + slack |a|) + |w| . |r|,
 

@@ -6,8 +6,8 @@ On a box of half widths h_j let I_j f interpolate f along x_j at n_j Chebyshev p
 
     |f - I_1 … I_d f| <= sum_j |I_1| … |I_(j-1)| 2 (h_j/2)^(n_j) sup |d_j^(n_j) f| / n_j!,     |I| <= 1 + (2/pi) ln n,
 
-the derivatives being bounded by Taylor series over the box itself (arb_series along x_j, balls for the others). Boxes on
-which that is too much are halved. Each is cut into parts on which the head is a polynomial up to a known rest
+the derivatives being bounded by Taylor series over the box itself (arb_series along x_j, balls for the others). Boxes
+on which that is too much are halved. Each is cut into parts on which the head is a polynomial up to a known rest
 (grid_head); there the difference is a polynomial, bounded on a grid of points (grid_polynomial), and it, the rests and
 the rounding of the part (grid_rounding) have to add up to no more than what is stated.
 """
@@ -168,7 +168,12 @@ class _Proof:
             raise _Lossy
         self.parts += 1
         tensor = head.tensor.astype(np.float64)
-        error = rest + head.error + head.radii + 2 * OWN_UNIT * float(np.abs(tensor).sum() + np.abs(f).sum())
+        error = (
+            rest
+            + head.error
+            + head.radii
+            + 2 * OWN_UNIT * float(np.abs(tensor).sum() + np.abs(f).sum() + np.abs(self.grid.bias).max())
+        )
         cells = [slice(*_between(cuts, *one)) for cuts, one in zip(self.cuts, part, strict=True)]
         goal = self.stated - (error + float(self.rounding[tuple(cells)].max())) * SLACK
         for i, bias in enumerate(self.grid.bias):

@@ -38,8 +38,8 @@ MAX_ANCHORS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What is stored: slopes and offsets of the anchors along each axis, of inputs less the origins; values of m entries
-    at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype."""
+    """What is stored: slopes and offsets of the anchors along each axis, of inputs less the origins; values of m
+    entries at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype."""
 
     axes: Sequence[tuple[np.ndarray, np.ndarray]]
     origins: np.ndarray
@@ -111,7 +111,7 @@ def _coefficients(
 
 @lru_cache(maxsize=16)
 def _to_chebyshev(degree: int) -> arb_mat:
-    """From coefficients of t^i to those of T_j: t^i = 2^(1-i) sum_j binomial(i, (i - j)/2) T_j, half of it for j = 0."""
+    """From coefficients of t^i to those of T_j: t^i = 2^(1-i) sum_j binomial(i, (i-j)/2) T_j, halved for j = 0."""
     rows: list[list[Any]] = [[0] * (degree + 1) for _ in range(degree + 1)]
     for i in range(degree + 1):
         for j in range(i % 2, i + 1, 2):
@@ -136,7 +136,8 @@ class Expanded:
         return 0.0 if self.tensor.dtype == np.float64 else float(_RADII(self.tensor).astype(np.float64).sum()) * SLACK
 
     def along_next(self, matrix: np.ndarray, rest: float, largest: float, allowed: float) -> Expanded:
-        """With the weights of one axis more expanded: (n, p) coefficients, of which those that matter little are left out.
+        """With the weights of one axis more expanded: (n, p) coefficients, of which those that matter little are left
+        out.
 
         Sums of |coefficients| over expanded axes and maxima over the others bound the function.
         """

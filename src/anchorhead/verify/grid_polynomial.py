@@ -1,12 +1,12 @@
-"""Polynomials in several variables by their Chebyshev coefficients, in float64: from values, on parts of a box, bounded.
+"""Polynomials in several variables by Chebyshev coefficients, in float64: from values, on parts of a box, bounded.
 
 Lemma. Let p be a polynomial on [-1, 1]^d and G the tensor grid of q_j even steps along axis j, ends included. Then
 
     sup |p| <= max_G |p| + sum_j (2 / q_j)^2 / 8 sup |d^2 p / dx_j^2|.
 
 Proof. Let I_j interpolate along axis j, linearly between the grid's points: |I_j g| <= sup |g|, and |g - I_j g| <=
-(step^2 / 8) sup |d_j^2 g|. With p - I_1 … I_d p = sum_j I_1 … I_(j-1) (p - I_j p) the claim follows, because |I_1 … I_d p|
-is at most the largest |p| on the grid. Second derivatives are bounded by sums of their coefficients' sizes.
+(step^2 / 8) sup |d_j^2 g|. With p - I_1 … I_d p = sum_j I_1 … I_(j-1) (p - I_j p) the claim follows, because |I_1 …
+I_d p| is at most the largest |p| on the grid. Second derivatives are bounded by sums of their coefficients' sizes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def largest(p: np.ndarray, goal: float) -> float:
 
 
 def _on_grids(p: np.ndarray, lost: float, goal: float) -> tuple[float, list[float] | None]:
-    """A bound on |p|, coefficients being off by `lost`; and what bends it, where finer grids would have too many points."""
+    """A bound on |p|, coefficients being off by `lost`; and what bends it, where finer grids would be too large."""
     d, total = p.ndim, float(np.abs(p).sum()) * SLACK + lost
     if total <= goal:
         return total, None

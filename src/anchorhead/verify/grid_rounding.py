@@ -1,11 +1,11 @@
 """Rounding of a softmax over a tensor grid, on cells of the box, without an axis of all anchors.
 
 Computed, in any order: t_j = fl(x_j - origin_j), z_k = sum_j (a^j t_j + g^j), a softmax over P anchors, sums with the
-values, the bias. The dot product of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|). The rounding of t_j moves every
-logit by a^j e, |e| <= u |t_j|; what all anchors share changes nothing, so |a^j - a'| e remains, a' the middle of the
-slopes. Taking the largest logit off rounds by u (max z - z_k), a sum over axes too, and by u times twice the largest
-error of a logit; exp adds its own. So the computed weights are those of z_k + lambda_k, |lambda_k| <= Lambda_k = E + sum_j
-lambda^j_k. By sum_k w_k (v_k - r) = 0 and Jensen (as for one axis),
+values, the bias. The dot product of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|). The rounding of t_j moves
+every logit by a^j e, |e| <= u |t_j|; what all anchors share changes nothing, so |a^j - a'| e remains, a' the middle of
+the slopes. Taking the largest logit off rounds by u (max z - z_k), a sum over axes too, and by u times twice the
+largest error of a logit; exp adds its own. So the computed weights are those of z_k + lambda_k, |lambda_k| <= Lambda_k
+= E + sum_j lambda^j_k. By sum_k w_k (v_k - r) = 0 and Jensen (as for one axis),
 
     |r~ - r| <= e^(2 max Lambda) (sum_k w_k Lambda_k |v_k| + |r| sum_k w_k Lambda_k);
 
@@ -75,27 +75,37 @@ def _on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarr
 
 def _axis(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> tuple[np.ndarray, np.ndarray]:
     """Upper bounds on the weights of one axis on each cell, and lambda^j: (cells, p)."""
+    return upper_weights(grid, j, cuts)[3], axis_errors(grid, j, cuts, d, model)
+
+
+def upper_weights(grid: Grid, j: int, cuts: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Along one axis, for each cell: centre and half width (cells, 1), the weights there and upper bounds on them on
+    the cell (cells, p), the mean of the slopes (cells, 1), and how far off the weights may be, relatively (cells,
+    p)."""
     (slopes, offsets), origin = grid.axes[j], float(grid.origins[j])
     centre, half = (cuts[:-1] + cuts[1:])[:, None] / 2, np.diff(cuts)[:, None] / 2 * UP
     half = half + 4 * OWN_UNIT * np.abs(cuts).max()
-    far = np.abs(centre - origin) + half
     z = (centre - origin) * slopes + offsets
-    noise = 8 * OWN_UNIT * (np.abs(slopes) * far + np.abs(offsets) + 1)
+    noise = 8 * OWN_UNIT * (np.abs(slopes) * (np.abs(centre - origin) + half) + np.abs(offsets) + 1)
     w = np.exp(z - z.max(axis=1, keepdims=True))
     w /= w.sum(axis=1, keepdims=True)
     off = 4 * (noise + (w * noise).sum(axis=1, keepdims=True)) + 1e-14
     mean = (w * slopes).sum(axis=1, keepdims=True)
-    tilt = (
-        np.abs(slopes - mean)
-        + (w * off * np.abs(slopes - mean)).sum(axis=1, keepdims=True)
-        + 1e-14 * np.abs(slopes).max()
-    )
+    tilt = np.abs(slopes - mean)
+    tilt = tilt + (w * off * tilt).sum(axis=1, keepdims=True) + 1e-14 * np.abs(slopes).max()
     upper = np.minimum(w * np.exp(np.minimum(tilt * half, 700.0)) * (1 + off), 1.0) + 1e-300
+    return centre, half, w, upper, mean, off
+
+
+def axis_errors(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> np.ndarray:
+    """lambda^j on each cell, (cells, p)."""
+    (slopes, offsets), origin, u = grid.axes[j], float(grid.origins[j]), model.unit
     ends = np.stack([cuts[:-1], cuts[1:]])[..., None] - origin
+    far = np.abs(ends).max(axis=0) * UP
     gaps = ends * slopes + offsets
-    gap = (gaps.max(axis=2, keepdims=True) - gaps).max(axis=0) + 2 * noise  # convex in x: largest at an end
-    u = model.unit
+    noise = 16 * OWN_UNIT * (np.abs(slopes) * far + np.abs(offsets) + 1)
+    gap = (gaps.max(axis=2, keepdims=True) - gaps).max(axis=0) + noise  # convex in x: largest at an end
     lean = np.abs(slopes - (slopes.max() + slopes.min()) / 2) * (u * far if origin else 0.0)
     lost = 4 * model.tiny * (1 + np.abs(slopes))
     size = float(model.gamma(2 * d)) * (np.abs(slopes) * far + np.abs(offsets))
-    return upper, (size + lean + u * gap) * SLACK * UP + lost
+    return (size + lean + u * gap) * SLACK * UP + lost

@@ -9,8 +9,8 @@ where the one before ended; S = max y - min y:
 1. Stored logits less exact ones are affine in x: e_k(x) = D_k . (x - middle of the box) + E_k. What all keys share
    changes no softmax, so the middle of their range is taken off each entry of D and off E.
 2. Computed logits: t_j errs by dt_j = u |t_j| unless the origin is 0, the dot product of d + 1 terms by gamma_(d+1) of
-   its terms' sizes. With 1: |lambda_k| <= L. Odds of any set of keys change by at most e^(2 L), so its weight by at most
-   tanh(L/2) = the largest |p e^l / (p e^l + q e^-l) - p|, l = L, p + q = 1; and a mean of the y by S tanh(L/2).
+   its terms' sizes. With 1: |lambda_k| <= L. Odds of any set of keys change by at most e^(2 L), so its weight by at
+   most tanh(L/2) = the largest |p e^l / (p e^l + q e^-l) - p|, l = L, p + q = 1; and a mean of the y by S tanh(L/2).
 3. Taking the largest logit off rounds by u g_k, g_k the distance from it. The mean moves by at most
    S sum w_k (e^(u g_k) - 1) e^(sum w u g): and sum w_k g_k <= ln p, because sum w_k g_k = entropy(w) - ln sum e^(-g_k),
    the entropy is at most ln p and one g is 0. Keys with g > FAR weigh nothing before and after: p e^-FAR.

@@ -116,7 +116,7 @@ def _covered(
 
 
 def _far_out(mixture: Mixture, function: Expression, cell: Cell) -> float:
-    """|f - r| / |s| where both are nearly straight: by the lines, and what the other keys add to that of the heaviest."""
+    """|f - r| / |s| where both are nearly straight: by their lines, and what keys add beside the heaviest."""
     try:
         slope, rest = line_of(function, cell.ball)
     except Undecided:

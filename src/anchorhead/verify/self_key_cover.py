@@ -1,8 +1,8 @@
 """The largest |g| on an interval, from g's Taylor polynomial and its last coefficient on the whole interval; covers.
 
-For x = c + t, |t| <= r, Taylor's theorem gives g(x) = sum_(k<n) g_k t^k + R t^n, where g_k = g^(k)(c) / k! and R lies in
-the enclosure of g^(n) / n! on the whole interval (arb_series over a ball). The quadratic part is bounded at its ends and
-its vertex, the others by |g_k| r^k.
+For x = c + t, |t| <= r, Taylor's theorem gives g(x) = sum_(k<n) g_k t^k + R t^n, where g_k = g^(k)(c) / k! and R lies
+in the enclosure of g^(n) / n! on the whole interval (arb_series over a ball). The quadratic part is bounded at its ends
+and its vertex, the others by |g_k| r^k.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def coefficients(series: arb_series, count: int) -> list[arb]:
 
 
 def taylor_bound(series: Callable[[arb], Any], low: float, high: float, order: int) -> float:
-    """A bound on |g| on [low, high]; series(s) are at least order + 1 coefficients of g(s + t), on a point or a ball."""
+    """A bound on |g| on [low, high]; series(s): at least order + 1 coefficients of g(s + t), s a point or a ball."""
     centre = low / 2 + high / 2
     r = (arb(high) - centre).max(arb(centre) - low)
     rest = series(interval(low, high))[order]

@@ -100,7 +100,7 @@ class Mixture:
         result: list[arb] = []
         for i in range(ORDER + 1):
             above_line = held[i] + scaled[i] * s + (scaled[i - 1] if i else 0)
-            result.append((above_line - sum((total[i - l] * result[l] for l in range(i)), arb(0))) / total[0])
+            result.append((above_line - sum((total[i - k] * result[k] for k in range(i)), arb(0))) / total[0])
         slope = arb(self.skip) + self.own[j]
         result[0] += slope * s + (arb(self.bias) + self.values[j])
         result[1] += slope
@@ -123,7 +123,7 @@ class Mixture:
         return [one * cell.unit + two * cell.scaled for one, two in pairs], apart
 
     def mean(self, cell: Cell, j: int, weights: Sequence[arb], apart: Sequence[arb]) -> arb:
-        """sum_k w_k times `apart` of `held`, on the cell: as such, or from Taylor's theorem for r; the narrower of both.
+        """sum_k w_k times `apart` of `held`, on the cell: as such, or by Taylor's theorem for r, if that is narrower.
 
         Where keys of large values cancel, their weights vary together, which the first way does not see.
         """

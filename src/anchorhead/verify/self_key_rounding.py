@@ -9,8 +9,8 @@ Proof. sum w~ V <= r + b says sum w_k e^(lambda_k) (d_k - b) <= 0. The left side
 d_k > b and -Lambda_k elsewhere; take sum w_k (d_k - b) = -b off. The left side of the lemma may be replaced by any
 bound on it, so it is taken from balls over the cell. For the other side, change the signs of d.
 
-Lambda_k is kept as a linear function of |s|, so that e^(z_k + Lambda_k) is a ball of one product: far out both grow, and
-only their sum falls.
+Lambda_k is kept as a linear function of |s|, so that e^(z_k + Lambda_k) is a ball of one product: far out both grow,
+and only their sum falls.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ def powers_rounding(
     """Of the quotient of polynomials in y, by Horner's rule.
 
     The computed y is y e^lambda, |lambda| <= Lambda = u |rate t| + that of exp: weights in proportion to d_k y^k become
-    those at another query, and their mean moves by Lambda sup |sum_k w_k (k - mean k) (V_k - mean V)|, the supremum over
-    the queries between. Then a coefficient of y^k goes through k products and k + 1 sums (the highest one a sum less):
-    numerator and denominator err by sum w_k |V_k| nu_k and sum w_k nu_k of the denominator, nu_k = gamma_(2k+1), the own
-    coefficient and what it is added to by one or two roundings more; the division rounds once.
+    those at another query, and their mean moves by Lambda sup |sum_k w_k (k - mean k) (V_k - mean V)|, the supremum
+    over the queries between. Then a coefficient of y^k goes through k products and k + 1 sums (the highest one a sum
+    less): numerator and denominator err by sum w_k |V_k| nu_k and sum w_k nu_k of the denominator, nu_k = gamma_(2k+1),
+    the own coefficient and what it is added to by one or two roundings more; the division rounds once.
     """
     u, top = model.unit, len(quotient.denominator) - 1
     t = cell.ball if at is None else arb(at)
