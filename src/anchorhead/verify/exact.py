@@ -25,7 +25,7 @@ class Atom:
     """The quantity `number`: a function of forms (1, 1), one for each argument that it depends on.
 
     where   the step, token and feature of the program, in words
-    parts   the quantity as a sum of simpler ones, as a form, where its function is a sum
+    parts   the quantity as a sum of simpler ones, as a form, where its function is a sum, a product or a ridge
     """
 
     number: int
@@ -80,19 +80,20 @@ class Exact:
         return self.of(self.program.outputs[0])
 
     def expanded(self, form: Forms) -> Forms:
-        """The form with every quantity that is a sum replaced by its parts."""
-        sums = [q for q in form.ids if q in self.atoms and self.atoms[q].parts is not None]
-        if not sums:
-            return form
-        columns = {int(q): place for place, q in enumerate(form.ids)}
-        rest = form.coefficients.copy()
-        rest[:, :, [columns[q] for q in sums]] = 0.0
-        terms = [Forms(form.ids, rest, *form.arrays[1:])]
-        flat = form.coefficients.reshape(-1, len(form.ids))
-        for q in sums:
-            part = mapped(flat[:, [columns[q]]], None, self.atoms[q].parts, self.quantities, EXACT)  # type: ignore[arg-type]
-            terms.append(part.reshaped(*form.shape))
-        return summed(terms, self.quantities).pruned()
+        """The form with every quantity that has parts replaced by them, and theirs by theirs."""
+        while True:
+            sums = [q for q in form.ids.tolist() if q in self.atoms and self.atoms[q].parts is not None]
+            if not sums:
+                return form
+            columns = {q: place for place, q in enumerate(form.ids.tolist())}
+            rest = form.coefficients.copy()
+            rest[:, :, [columns[q] for q in sums]] = 0.0
+            terms = [Forms(form.ids, rest, *form.arrays[1:])]
+            flat = form.coefficients.reshape(-1, len(form.ids))
+            for q in sums:
+                part = mapped(flat[:, [columns[q]]], None, self.atoms[q].parts, self.quantities, EXACT)  # type: ignore[arg-type]
+                terms.append(part.reshaped(*form.shape))
+            form = summed(terms, self.quantities).pruned()
 
     def _affine(self, step: Affine, place: int) -> Forms | None:
         if any(self.forms[of] is None for of in step.of):
@@ -167,9 +168,7 @@ class Exact:
         line = self._line(function, own)
         if line is not None:
             return line
-        parts = None
-        if len(linear.terms) > 1:
-            parts = self._sum(linear, own, where)
+        parts = self._sum(linear, own, where) if len(linear.terms) > 1 else self._ridges(function, own, where)
         return self._atom(function, own, where, parts)
 
     def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
@@ -190,6 +189,30 @@ class Exact:
             constant = function.ball({name: arb(middle)}) - slope * arb(middle)
             parts = [_scaled(z, slope, self.quantities), _constant(constant)]
         return summed(parts, self.quantities).pruned()
+
+    def _ridges(self, function: Expression, own: Mapping[str, Forms], where: str) -> Forms | None:
+        """A function of several quantities by functions of one: f(a) for an affine a, and a b as squares of a + b and
+        a - b, a quarter each."""
+        op, data, places = function.nodes[-1]
+        if len(own) < 2 or len(places) > 2 or (len(places) == 2 and op != "mul"):
+            return None
+        inner = []
+        for place in places:
+            linear = split(_below(function, place))
+            if not linear.terms or any(part.nodes[-1][0] != "variable" for part, _ in linear.terms):
+                return None
+            inner.append(self._sum(linear, own, where))
+        if len(inner) == 1:
+            return self._atom(Expression.of((("variable", "u", ()), (op, data, (0,)))), {"u": inner[0]}, where)
+        square = Expression.of((("variable", "u", ()), ("square", None, (0,))))
+        terms = []
+        for sign in (1.0, -1.0):
+            other = mapped(np.array([[sign]]), None, inner[1], self.quantities, EXACT)
+            both = summed([inner[0], other], self.quantities).pruned()
+            terms.append(
+                mapped(np.array([[sign / 4]]), None, self._atom(square, {"u": both}, where), self.quantities, EXACT)
+            )
+        return summed(terms, self.quantities).pruned()
 
     def _sum(self, linear: Split, own: Mapping[str, Forms], where: str) -> Forms:
         terms = [_constant(linear.constant)]

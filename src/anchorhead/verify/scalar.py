@@ -193,9 +193,9 @@ class _Softmax:
         offsets = [(a[k] - a[top]) * here + (g[k] - g[top]) for k in near]
         slopes, values = self.part.slopes[near] - self.part.slopes[top], self.part.values[near] - self.part.values[top]
         exactly = all(one.is_exact() for one in offsets) and h.is_exact()
-        name = (slopes.tobytes(), values.tobytes(), tuple(map(_name, offsets)), _name(h), order, c.is_exact())
         if not exactly:
             return self._series(c, h, near, top, order) + v[top]
+        name = (slopes.tobytes(), values.tobytes(), tuple(map(_name, offsets)), _name(h), order, c.is_exact())
         if name not in self.known:
             self.known[name] = self._series(c, h, near, top, order)
         return self.known[name] + v[top]
