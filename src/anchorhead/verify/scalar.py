@@ -158,18 +158,22 @@ class _Softmax:
         reach = max(max(abs(a), abs(b)) for a, b in intervals)
         self.noise = 8 * OWN_UNIT * (np.abs(part.slopes) * reach + np.abs(part.offsets) + 1)
         self.count = len(part.slopes)
+        largest = np.abs(part.slopes) * reach + np.abs(part.offsets)
+        wrong = softmax_log_error(part.logit_error(np.array(reach), largest), 2 * largest.max() + 0 * largest, model)
+        self.wrong = wrong + wrong.max() + 2 * np.abs(part.slopes - part.slopes.mean()) * part.lean
         self.a, self.g, self.v = ([exact(x) for x in array] for array in (part.slopes, part.offsets, part.values))
         self.largest = float(np.abs(part.values).max()) if self.count else 0.0
         self.known: dict[tuple, arb_series] = {}
 
     def window(self, c: float, h: float) -> tuple[np.ndarray, int, float]:
-        """The keys that matter on a cell, the heaviest at its middle, and a bound on the weight of the others."""
+        """The keys that matter on a cell, the heaviest at its middle, and a bound on the weight of the others, as
+        computed: logits that are off by `wrong` may weigh e^wrong more."""
         part = self.part
         logits = part.slopes * c + part.offsets
         top = int(logits.argmax())
         gap = logits[top] - logits - np.abs(part.slopes - part.slopes[top]) * h * SLACK
-        gap = gap - self.noise - self.noise[top]
-        near = gap < AWAY
+        gap = gap - self.noise - self.noise[top] - self.wrong
+        near = ~(gap >= AWAY)
         near[top] = True
         return np.flatnonzero(near), top, float(np.exp(-np.minimum(gap[~near], 700.0)).sum()) * SLACK
 
@@ -236,14 +240,17 @@ class _Softmax:
         logits = part.slopes * t + part.offsets
         gap = np.where(absent, -np.inf, logits).max(axis=2, keepdims=True) - logits
         weights = np.where(absent, 0.0, np.exp(-np.maximum(gap, 0.0)))
-        weights /= weights.sum(axis=2, keepdims=True)
+        total = weights.sum(axis=2, keepdims=True)
+        weights /= total
         off = 4 * (noise + (weights * noise).sum(axis=2, keepdims=True)) + 1e-14
         mean, mean_slope = (weights * part.values).sum(axis=2), (weights * part.slopes).sum(axis=2)
         sizes, steep = np.abs(part.values), np.abs(part.slopes)
         deviation, tilt = np.abs(part.values - mean[..., None]), np.abs(part.slopes - mean_slope[..., None])
         mean_off = (weights * off * deviation).sum(axis=2) + 1e-14 * (weights * sizes).sum(axis=2)
         tilt = tilt + (weights * (off * tilt + 1e-14 * steep)).sum(axis=2, keepdims=True)
-        upper = np.minimum(weights * np.exp(np.minimum(tilt * half, 700.0)) * (1 + off), 1.0)
+        # by logarithms: what underflows may not do so once it has grown
+        grown = -np.maximum(gap, 0.0) - np.log(total) + tilt * half
+        upper = np.where(absent, 0.0, np.minimum(np.exp(np.minimum(grown, 0.0)) * (1 + off), 1.0))
         deviation = deviation + (mean_off + speed)[..., None]
         result = np.abs(mean) + mean_off + speed
         delta = part.logit_error(np.abs(t) + half, np.abs(logits) + steep * half + noise) + tilt * part.lean * SLACK
