@@ -48,7 +48,7 @@ REST = 0.002
 """Of what is aimed at, what the remainder of Taylor's theorem may be."""
 AWAY = 90.0
 NARROW = 2.0**-90
-MAX_CELLS = 200_000
+MAX_CELLS = 60_000
 BATCH = 256
 MANY = 24
 """So many anchors are looked at neighbour by neighbour."""
