@@ -106,6 +106,23 @@ def test_a_moved_weight_is_refused(what: str) -> None:
         one.verified(one.network.certificate.bound, grid)
 
 
+def test_rounding_counts() -> None:
+    one = built(QUICK[0])
+    assert one.network.certificate is not None
+    exact, rounding = one.network.certificate.terms.values()
+    assert rounding > 0.3 * exact
+    with pytest.raises(NotVerified, match="grid"):
+        one.verified(exact * 1.2)
+
+
+def test_rests_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = built(QUICK[1])
+    assert one.network.certificate is not None
+    monkeypatch.setattr("anchorhead.verify.grid.REST", 0.9)
+    with pytest.raises(NotVerified, match="grid"):
+        one.verified(one.network.certificate.bound)
+
+
 def test_a_kink_in_the_box_is_refused() -> None:
     one = built(QUICK[0])
     kinked = [read_expression({"nodes": [["variable", "x"], ["variable", "y"], ["max", 0, 1]]})]
@@ -169,3 +186,24 @@ def test_rounding_covers_what_the_dtype_computes() -> None:
     away = np.abs(atom(x).astype(np.longdouble) - atom.exact(x)).max(axis=1)
     cells = tuple(np.clip(np.searchsorted(c, x[:, j]) - 1, 0, len(c) - 2) for j, c in enumerate(cuts))
     assert (away <= bounds[cells]).all()
+
+
+@pytest.mark.parametrize("x", [(-0.9, 0.8), (0.1, -0.2), (0.6, 0.5)], ids=str)
+def test_the_worst_rounding_is_covered(x: tuple[float, float]) -> None:
+    """Logits, distances from the largest, exp, and every sum at its worst, all against r."""
+    one, model = built(QUICK[0]), arithmetic_of("float32")
+    _, bounds = grid_rounding(one.grid, x, tuple(a + 1e-9 for a in x), model, 0.0)
+    u, parts, sizes = model.unit, [], []
+    for (slopes, offsets), origin, a in zip(one.grid.axes, one.grid.origins, x, strict=True):
+        parts.append(slopes * (a - origin) + offsets)
+        sizes.append(np.abs(slopes * (a - origin)) + np.abs(offsets))
+    z, size = (np.add.outer(*both).ravel().astype(np.longdouble) for both in (parts, sizes))
+    w = np.exp(z - z.max())
+    w /= w.sum()
+    worst = 0.0
+    for v in one.grid.values.reshape(len(z), -1).T:
+        wrong = 0.99 * (4 * u * size + u * (z.max() - z) + model.exp_error) * np.sign(v - w @ v)
+        moved = abs((w * np.exp(wrong)) @ v / (w @ np.exp(wrong)) - w @ v)
+        summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
+        worst = max(worst, float(moved + 0.99 * summed))
+    assert float(bounds.min()) >= worst
