@@ -16,7 +16,7 @@ from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression, read_expression
-from anchorhead.verify.grid import verify_grid
+from anchorhead.verify.grid import _Proof, verify_grid
 from anchorhead.verify.grid_head import Expanded, Grid
 from anchorhead.verify.grid_polynomial import largest, on_part
 from anchorhead.verify.grid_rounding import grid_rounding
@@ -115,12 +115,16 @@ def test_rounding_counts() -> None:
         one.verified(exact * 1.2)
 
 
-def test_rests_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = built(QUICK[1])
-    assert one.network.certificate is not None
-    monkeypatch.setattr("anchorhead.verify.grid.REST", 0.9)
-    with pytest.raises(NotVerified, match="grid"):
-        one.verified(one.network.certificate.bound)
+@pytest.mark.parametrize("what", ["function", "head"])
+def test_rests_count(what: str) -> None:
+    one = built(QUICK[0])
+    still = replace(one.grid, bias=np.zeros(1), _known={})
+    cuts, nothing, part = [np.array([-1.0, 1.0])] * 2, np.zeros((1, 1, 1)), [(-1.0, 1.0), (-1.0, 1.0)]
+    proof = _Proof(still, one.functions, ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
+    proof._leaf(part, nothing, 0.9e-3, Expanded(nothing, 2, 1e-6))
+    rests = (1.1e-3, 0.0) if what == "function" else (0.999e-3, 2e-6)
+    with pytest.raises(NotVerified, match="only"):
+        proof._leaf(part, nothing, rests[0], Expanded(nothing, 2, rests[1]))
 
 
 def test_a_kink_in_the_box_is_refused() -> None:
