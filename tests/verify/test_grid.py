@@ -192,20 +192,27 @@ def test_rounding_covers_what_the_dtype_computes() -> None:
     assert (away <= bounds[cells]).all()
 
 
-@pytest.mark.parametrize("x", [(-0.9, 0.8), (0.1, -0.2), (0.6, 0.5)], ids=str)
-def test_the_worst_rounding_is_covered(x: tuple[float, float]) -> None:
+def steep() -> Grid:
+    """Two anchors an axis, whose logits cancel where they cross: rounding of the logits is nearly all there is."""
+    axis = np.array([-40.0, 40.0]), np.array([30.0, -30.0])
+    return Grid([axis, axis], np.zeros(2), np.array([[[1.0], [-2.0]], [[0.5], [3.0]]]), np.zeros(1))
+
+
+@pytest.mark.parametrize("x", [(-0.9, 0.8), (0.1, -0.2), (0.75, 0.751)], ids=str)
+@pytest.mark.parametrize("which", ["solved", "steep"])
+def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> None:
     """Logits, distances from the largest, exp, and every sum at its worst, all against r."""
-    one, model = built(QUICK[0]), arithmetic_of("float32")
-    _, bounds = grid_rounding(one.grid, x, tuple(a + 1e-9 for a in x), model, 0.0)
+    grid, model = steep() if which == "steep" else built(QUICK[0]).grid, arithmetic_of("float32")
+    _, bounds = grid_rounding(grid, x, tuple(a + 1e-9 for a in x), model, 0.0)
     u, parts, sizes = model.unit, [], []
-    for (slopes, offsets), origin, a in zip(one.grid.axes, one.grid.origins, x, strict=True):
+    for (slopes, offsets), origin, a in zip(grid.axes, grid.origins, x, strict=True):
         parts.append(slopes * (a - origin) + offsets)
         sizes.append(np.abs(slopes * (a - origin)) + np.abs(offsets))
     z, size = (np.add.outer(*both).ravel().astype(np.longdouble) for both in (parts, sizes))
     w = np.exp(z - z.max())
     w /= w.sum()
     worst = 0.0
-    for v in one.grid.values.reshape(len(z), -1).T:
+    for v in grid.values.reshape(len(z), -1).T:
         wrong = 0.99 * (4 * u * size + u * (z.max() - z) + model.exp_error) * np.sign(v - w @ v)
         moved = abs((w * np.exp(wrong)) @ v / (w @ np.exp(wrong)) - w @ v)
         summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
