@@ -13,6 +13,9 @@ from anchorhead.heads.gate_table import all_gates
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.gate import underflow, verify_gate
+from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.self_key_head import ORDER, Cell
+from anchorhead.verify.self_key_rounding import gate_rounding, moved_weights
 from tests.verify.heads_as_stored import function_of, gate_of
 
 HEADS = [head for frontier in all_gates() for head in frontier.heads]
@@ -50,6 +53,17 @@ def test_less_than_the_largest_error_is_refused() -> None:
         worst = max(float(gap.lower()) for gap in gaps)
     with pytest.raises(NotVerified):
         verified(head, worst * 0.98)
+
+
+@pytest.mark.parametrize("g", [-3.0, 0.5, 20.0])
+def test_every_rounding_after_the_weights_counts(g: float) -> None:
+    """A sum of p + 1 exponentials, a division, two products and a sum of two heads: p + 4 in a row."""
+    model, head = arithmetic_of("float32"), gate_of(QUICK[0])[0].head()
+    with precision(cap=ORDER + 1):
+        cell, mixture = Cell.of(g, g), head.mixture()
+        moved = moved_weights(head, mixture, cell, model)
+        least = moved.mean_moved + (len(head.slopes) + 3) * model.unit * abs(float(moved.mean.mid()))
+        assert gate_rounding(head, mixture, cell, 2, model) >= least
 
 
 @pytest.mark.parametrize("name", ["slopes", "offsets", "factor"])

@@ -16,7 +16,7 @@ from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression, read_expression
-from anchorhead.verify.grid import verify_grid
+from anchorhead.verify.grid import _Proof, verify_grid
 from anchorhead.verify.grid_head import Expanded, Grid
 from anchorhead.verify.grid_polynomial import largest, on_part
 from anchorhead.verify.grid_rounding import grid_rounding
@@ -106,6 +106,27 @@ def test_a_moved_weight_is_refused(what: str) -> None:
         one.verified(one.network.certificate.bound, grid)
 
 
+def test_rounding_counts() -> None:
+    one = built(QUICK[0])
+    assert one.network.certificate is not None
+    exact, rounding = one.network.certificate.terms.values()
+    assert rounding > 0.3 * exact
+    with pytest.raises(NotVerified, match="grid"):
+        one.verified(exact * 1.2)
+
+
+@pytest.mark.parametrize("what", ["function", "head"])
+def test_rests_count(what: str) -> None:
+    one = built(QUICK[0])
+    still = replace(one.grid, bias=np.zeros(1), _known={})
+    cuts, nothing, part = [np.array([-1.0, 1.0])] * 2, np.zeros((1, 1, 1)), [(-1.0, 1.0), (-1.0, 1.0)]
+    proof = _Proof(still, one.functions, ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
+    proof._leaf(part, nothing, 0.9e-3, Expanded(nothing, 2, 1e-6))
+    rests = (1.1e-3, 0.0) if what == "function" else (0.999e-3, 2e-6)
+    with pytest.raises(NotVerified, match="only"):
+        proof._leaf(part, nothing, rests[0], Expanded(nothing, 2, rests[1]))
+
+
 def test_a_kink_in_the_box_is_refused() -> None:
     one = built(QUICK[0])
     kinked = [read_expression({"nodes": [["variable", "x"], ["variable", "y"], ["max", 0, 1]]})]
@@ -169,3 +190,31 @@ def test_rounding_covers_what_the_dtype_computes() -> None:
     away = np.abs(atom(x).astype(np.longdouble) - atom.exact(x)).max(axis=1)
     cells = tuple(np.clip(np.searchsorted(c, x[:, j]) - 1, 0, len(c) - 2) for j, c in enumerate(cuts))
     assert (away <= bounds[cells]).all()
+
+
+def steep() -> Grid:
+    """Two anchors an axis, whose logits cancel where they cross: rounding of the logits is nearly all there is."""
+    axis = np.array([-40.0, 40.0]), np.array([30.0, -30.0])
+    return Grid([axis, axis], np.zeros(2), np.array([[[1.0], [-2.0]], [[0.5], [3.0]]]), np.zeros(1))
+
+
+@pytest.mark.parametrize("x", [(-0.9, 0.8), (0.1, -0.2), (0.75, 0.751)], ids=str)
+@pytest.mark.parametrize("which", ["solved", "steep"])
+def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> None:
+    """Logits, distances from the largest, exp, and every sum at its worst, all against r."""
+    grid, model = steep() if which == "steep" else built(QUICK[0]).grid, arithmetic_of("float32")
+    _, bounds = grid_rounding(grid, x, tuple(a + 1e-9 for a in x), model, 0.0)
+    u, parts, sizes = model.unit, [], []
+    for (slopes, offsets), origin, a in zip(grid.axes, grid.origins, x, strict=True):
+        parts.append(slopes * (a - origin) + offsets)
+        sizes.append(np.abs(slopes * (a - origin)) + np.abs(offsets))
+    z, size = (np.add.outer(*both).ravel().astype(np.longdouble) for both in (parts, sizes))
+    w = np.exp(z - z.max())
+    w /= w.sum()
+    worst = 0.0
+    for v in grid.values.reshape(len(z), -1).T:
+        wrong = 0.99 * (4 * u * size + u * (z.max() - z) + model.exp_error) * np.sign(v - w @ v)
+        moved = abs((w * np.exp(wrong)) @ v / (w @ np.exp(wrong)) - w @ v)
+        summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
+        worst = max(worst, float(moved + 0.99 * summed))
+    assert float(bounds.min()) >= worst

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from flint import arb, arb_series
+from flint import arb, arb_poly, arb_series
 
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_table import own_frontiers
@@ -17,7 +17,7 @@ from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.self_key import verify_self_key
 from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
 from anchorhead.verify.self_key_head import ORDER, Cell
-from anchorhead.verify.self_key_rounding import largest_move, powers_rounding, softmax_rounding
+from anchorhead.verify.self_key_rounding import largest_move, moved_weights, powers_rounding, softmax_rounding
 from anchorhead.verify.self_key_tail import line_of
 from tests.proof.own_cases import as_attention, fused
 from tests.verify.heads_as_stored import function_of, self_key_of
@@ -145,6 +145,55 @@ def test_taylor_bounds_are_not_below_the_truth() -> None:
     with precision(cap=8):
         found = taylor_bound(lambda s: arb_series([s, 1]).sin().coeffs(), 1.0, 2.0, 7)
     assert 1 <= found < 1.01
+
+
+@pytest.mark.parametrize("power", [3, 6, 7])
+def test_every_term_of_taylors_theorem_counts(power: int) -> None:
+    def series(s: arb) -> list[arb]:
+        return arb_poly([-1.5, 1])(arb_poly([s, 1])).__pow__(power).coeffs() + [arb(0)] * 8
+
+    assert taylor_bound(series, 1.0, 2.0, 7) >= 0.5**power
+
+
+@pytest.mark.parametrize("s", [-2.0, -0.7, 0.4, 1.3, 3.0])
+def test_the_worst_errors_of_logits_and_exponentials_are_covered(s: float) -> None:
+    """All roundings of logits, of their distances from the largest, and of exp at their worst, all against r."""
+    head, model = NAMED["gelu", "float32", 7], arithmetic_of("float32")
+    key, _ = self_key_of(head)
+    with precision(cap=ORDER + 1):
+        found = moved_weights(key, key.mixture(), Cell.of(s, s), model).mean_moved
+    slopes, offsets, values = (np.array(column, np.longdouble) for column in (key.slopes, key.offsets, key.values))
+    z, held = slopes * s + offsets, values.copy()
+    held[-1] *= s
+    w = np.exp(z - z.max())
+    w /= w.sum()
+    mean = w @ held
+    wrong = 0.999 * (model.unit * (np.abs(slopes * s) + np.abs(z) + z.max() - z) + model.exp_error)
+    for sign in (-1, 1):
+        moved = w * np.exp(sign * wrong * np.sign(held - mean))
+        assert found >= abs(moved @ held / moved.sum() - mean) / max(1.0, abs(s)) >= 0.9 * found
+
+
+@pytest.mark.parametrize("s", [-2.0, -0.7, 0.4, 1.3, 3.0])
+def test_the_worst_errors_of_powers_are_covered(s: float) -> None:
+    """y, every coefficient on its way through Horner's rule, and the division, all at their worst."""
+    head, model = NAMED["gelu", "float32", 7], arithmetic_of("float32")
+    key, quotient = self_key_of(head)
+    assert quotient is not None
+    with precision(cap=ORDER + 1):
+        found = powers_rounding(key, quotient, quotient.mixture(0.0, 0.0), Cell.of(s, s), None, model)
+    u, k = model.unit, np.arange(len(quotient.denominator))
+    above_line, below_line = (np.array(c, np.longdouble) for c in (quotient.numerator, quotient.denominator))
+    above_line[quotient.own_index] += quotient.own * s
+    y, rounded = np.exp(np.longdouble(quotient.rate) * s), 0.999 * u * (2 * k + (k < k[-1]))
+    exact = (above_line @ y**k) / (below_line @ y**k)
+    worst = 0.0
+    for up, one in product((-1, 1), repeat=2):
+        other = y * np.exp(one * 0.999 * (model.exp_error + u * abs(quotient.rate * s)))
+        top = (above_line * (1 + up * rounded * np.sign(above_line))) @ other**k
+        under = (below_line * (1 - up * rounded * np.sign(exact))) @ other**k
+        worst = max(worst, abs(float(top / under * (1 + up * np.sign(exact) * 0.999 * u) - exact)))
+    assert found >= worst / max(1.0, abs(s)) >= 0.85 * found
 
 
 def test_coefficients_that_were_cut_off_are_no_zeros() -> None:
