@@ -140,7 +140,7 @@ class Claims:
         read = sum(_values(part, points) for part in unit.parts)
         size = float(np.abs(read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
-        for atom, scale, shift in [(None, 1.0, 0.0), *self._candidates(t)]:
+        for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
             function = None if atom is None else atom.function
             if atom is not None and not isinstance(function, Expression):
                 continue
@@ -148,9 +148,9 @@ class Claims:
             if values is None:
                 continue
             hints = unit.hints.get(None if atom is None else atom.number, [])
-            for alpha, beta in self._factors(values, read, hints):
-                error = float(np.abs(read - alpha * values - beta).max())
-                if best is None or error < 0.98 * best[0]:
+            for (alpha, beta), handicap in self._factors(values, read, hints):
+                error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
+                if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
         if best is None or best[0] > 0.6 * size:
             return None
@@ -195,19 +195,19 @@ class Claims:
 
     def _factors(
         self, values: np.ndarray, read: np.ndarray, hints: list[tuple[float, float]]
-    ) -> list[tuple[float, float]]:
-        """Pairs (alpha, beta) with read = alpha values + beta, nearly."""
+    ) -> list[tuple[tuple[float, float], float]]:
+        """Pairs (alpha, beta) with read = alpha values + beta, nearly, and how much better a later one must be."""
         spread = float(np.ptp(values))
         if not spread > 0:
-            return [(1.0, float(read.mean() - values.mean())), *hints]
+            return [(pair, 1.0) for pair in (*hints, (1.0, float(read.mean() - values.mean())))]
         centred = values - values.mean()
         alpha = float((centred * (read - read.mean())).sum() / (centred**2).sum())
-        pairs = list(hints)
+        pairs = [(pair, 1.0) for pair in hints]
         for scale, shift in self.pool.outer:
             if alpha * scale > 0:
                 power = 2.0 ** round(np.log2(alpha * scale))
-                pairs += [(power / scale, -power * shift / scale), (power / scale, 0.0)]
-        return [*pairs, (alpha, float(read.mean() - alpha * values.mean()))]
+                pairs += [((power / scale, beta), 1.0) for beta in (-power * shift / scale, 0.0)]
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), 4.0)]
 
     # results
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, hull, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression
+from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.functions import behaviour, range_on
 from anchorhead.verify.program import Affine, Apply, Input, Opaque, Program
@@ -158,10 +158,32 @@ class Exact:
             with precision():
                 low, high = below(function.ball(at)), above(function.ball(at))
             return _as_error(Forms.between(np.array([[low]]), np.array([[high]])))
+        line = self._line(function, own)
+        if line is not None:
+            return line
         parts = None
         if len(linear.terms) > 1:
             parts = self._sum(linear, own, where)
         return self._atom(function, own, where, parts)
+
+    def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
+        """A function that is affine between the ends of its one argument, as relu is on one side: that line."""
+        if len(own) != 1:
+            return None
+        name, z = next(iter(own.items()))
+        low, high = (float(end[0, 0]) for end in z.ends(self.quantities))
+        with precision(cap=4):
+            try:
+                found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
+            except Undecided:
+                return None
+            slope = found[1]
+            if not (found[2].is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
+                return None
+            middle = low / 2 + high / 2
+            constant = function.ball({name: arb(middle)}) - slope * arb(middle)
+            parts = [_scaled(z, slope, self.quantities), _constant(constant)]
+        return summed(parts, self.quantities).pruned()
 
     def _sum(self, linear: Split, own: Mapping[str, Forms], where: str) -> Forms:
         terms = [_constant(linear.constant)]

@@ -19,7 +19,6 @@ times |v_k - R|, which is added.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,7 +26,7 @@ import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, exact, precision
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import (
     OWN_UNIT,
@@ -49,6 +48,7 @@ REST = 0.002
 AWAY = 90.0
 NARROW = 2.0**-90
 MAX_CELLS = 200_000
+BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,139 +176,164 @@ class _Softmax:
         return arb_series(upper, prec=order) / arb_series(lower, prec=order) + v[top]
 
     def rounding(
-        self, t: np.ndarray, half: float, speed: float, near: np.ndarray, leak: float
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: list[np.ndarray], leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """On pieces |s - t| <= half: the rounding of what is read, bounds on |it| and on sum_k |w_k v_k|; r moves by `speed`.
+        """On pieces |s - t| <= half of cells, t (cells, pieces): the rounding of what is read, bounds on |it| and on
+        sum_k |w_k v_k|. r moves by at most `speed` (cells,) on a piece; `near` are the keys that matter on each cell.
 
         log w_k is concave in t with slope a_k - sum w a, so w_k(s) <= w_k(t) exp(|a_k - A| half), A = sum w a at t.
         """
-        part, noise = self.part.only(near), self.noise[near]
-        t = t[:, None]
+        widest = max(map(len, near))
+        index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
+        absent = np.array([np.arange(widest) >= len(keys) for keys in near])[:, None]
+        part, noise = self.part.only(index[:, None]), self.noise[index[:, None]]
+        t, half, speed = t[..., None], half[:, None, None], speed[:, None]
         half = half + 4 * OWN_UNIT * np.abs(t)
         logits = part.slopes * t + part.offsets
-        gap = logits.max(axis=1, keepdims=True) - logits
-        weights = np.exp(-gap)
-        weights /= weights.sum(axis=1, keepdims=True)
-        off = 4 * (noise + (weights * noise).sum(axis=1, keepdims=True)) + 1e-14
-        mean, mean_slope = weights @ part.values, weights @ part.slopes
-        deviation, tilt = np.abs(part.values - mean[:, None]), np.abs(part.slopes - mean_slope[:, None])
-        mean_off = (weights * off * deviation).sum(axis=1) + 1e-14 * (weights @ np.abs(part.values))
-        tilt = tilt + (weights * off * tilt).sum(axis=1, keepdims=True) + 1e-14 * (weights @ np.abs(part.slopes))[:, None]
+        gap = np.where(absent, -np.inf, logits).max(axis=2, keepdims=True) - logits
+        weights = np.where(absent, 0.0, np.exp(-np.maximum(gap, 0.0)))
+        weights /= weights.sum(axis=2, keepdims=True)
+        off = 4 * (noise + (weights * noise).sum(axis=2, keepdims=True)) + 1e-14
+        mean, mean_slope = (weights * part.values).sum(axis=2), (weights * part.slopes).sum(axis=2)
+        sizes, steep = np.abs(part.values), np.abs(part.slopes)
+        deviation, tilt = np.abs(part.values - mean[..., None]), np.abs(part.slopes - mean_slope[..., None])
+        mean_off = (weights * off * deviation).sum(axis=2) + 1e-14 * (weights * sizes).sum(axis=2)
+        tilt = tilt + (weights * (off * tilt + 1e-14 * steep)).sum(axis=2, keepdims=True)
         upper = np.minimum(weights * np.exp(np.minimum(tilt * half, 700.0)) * (1 + off), 1.0)
-        deviation = deviation + (mean_off + speed)[:, None]
+        deviation = deviation + (mean_off + speed)[..., None]
         result = np.abs(mean) + mean_off + speed
-        steep = np.abs(part.slopes)
         delta = part.logit_error(np.abs(t) + half, np.abs(logits) + steep * half + noise)
-        gaps = gap + (steep + steep.max()) * half + 2 * noise.max()
-        lam = softmax_log_error(delta, gaps, self.model)
-        error, mass = softmax_read_error(
-            upper, lam, deviation, np.broadcast_to(np.abs(part.values), upper.shape), result, self.count, self.model
-        )
-        error = error + (upper * part.value_error).sum(axis=1) * (1 + 1e-3) + 4 * leak * (self.largest + 1)
+        gaps = np.maximum(gap, 0.0) + (steep + steep.max(axis=2, keepdims=True)) * half + 2 * noise.max()
+        lam = softmax_log_error(np.where(absent, 0.0, delta), gaps, self.model)
+        values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
+        error, mass = softmax_read_error(upper, lam, deviation, values, result, self.count, self.model)
+        error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 4 * leak[:, None] * (self.largest + 1)
         return error, result + error, mass + error
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The bound on a cell, its part in exact arithmetic, and (2, parts) bounds on what is read."""
+@dataclass(eq=False)
+class _Cell:
+    """t = c + h x: the polynomial of R - claim in x, a bound on the rest, and for each part the keys that matter, a bound
+    on the weight of the others, and one on |dr/dx|. Where f is not analytic, `rest` bounds all of it."""
 
-    total: float
-    approximation: float
-    reach: np.ndarray
-
-
-def _largest(read: list[tuple[np.ndarray, ...]]) -> np.ndarray:
-    return np.array([[float(one[n].max()) for one in read] for n in (1, 2)])
+    left: arb
+    right: arb
+    c: arb
+    h: float
+    coefficients: np.ndarray
+    rest: float
+    remainder: float
+    near: list[np.ndarray]
+    leak: list[float]
+    speed: list[float]
 
 
 class _Proof:
     def __init__(
         self, parts: list[_Softmax], claim: Claim, intervals: Sequence[tuple[float, float]], limit: float
     ) -> None:
-        self.parts, self.claim, self.intervals, self.limit = parts, claim, intervals, limit
+        self.parts, self.claim, self.intervals = parts, claim, intervals
         self.alpha, self.beta = exact(claim.alpha), exact(claim.beta)
         self.scale, self.shift = exact(claim.scale), exact(claim.shift)
         f = claim.function
         self.name = f.variables[0] if f is not None and f.variables else "x"
         self.floor = limit / CLOSE
-        self.reach = np.zeros((2, len(parts)))
 
     def run(self) -> Proven:
-        waiting = deque(
-            (exact(a), exact(b), (exact(b) - exact(a)) * exact(NARROW)) for a, b in self.intervals if a <= b
-        )
+        """Level by level, the widest cells first."""
+        waiting = [(exact(a), exact(b)) for a, b in self.intervals if a <= b]
+        narrow = max(((b - a) * exact(NARROW) for a, b in waiting), key=above)
         total = approximation = 0.0
-        cells = 0
+        reach = np.zeros((2, len(self.parts)))
+        count = 0
         while waiting:
-            a, b, narrow = waiting.popleft()
-            cells += 1
-            c, last = ((a + b) / 2).mid(), not b - a > narrow
-            found = self._cell(c, (b - a) / 2, last)
-            if found is not None and (found.total <= CLOSE * self.floor or last):
-                total, approximation = max(total, found.total), max(approximation, found.approximation)
-                self.reach = np.maximum(self.reach, found.reach)
-                continue
-            if last or cells + len(waiting) > MAX_CELLS:
-                raise NotVerified(f"a head of {sum(p.count for p in self.parts)} anchors is not bounded near {c}")
-            waiting += [(a, c, narrow), (c, b, narrow)]
-        reach, mass = self.reach * SLACK
-        return Proven(total * SLACK, approximation * SLACK, reach, mass, cells)
+            count += len(waiting)
+            if count > MAX_CELLS:
+                raise NotVerified(f"a head of {sum(p.count for p in self.parts)} anchors takes too many cells")
+            cells, halved = [], []
+            for a, b in waiting:
+                found = self._cell(a, b)
+                (halved if found is None else cells).append(found or (a, b))
+            for start in range(0, len(cells), BATCH):
+                batch = cells[start : start + BATCH]
+                sums, bounds, sizes = self._bounds(batch)
+                for cell, one, bound, size in zip(batch, sums, bounds, sizes, strict=True):
+                    wide = cell.remainder > REST * max(self.floor, one) or one > CLOSE * self.floor
+                    if wide and cell.right - cell.left > narrow:
+                        halved.append((cell.left, cell.right))
+                        continue
+                    total, approximation = max(total, one), max(approximation, bound)
+                    reach = np.maximum(reach, size)
+            waiting = []
+            for a, b in halved:
+                require(bool(b - a > narrow), f"a head of {sum(p.count for p in self.parts)} anchors has no bound at {a}")
+                middle = ((a + b) / 2).mid()
+                waiting += [(a, middle), (middle, b)]
+        return Proven(total * SLACK, approximation * SLACK, *(reach * SLACK), count)
 
-    def _cell(self, c: arb, h: arb, last: bool) -> _Found | None:
-        """The bound on a cell; None: it is too wide."""
+    def _cell(self, a: arb, b: arb) -> _Cell | None:
+        """Taylor's theorem on one cell, or balls where f has a kink; None where neither tells anything."""
+        c, h = ((a + b) / 2).mid(), (b - a) / 2
         t, half = float(c), above(h)
         windows = [part.window(t, half * SLACK + 4 * OWN_UNIT * abs(t)) for part in self.parts]
         leak = sum(one[2] * 2 * part.largest for one, part in zip(windows, self.parts, strict=True))
+        near, leaks = [one[0] for one in windows], [one[2] for one in windows]
         cell = c + arb(0, 1) * h
         try:
             wide = [p.series(cell, h, *one[:2], ORDER + 1) for p, one in zip(self.parts, windows, strict=True)]
+        except Undecided:
+            return None
+        speed = [above(abs(one[1])) for one in wide]
+        try:
             rest = sum(wide, arb_series([0])) - self._claimed(cell, h)
             remainder = above(abs(rest[ORDER]))
         except Undecided:
-            return self._narrow(c, h, cell, windows, leak)
+            remainder = np.inf
         if not remainder < np.inf:
-            return self._narrow(c, h, cell, windows, leak)
-        near = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
-        difference = sum(near, arb_series([0])) - self._claimed(c, h)
+            inner = self.scale * cell + self.shift
+            f = self.claim.function
+            claimed = self.alpha * (inner if f is None else f.ball({self.name: inner})) + self.beta
+            bound = above(abs(sum((one[0] for one in wide), arb(0)) - claimed)) + leak
+            zeros = np.zeros(ORDER)
+            return _Cell(a, b, c, half, zeros, bound, 0.0, near, leaks, speed) if bound < np.inf else None
+        exactly = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
+        difference = sum(exactly, arb_series([0])) - self._claimed(c, h)
         coefficients = np.array([float(difference[j].mid()) for j in range(ORDER)])
-        lost = sum(above(difference[j].rad()) for j in range(ORDER)) + 4 * OWN_UNIT * np.abs(coefficients).sum()
+        lost = sum(above(difference[j].rad()) for j in range(ORDER)) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
+        return _Cell(a, b, c, half, coefficients, lost + remainder + leak, remainder, near, leaks, speed)
+
+    def _bounds(self, cells: list[_Cell]) -> tuple[list[float], list[float], list[np.ndarray]]:
+        """For each cell the largest error, in all and in exact arithmetic, and (2, parts) bounds on what is read."""
         middle, edge = np.linspace(-1, 1, 2 * PIECES + 1)[1::2], 1 / PIECES
-        value = np.abs(np.polyval(coefficients[::-1], middle))
-        slope = np.abs(np.polyval((coefficients * np.arange(ORDER))[:0:-1], middle))
-        bend = (np.abs(coefficients) * np.arange(ORDER) * (np.arange(ORDER) - 1)).sum() / 2
-        noise = 64 * OWN_UNIT * np.abs(coefficients).sum() * ORDER
-        bound = (value + slope * edge + bend * edge**2 + noise + lost + remainder + leak) * SLACK
-        speeds = [above(abs(one[1])) * edge for one in wide]
-        read = self._rounding(t, half, middle, edge, speeds, windows)
-        sums = bound + sum(one[0] for one in read)
-        if remainder <= REST * max(self.floor, float(sums.max())) or last:
-            worst = [int(sums.argmax())]
-            there = self._rounding(t, half, middle[worst], 0.0, [0.0] * len(speeds), windows)
-            self.floor = max(self.floor, float(value[worst][0]) + sum(float(one[0][0]) for one in there))
-            return _Found(float(sums.max()), float(bound.max()), _largest(read))
-        return None
+        powers, order = middle[:, None] ** np.arange(ORDER), np.arange(ORDER)
+        p = np.array([cell.coefficients for cell in cells])
+        value = np.abs(p @ powers.T)
+        slope = np.abs((p[:, 1:] * order[1:]) @ powers[:, :-1].T)
+        bend = (np.abs(p) @ (order * (order - 1)))[:, None] / 2
+        rest = np.array([cell.rest for cell in cells])[:, None]
+        bounds = (value + slope * edge + bend * edge**2 + rest) * SLACK
+        read = self._rounding(cells, middle[None], edge)
+        sums = bounds + sum(one[0] for one in read)
+        worst = sums.argmax(axis=1)[:, None]
+        there = self._rounding(cells, middle[worst], 0.0)
+        at_points = np.maximum(np.take_along_axis(value, worst, 1) - rest, 0.0) + sum(one[0] for one in there)
+        self.floor = max(self.floor, float(at_points.max()))
+        sizes = np.array([[one[n].max(axis=1) for one in read] for n in (1, 2)])
+        return sums.max(axis=1).tolist(), bounds.max(axis=1).tolist(), list(np.moveaxis(sizes, 2, 0))
 
-    def _narrow(self, c: arb, h: arb, cell: arb, windows: list, leak: float) -> _Found | None:
-        """Where f has a kink: balls will do, once the cell is narrow enough."""
-        t, half = float(c), above(h)
-        try:
-            values = [p.series(cell, h, *one[:2], 2) for p, one in zip(self.parts, windows, strict=True)]
-        except Undecided:
-            return None
-        inner = self.scale * cell + self.shift
-        f = self.claim.function
-        claimed = self.alpha * (inner if f is None else f.ball({self.name: inner})) + self.beta
-        bound = above(abs(sum((one[0] for one in values), arb(0)) - claimed)) + leak
-        read = self._rounding(t, half, np.zeros(1), 1.0, [2 * above(abs(one[1])) for one in values], windows)
-        return _Found(bound + float(sum(one[0] for one in read)[0]), bound, _largest(read))
-
-    def _rounding(
-        self, t: float, half: float, middle: np.ndarray, edge: float, speeds: list[float], windows: list
-    ) -> list[tuple[np.ndarray, ...]]:
-        at = t + half * middle
+    def _rounding(self, cells: list[_Cell], x: np.ndarray, edge: float) -> list[tuple[np.ndarray, ...]]:
+        """Of every part, on pieces x -+ edge of every cell."""
+        half = np.array([cell.h for cell in cells])
+        t = np.array([float(cell.c) for cell in cells])[:, None] + half[:, None] * x
         return [
-            part.rounding(at, half * edge * SLACK, speed, one[0], one[2])
-            for part, speed, one in zip(self.parts, speeds, windows, strict=True)
+            part.rounding(
+                t,
+                half * edge * SLACK,
+                np.array([cell.speed[n] for cell in cells]) * edge * SLACK,
+                [cell.near[n] for cell in cells],
+                np.array([cell.leak[n] for cell in cells]),
+            )
+            for n, part in enumerate(self.parts)
         ]
 
     def _claimed(self, c: arb, h: arb) -> arb_series:

@@ -222,7 +222,7 @@ class Walk:
                     groups.setdefault(name, []).append((one, layer.output[h][:, c], part))
             for group in groups.values():
                 parts = tuple(part for _, _, part in group)
-                hints = self._hints(i, group[0][1], bias) if last else {}
+                hints = self._hints(i, group[0][0].t, group[0][1], bias) if last else {}
                 units.append((i, group[0][1], Unit(group[0][0], parts, hints, f"{where}, {kind} {i}")))
         explained = self._explained([unit for _, _, unit in units], where)
         merged = self._merged(units, explained)
@@ -268,7 +268,7 @@ class Walk:
         again = self._explained([unit for _, _, unit in joint], "heads together") if joint else []
         return result + [(i, weight, unit, found) for (i, weight, unit), found in zip(joint, again, strict=True)]
 
-    def _hints(self, token: int, weight: np.ndarray, bias: np.ndarray) -> dict:
+    def _hints(self, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:
         """Where nothing follows: what alpha and beta would have to be for the output to be the program's."""
         target = self.exact.output
         if token >= target.shape[0] or target.shape[1] != len(weight):
@@ -280,6 +280,10 @@ class Walk:
                     alpha = float(target.coefficients[token, o, number] / weight[o])
                     beta = float((target.constant[token, o] - bias[o]) / weight[o])
                     hints.setdefault(int(q), []).append((alpha, beta))
+                    if q in t.ids:
+                        own = float(t.coefficients[0, 0, list(t.ids).index(q)])
+                        line = alpha / own if own else 0.0
+                        hints.setdefault(None, []).append((line, beta - line * float(t.constant[0, 0])))
         return hints
 
     def _anything(self, weight: np.ndarray, values: Forms, where: str) -> tuple[np.ndarray, Forms, np.ndarray, float]:
