@@ -31,6 +31,8 @@ from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, Proven, prove
 
 SAMPLES = 33
+FITTED = 20.0
+"""So much better must numbers be that were fitted than those that were found, for a fit has errors of its own."""
 NEAR = 1e-4
 """How close a guessed scale must be to one of the pool to be taken for it."""
 
@@ -45,12 +47,17 @@ class Pool:
 
 @dataclass(eq=False)
 class Unit:
-    """Softmaxes in one t; hints: pairs (alpha, beta) that the maps after them suggest for an atom's number."""
+    """Softmaxes in one t.
+
+    hints   pairs (alpha, beta) that the maps after them suggest for an atom's number, None for a line
+    limit   an error that would be good enough
+    """
 
     reading: Reading
     parts: tuple[Part, ...]
     hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
     where: str = ""
+    limit: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +79,7 @@ class _Job:
     low: float
     high: float
     error: float = 0.0
+    limit: float = np.inf
 
 
 class Claims:
@@ -81,9 +89,9 @@ class Claims:
         self.exact, self.model, self.pool = exact, model, pool
         self.quantities: Quantities = exact.quantities
         self.proven: dict[tuple, tuple[Proven, float, float]] = {}
-        self.steps: list[str] = []
+        self._grouped: dict[bytes, list[Atom]] | None = None
 
-    def explain(self, units: Sequence[Unit], limit: float = 0.0) -> list[Explained | None]:
+    def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where no atom is found."""
         matched = [self._match(unit) for unit in units]
         jobs: dict[tuple, _Job] = {}
@@ -92,14 +100,15 @@ class Claims:
                 continue
             key = _key(unit.parts, found[1])
             low, high = unit.reading.ends
-            job = jobs.setdefault(key, _Job(unit.parts, found[1], low, high))
+            job = jobs.setdefault(key, _Job(unit.parts, _canonical(found[1]), low, high))
             job.low, job.high = min(job.low, low), max(job.high, high)
+            job.limit = min(job.limit, unit.limit)
             if found[0] is not None and self.exact.excluded:
                 job.error = max(job.error, sum(self._argument_error(*found, unit.reading.t)))
         for key, job in jobs.items():
             known = self.proven.get(key)
             if known is None or job.low < known[1] or job.high > known[2] or self.exact.excluded:
-                found = prove(job.parts, job.claim, self._intervals(job), self.model, limit)
+                found = prove(job.parts, job.claim, self._intervals(job), self.model, job.limit if job.limit < np.inf else 0.0)
                 self.proven[key] = found, job.low, job.high
         reach = self._arguments(units, matched)
         return [
@@ -154,30 +163,37 @@ class Claims:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
         if best is None or best[0] > 0.6 * size:
             return None
-        return best[1], _canonical(best[2])
+        return best[1], best[2]
 
     def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
         """Atoms whose argument is scale t + shift, nearly."""
-        found = []
-        own = dict(zip(t.ids.tolist(), t.coefficients[0, 0].tolist(), strict=True))
-        if not own:
+        if not len(t.ids):
             return []
-        lead = max(own, key=lambda q: abs(own[q]) * self.quantities.size(np.array([q]))[0])
-        for atom in self.exact.atoms.values():
-            z = atom.argument
-            if z is None or lead not in z.ids:
-                continue
-            theirs = dict(zip(z.ids.tolist(), z.coefficients[0, 0].tolist(), strict=True))
-            ratio = theirs[lead] / own[lead]
-            off = sum(
-                abs(theirs.get(q, 0.0) - ratio * own.get(q, 0.0)) * self.quantities.size(np.array([q]))[0]
-                for q in {*own, *theirs}
-            )
-            scale_of = sum(abs(c) * self.quantities.size(np.array([q]))[0] for q, c in theirs.items())
-            if off > 1e-4 * scale_of:
-                continue
-            found += self._snapped(atom, ratio, float(t.constant[0, 0]), float(z.constant[0, 0]), scale_of)
+        found = []
+        groups = self._by_ids()
+        same = groups.get(t.ids.tobytes())
+        for atoms in [same] if same else groups.values():
+            ids = np.unique(np.concatenate([t.ids, *(a.argument.ids for a in atoms)]))  # type: ignore[union-attr]
+            size = self.quantities.size(ids)
+            own = t.aligned(ids).coefficients[0, 0]
+            theirs = np.array([a.argument.aligned(ids).coefficients[0, 0] for a in atoms])  # type: ignore[union-attr]
+            lead = int((np.abs(own) * size).argmax())
+            ratio = theirs[:, lead] / own[lead] if own[lead] else np.zeros(len(atoms))
+            reach = np.abs(theirs) @ size
+            close = (np.abs(theirs - ratio[:, None] * own) @ size <= NEAR * reach) & (ratio != 0)
+            for n in np.flatnonzero(close):
+                constant = float(atoms[n].argument.constant[0, 0])  # type: ignore[union-attr]
+                found += self._snapped(atoms[n], float(ratio[n]), float(t.constant[0, 0]), constant, float(reach[n]))
         return found
+
+    def _by_ids(self) -> dict[bytes, list[Atom]]:
+        """Atoms of one argument, by the quantities that it is made of."""
+        if self._grouped is None:
+            self._grouped = {}
+            for atom in self.exact.atoms.values():
+                if atom.argument is not None:
+                    self._grouped.setdefault(atom.argument.ids.tobytes(), []).append(atom)
+        return self._grouped
 
     def _snapped(
         self, atom: Atom, ratio: float, own: float, theirs: float, size: float
@@ -207,7 +223,7 @@ class Claims:
             if alpha * scale > 0:
                 power = 2.0 ** round(np.log2(alpha * scale))
                 pairs += [((power / scale, beta), 1.0) for beta in (-power * shift / scale, 0.0)]
-        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), 4.0)]
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)]
 
     # results
 
@@ -253,7 +269,7 @@ class Claims:
 
 
 def _key(parts: tuple[Part, ...], claim: Claim) -> tuple:
-    return (*(part.key() for part in parts), claim)
+    return (*(part.key() for part in parts), _canonical(claim))
 
 
 def _without(
@@ -269,8 +285,18 @@ def _without(
     return [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
 
 
+HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}
+"""Functions with f(c z) = c^degree f(z) for c > 0."""
+
+
 def _canonical(claim: Claim) -> Claim:
-    return claim
+    """The same claim with scale 1 where f allows it, so that equal heads need one proof. Powers of two are exact."""
+    f = claim.function
+    degree = HOMOGENEOUS.get(f.nodes[-1][0]) if f is not None and f.nodes[0][0] == "variable" else None
+    plain = degree and f.nodes[-1][2][0] == 0 and (len(f.nodes) == 2 or f.nodes[-1][0] == "leaky_relu")  # type: ignore[union-attr]
+    if not plain or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
+        return claim
+    return Claim(f, 1.0, claim.shift / claim.scale, claim.alpha * claim.scale**degree, claim.beta)
 
 
 def _values(part: Part, points: np.ndarray) -> np.ndarray:

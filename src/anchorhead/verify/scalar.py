@@ -41,7 +41,7 @@ from anchorhead.verify.rounding import (
 
 ORDER = 10
 PIECES = 24
-CLOSE = 1.004
+CLOSE = 1.001
 """How far above its largest value at a point the bound may end."""
 REST = 0.002
 """Of what is aimed at, what the remainder of Taylor's theorem may be."""
@@ -237,7 +237,12 @@ class _Proof:
         self.scale, self.shift = exact(claim.scale), exact(claim.shift)
         f = claim.function
         self.name = f.variables[0] if f is not None and f.variables else "x"
-        self.floor = limit / CLOSE
+        self.floor, self.limit = 0.0, limit
+
+    @property
+    def goal(self) -> float:
+        """What a cell must be below: what is good enough, if it can be reached, else close to the largest at a point."""
+        return self.limit if self.limit >= self.floor else CLOSE * self.floor
 
     def run(self) -> Proven:
         """Level by level, the widest cells first."""
@@ -258,7 +263,7 @@ class _Proof:
                 batch = cells[start : start + BATCH]
                 sums, bounds, sizes = self._bounds(batch)
                 for cell, one, bound, size in zip(batch, sums, bounds, sizes, strict=True):
-                    wide = cell.remainder > REST * max(self.floor, one) or one > CLOSE * self.floor
+                    wide = cell.remainder > REST * max(self.floor, one) or one > self.goal
                     if wide and cell.right - cell.left > narrow:
                         halved.append((cell.left, cell.right))
                         continue

@@ -88,7 +88,7 @@ def _verify(stored: Stored, known: _Known) -> None:
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     single = len(network.layers) == 1
-    walk = Walk(network, exact, model, pool_of(stored), 0.98 * certificate.bound if single else 0.0)
+    walk = Walk(network, exact, model, pool_of(stored), 0.9999 * certificate.bound if single else 0.0)
     try:
         output = walk.run()
     finally:

@@ -45,6 +45,7 @@ class Walk:
     pool: Pool
     limit: float = 0.0
     steps: list[Step] = field(default_factory=list)
+    bases: dict[tuple, list[np.ndarray]] = field(default_factory=dict)
 
     @property
     def quantities(self) -> Quantities:
@@ -223,7 +224,7 @@ class Walk:
             for group in groups.values():
                 parts = tuple(part for _, _, part in group)
                 hints = self._hints(i, group[0][0].t, group[0][1], bias) if last else {}
-                units.append((i, group[0][1], Unit(group[0][0], parts, hints, f"{where}, {kind} {i}")))
+                units.append((i, group[0][1], Unit(group[0][0], parts, hints, f"{where}, {kind} {i}", self._enough(group[0][1]))))
         explained = self._explained([unit for _, _, unit in units], where)
         merged = self._merged(units, explained)
         for i, weight, unit, found in merged:
@@ -246,8 +247,12 @@ class Walk:
             result.append((weight, forms, size, terms))
         return result
 
+    def _enough(self, weight: np.ndarray) -> float:
+        """The error of a single head that the stated bound allows."""
+        return self.limit / float(np.abs(weight).max()) if self.limit else np.inf
+
     def _explained(self, units: list[Unit], where: str) -> list[Explained | None]:
-        found = self.claims.explain(units, self.limit)
+        found = self.claims.explain(units)
         known = [one for one in found if one is not None]
         if known:
             worst = max(known, key=lambda one: one.error)
@@ -391,12 +396,12 @@ class Walk:
                 form, size, terms = constant_softmax(one.logits, Forms.constants(own.T), self.quantities, self.model)
                 reads.append((np.eye(outputs), form, size, np.full(outputs, terms)))
                 continue
-            base = own[np.abs(own).max(axis=1).argmax()]
+            base = self._base(one, own[np.abs(own).max(axis=1).argmax()])
             lead = int(np.abs(base).argmax())
             take = own[:, lead] / base[lead]
             off = np.abs(own - take[:, None] * base).max(axis=1) + 4 * 2.0**-53 * np.abs(own).max(axis=1)
             part = _with_values(one, base, np.zeros(len(base)))
-            hints = self._flat_hints(base, own, outputs, token)
+            hints = self._flat_hints(take, outputs, token)
             units.append((take, off, Unit(one, (part,), hints, where)))
         units = _same_t(units)
         found = self._explained([unit for _, _, unit in units], where)
@@ -416,19 +421,30 @@ class Walk:
         y = mapped(weight, bias, forms, self.quantities, self.model, size[None], terms)
         return Forms(y.ids, *y.arrays[:3], y.rounding + extra)
 
+    def _base(self, one: Reading, values: np.ndarray) -> np.ndarray:
+        """Values along which a group's are measured: those of a group before it with the same logits, if parallel."""
+        known = self.bases.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), [])
+        for base in known:
+            lead = int(np.abs(base).argmax())
+            if np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(values[lead] * base[lead]):
+                return base
+        known.append(values)
+        return values
+
     def _interval_of(self, values: np.ndarray) -> tuple[np.ndarray, Forms, np.ndarray, np.ndarray]:
         low, high = np.minimum(values.min(axis=1), 0.0), np.maximum(values.max(axis=1), 0.0)
         _, form, sizes, _ = self._hull(np.eye(len(low)), low[None], high[None], values.shape[1])
         return np.eye(len(low)), form, sizes, np.full(len(low), float(values.shape[1]))
 
-    def _flat_hints(self, base: np.ndarray, own: np.ndarray, outputs: int, token: int | None) -> dict:
+    def _flat_hints(self, take: np.ndarray, outputs: int, token: int | None) -> dict:
+        """What alpha would have to be for the outputs to be the program's, where these follow."""
         target = self.exact.output
         target = target.reshaped(1, target.shape[0] * target.shape[1]) if token is None else target.tokens([token])
         if target.shape[1] != outputs:
             return {}
-        o = int(np.abs(own).max(axis=1).argmax())
+        o = int(np.abs(take).argmax())
         return {
-            int(q): [(float(target.coefficients[0, o, n]), 0.0)]
+            int(q): [(float(target.coefficients[0, o, n] / take[o]), 0.0)]
             for n, q in enumerate(target.ids)
             if target.coefficients[0, o, n]
         }
@@ -476,7 +492,7 @@ def _joint(group: list[Unit]) -> Unit:
                     wrong=part.wrong + steep * wrong + own_error(2) * (np.abs(part.offsets) + steep * abs(shift)),
                 )
             )
-    return Unit(replace(first, ends=(low, high)), tuple(parts), group[0].hints, group[0].where)
+    return Unit(replace(first, ends=(low, high)), tuple(parts), group[0].hints, group[0].where, group[0].limit)
 
 
 def _with_values(one: Reading, values: np.ndarray, errors: np.ndarray):  # noqa: ANN202
