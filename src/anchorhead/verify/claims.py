@@ -37,12 +37,13 @@ NEAR = 1e-4
 """How close a guessed scale must be to one of the pool to be taken for it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
-    """Scales and shifts of arguments and of results that may occur."""
+    """Scales and shifts of arguments and of results that may occur, and the values of anchors."""
 
     inner: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
     outer: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
+    values: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(eq=False)

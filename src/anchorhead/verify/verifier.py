@@ -131,4 +131,6 @@ def pool_of(stored: Stored) -> Pool:
             if np.isfinite(numbers).all() and numbers[0] > 0 and numbers[2] > 0:
                 inner.add((numbers[0], numbers[1]))
                 outer.add((numbers[2], numbers[3]))
-    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]))
+    named = [array for name, array in stored.tensors.items() if name.startswith("derivation.") and name.endswith(".values")]
+    values = [array.astype(np.float64).reshape(-1) for array in named[:64] if array.size and np.isfinite(array).all()]
+    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]), tuple(v for v in values if v.any()))

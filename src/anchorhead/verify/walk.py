@@ -397,8 +397,8 @@ class Walk:
                 reads.append((np.eye(outputs), form, size, np.full(outputs, terms)))
                 continue
             base = self._base(one, own[np.abs(own).max(axis=1).argmax()])
-            lead = int(np.abs(base).argmax())
-            take = own[:, lead] / base[lead]
+            ratios = own[:, base != 0] / base[base != 0]
+            take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
             off = np.abs(own - take[:, None] * base).max(axis=1) + 4 * 2.0**-53 * np.abs(own).max(axis=1)
             part = _with_values(one, base, np.zeros(len(base)))
             hints = self._flat_hints(take, outputs, token)
@@ -422,11 +422,12 @@ class Walk:
         return Forms(y.ids, *y.arrays[:3], y.rounding + extra)
 
     def _base(self, one: Reading, values: np.ndarray) -> np.ndarray:
-        """Values along which a group's are measured: those of a group before it with the same logits, if parallel."""
+        """Values along which a group's are measured: those that the derivation names, or of a group before it with the
+        same logits, if parallel."""
         known = self.bases.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), [])
-        for base in known:
+        for base in (*self.pool.values, *known):
             lead = int(np.abs(base).argmax())
-            if np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(values[lead] * base[lead]):
+            if len(base) == len(values) and np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(values[lead] * base[lead]):
                 return base
         known.append(values)
         return values
