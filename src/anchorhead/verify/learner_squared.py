@@ -24,11 +24,44 @@ from flint import arb
 
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import require
-from anchorhead.verify.learner_average import Moments, box_moments, prompt_moments
+from anchorhead.verify.grammar import Network
+from anchorhead.verify.learner_average import Average, Moments, box_moments, prompt_moments
+from anchorhead.verify.learner_clip import Clip, read_clip
 from anchorhead.verify.learner_growth import Drift, curvature, matrix
-from anchorhead.verify.learner_step import Step
+from anchorhead.verify.learner_step import Reading, Update
 from anchorhead.verify.learner_target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Everything that a step does: how it reads a gradient, what becomes of w, and its threshold."""
+
+    average: Average
+    update: Update
+    clip: Clip | None
+
+
+def read_step(network: Network, target: Descent, stated: float, model: Arithmetic) -> Step:
+    """A step of one attention, and one more for a threshold: logits carry residuals w . a - y.
+
+    stated: the bound that is aimed at, of which a threshold may take a hundredth
+    """
+    require(not (target.momentum and target.shrinks), "with momentum and a threshold at once nothing is known")
+    reading = Reading(network, target, target.features)
+    require(len(reading.body) == 1 + target.shrinks, "a step on the squared loss is one attention, and a threshold")
+    carries = {}
+    for sign in (1.0, -1.0):
+        form = np.zeros((reading.tokens.state.shape[1], reading.tokens.plus.shape[1]))
+        for feature, column in zip(reading.w, reading.columns, strict=True):
+            form[1 + feature] = reading.entry(column, sign)
+        form[0] = -reading.entry(target.features + 1, sign)
+        carries[sign] = form
+    average, update = reading.average(reading.body[0], reading.live[1], carries)
+    aim = 0.01 * stated / (target.times * math.sqrt(target.size))
+    clip = read_clip(reading, reading.body[1], reading.live[2], aim, model) if target.shrinks else None
+    reading.require_same()
+    return Step(average, update, clip)
 
 
 @dataclass(frozen=True)
@@ -75,7 +108,7 @@ def _stepped(
     of_w, of_v = step.update.error(w, v, size, model)
     total = method + rounding + of_w
     if step.clip is not None:
-        total = total + step.clip.error(target, (w + v + size + total) * SLACK, model)
+        total = total + step.clip.error((step.update.kept * w + size + total) * SLACK, model)
     drift.step(total * SLACK, (of_w + of_v) * SLACK)
     return bool(np.isfinite(drift.bound))
 

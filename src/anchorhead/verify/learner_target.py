@@ -8,6 +8,7 @@ Every step of the program is followed back from its output; a program of another
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,49 +140,52 @@ def _ones(body: Program, step: Apply, size: int) -> int | None:
     return step.of[1]
 
 
-Line = tuple[arb, arb]
+Line = dict[str, arb]
+"""An affine function: the factor of each variable, and under "" the constant; factors that are 0 are left out."""
 
 
-def line(expression: Expression, variable: str, constants: dict[str, float]) -> Line | None:
-    """(c, b) where the expression is c variable + b, its other variables being constants; None where that is not seen."""
+def line(expression: Expression, constants: Mapping[str, float]) -> Line | None:
+    """The expression as an affine function of its variables but those that are constants; None if that is not seen."""
     found: list[Line | None] = []
-    zero = arb(0)
     for op, data, places in expression.nodes:
         known = [found[place] for place in places]
         result: Line | None = None
         if op == "number":
-            result = zero, arb(data)
+            result = {"": arb(data)}
         elif op == "variable":
-            result = (arb(1), zero) if data == variable else (zero, arb(constants[data])) if data in constants else None
+            result = {"": arb(constants[data])} if data in constants else {str(data): arb(1)}
         elif all(one is not None for one in known):
             result = _combined(op, data, known)  # type: ignore[arg-type]
-        found.append(result)
+        found.append(result if result is None else {key: one for key, one in result.items() if not one.is_zero()})
     return found[-1]
 
 
 def _combined(op: str, data: object, known: list[Line]) -> Line | None:
     if op == "neg":
-        return -known[0][0], -known[0][1]
+        return {key: -one for key, one in known[0].items()}
     if op == "add":
-        return sum((one[0] for one in known), arb(0)), sum((one[1] for one in known), arb(0))
+        keys = {key for one in known for key in one}
+        return {key: sum((one.get(key, arb(0)) for one in known), arb(0)) for key in keys}
     if op == "mul":
-        result = known[0]
-        for other in known[1:]:
-            if not (result[0].is_zero() or other[0].is_zero()):
+        result: Line = {"": arb(1)}
+        for other in known:
+            varying, factor = (result, other) if set(other) <= {""} else (other, result)
+            if not set(factor) <= {""}:
                 return None
-            result = result[0] * other[1] + result[1] * other[0], result[1] * other[1]
+            result = {key: one * factor.get("", arb(0)) for key, one in varying.items()}
         return result
-    if op == "integer_power" and known[0][0].is_zero() and isinstance(data, int) and data >= 0:
-        return arb(0), known[0][1] ** data
+    if op == "integer_power" and set(known[0]) <= {""} and isinstance(data, int) and data > 0:
+        return {"": known[0].get("", arb(0)) ** data}
     return None
 
 
 def _decay(function: object, arguments: tuple[str, ...]) -> arb:
+    w, c = arguments
     with precision():
-        found = line(_function(function), arguments[0], {arguments[1]: 1.0})
-    if found is None or not found[1].is_zero() or not found[0] >= 0:
+        found = line(_function(function), {c: 1.0})
+    if found is None or not set(found) <= {w} or not found.get(w, arb(0)) >= 0:
         raise NotVerified("the decay of an entry of w is no multiple of it")
-    return found[0]
+    return found.get(w, arb(0))
 
 
 def _threshold(function: object, arguments: tuple[str, ...]) -> arb | None:
@@ -198,10 +202,10 @@ def _threshold(function: object, arguments: tuple[str, ...]) -> arb | None:
         inner, _, (first, second) = nodes[place] if len(nodes[place][2]) == 2 else ("", None, (0, 0))
         require(inner == kind and nodes[second][:2] == ("number", 0.0), "a threshold is not max(w - t, 0) + min(w + t, 0)")
         with precision():
-            found = line(Expression.of(nodes[: first + 1]), w, {c: 1.0})
-        if found is None or not (found[0] == 1):
+            found = line(Expression.of(nodes[: first + 1]), {c: 1.0})
+        if found is None or not set(found) <= {w, ""} or found.get(w) != 1:
             raise NotVerified("a threshold is not max(w - t, 0) + min(w + t, 0)")
-        ends.append(found[1])
+        ends.append(found.get("", arb(0)))
     require(bool((ends[0] + ends[1]).contains(0)) and bool(ends[1] > 0), "a threshold is not above 0, or not symmetric")
     return ends[1].union(-ends[0])
 

@@ -1,0 +1,113 @@
+"""Learners: networks whose forward pass is gradient descent on the examples of a prompt.
+
+A prompt of n examples (x_i, y_i) is 2n tokens (x_i, 1, y_i) and their negatives, in any order; for a loss of the margin,
+y phi(y s) with labels 1 and -1, (y_i x_i, y_i, 1) and their negatives. A certificate for a box bounds |w_t - exact w_t|
+at all steps, for every prompt with entries in the box that keeps to its conditions; one for a prompt, for that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.grammar import Network
+from anchorhead.verify.learner_squared import Box, bound_for_box, bound_for_prompt, read_step
+from anchorhead.verify.learner_target import Descent, line, read_descent
+from anchorhead.verify.learner_tokens import require_finite
+from anchorhead.verify.program import Program, Repeat
+from anchorhead.verify.rounding import Arithmetic, arithmetic_of
+
+Conditions = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The conditions on prompts that a certificate states: at most so many examples, rate |H| at most `limit`; further
+    conditions of curved links by their kind."""
+
+    examples: int
+    limit: float
+    more: Mapping[str, Mapping[str, Any]]
+
+
+def is_learner(program: Program) -> bool:
+    """Whether a program is a path of descent: one Repeat of all that it puts out."""
+    return any(isinstance(program.steps[place], Repeat) for place in program.outputs)
+
+
+def bound_for_learner(
+    network: Network, program: Program, low: np.ndarray, high: np.ndarray, stated: Conditions, bound: float
+) -> float:
+    """What follows for all prompts with rows between low and high, (features + 2,), and the stated conditions; `bound` is
+    what is aimed at."""
+    target, model = read_descent(program), arithmetic_of(network.dtype)
+    given = read_conditions(stated, target)
+    sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
+    require(sizes.shape == (target.features + 2,), "the box of the certificate does not fit an example")
+    _require_finite(network, target, sizes, given.examples, model)
+    step = read_step(network, target, bound, model)
+    _require_squared(target)
+    require(not given.more, "conditions that a descent on the squared loss does not have")
+    entries = [*sizes[: target.features], *([1.0] if target.intercept else [])]
+    box = Box(tuple(map(float, entries)), float(sizes[-1]), given.examples, given.limit)
+    return bound_for_box(step, target, box, model)
+
+
+def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
+    """What follows for one prompt, (2 examples, features + 2)."""
+    target, model = read_descent(program), arithmetic_of(network.dtype)
+    rows, columns = prompt.shape
+    n = rows // 2
+    require(rows == 2 * n > 0 and columns == target.features + 2, "the prompt does not fit the program")
+    plus = np.asarray(prompt, np.float64)[:n]
+    require(bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative")
+    require(bool((plus[:, target.features] == 1).all()), "an example without its sign")
+    require(bool((plus.astype(network.dtype) == plus).all()), f"the prompt is not in {network.dtype}")
+    _require_finite(network, target, np.abs(plus).max(axis=0), n, model)
+    step = read_step(network, target, bound, model)
+    _require_squared(target)
+    A = plus[:, : target.size]
+    return bound_for_prompt(step, target, A, plus[:, -1], model)
+
+
+def read_conditions(stated: Conditions, target: Descent) -> Given:
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in stated:
+        kind = one.get("kind")
+        require(isinstance(kind, str) and kind not in found, "the certificate states a condition twice, or none")
+        found[str(kind)] = one
+    examples = found.pop("at most so many examples", {}).get("most")
+    safe = found.pop("safe rate", {})
+    if isinstance(examples, bool) or not isinstance(examples, int) or not 1 <= examples <= target.most:
+        raise NotVerified(f"the certificate is for {examples} examples; the program takes 1 to {target.most:,}")
+    limit = number(safe, "limit")
+    require(number(safe, "rate") == target.rate, "the certificate speaks of another rate than the program")
+    require(0 < limit <= 2 * (1 + target.momentum), f"a limit of {limit:g} lets errors grow from step to step")
+    return Given(examples, limit, found)
+
+
+def number(condition: Mapping[str, Any], name: str) -> float:
+    value = condition.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise NotVerified(f"a condition of the certificate has no {name}")
+    return float(value)
+
+
+def _require_squared(target: Descent) -> None:
+    with precision():
+        fits = line(target.link, {}) == {"s": 1, "y": -1}
+    require(fits, "a step for residuals, and another link than s - y")
+
+
+def _require_finite(network: Network, target: Descent, sizes: np.ndarray, examples: int, model: Arithmetic) -> None:
+    tokens = 2 * examples + len(network.embed.registers) + 1
+    body = network.layers[0]
+    layers = list(getattr(body, "layers", ()))
+    require(bool(layers), "a learner repeats its steps")
+    box = np.maximum(sizes, np.eye(len(sizes))[target.features])
+    require_finite(network.embed, layers, target.times, box, tokens, model)
