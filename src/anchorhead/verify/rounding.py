@@ -142,9 +142,10 @@ def softmax_read_error(
     for error in (log_error, relative):
         grown = weights * np.exp(np.minimum(error, 700.0))
         change = weights * np.expm1(np.minimum(error, 700.0))
-        denominator = np.exp(-np.minimum((weights * error).sum(axis=-1), 700.0))
-        moved = np.minimum(moved, (change * deviation).sum(axis=-1) / denominator)
-        size = np.minimum(size, (grown * values).sum(axis=-1) / denominator)
+        with np.errstate(over="ignore"):  # infinite where nothing is known
+            denominator = np.exp(-np.minimum((weights * error).sum(axis=-1), 700.0))
+            moved = np.minimum(moved, (change * deviation).sum(axis=-1) / denominator)
+            size = np.minimum(size, (grown * values).sum(axis=-1) / denominator)
     sums = model.gamma(count + 1) * size + model.gamma(max(count - 1, 0)) * (result + moved)
     lost = 4 * count * model.tiny * (values.max(axis=-1, initial=0.0) + 1)
     error = moved + sums / (1 - model.gamma(count)) + lost
