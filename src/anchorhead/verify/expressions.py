@@ -49,10 +49,10 @@ class Expression:
         return tuple(sorted({str(data) for op, data, _ in self.nodes if op == "variable"}))
 
     def ball(self, at: Mapping[str, arb]) -> arb:
-        return _evaluated(self, at, BALLS)
+        return evaluated(self, at, BALLS)
 
     def series(self, at: Mapping[str, arb_series | arb]) -> arb_series:
-        found = _evaluated(self, at, SERIES)
+        found = evaluated(self, at, SERIES)
         return found if isinstance(found, arb_series) else arb_series([found])
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ def _data(op: str, value: Any) -> Any:
     return number
 
 
-def _evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[str, Callable[..., Number]]) -> Number:
+def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[str, Callable[..., Number]]) -> Number:
     found: list[Number] = []
     for op, data, places in expression.nodes:
         args = [found[place] for place in places]

@@ -16,6 +16,9 @@ import numpy as np
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
+from anchorhead.verify.learner_link import Link, read_link
+from anchorhead.verify.learner_linked import read_linked
+from anchorhead.verify.learner_linked_box import Curved, bound_for_linked_box
 from anchorhead.verify.learner_squared import Box, bound_for_box, bound_for_prompt, read_step
 from anchorhead.verify.learner_target import Descent, line, read_descent
 from anchorhead.verify.learner_tokens import require_finite
@@ -50,12 +53,16 @@ def bound_for_learner(
     sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
     require(sizes.shape == (target.features + 2,), "the box of the certificate does not fit an example")
     _require_finite(network, target, sizes, given.examples, model)
-    step = read_step(network, target, bound, model)
-    _require_squared(target)
-    require(not given.more, "conditions that a descent on the squared loss does not have")
     entries = [*sizes[: target.features], *([1.0] if target.intercept else [])]
     box = Box(tuple(map(float, entries)), float(sizes[-1]), given.examples, given.limit)
-    return bound_for_box(step, target, box, model)
+    if _steps(network, target) == 1:
+        step = read_step(network, target, bound, model)
+        _require_squared(target)
+        require(not given.more, "conditions that a descent on the squared loss does not have")
+        return bound_for_box(step, target, box, model)
+    link = read_link(target.link)
+    curved = _curved(given, target, link)
+    return bound_for_linked_box(read_linked(network, target, link, bound, model), target, link, box, curved, bound, model)
 
 
 def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
@@ -91,6 +98,32 @@ def read_conditions(stated: Conditions, target: Descent) -> Given:
     return Given(examples, limit, found)
 
 
+def _curved(given: Given, target: Descent, link: Link) -> Curved | None:
+    """The conditions of a curved link; none for a straight one."""
+    more = dict(given.more)
+    steep, keeps = more.pop("safe curvature", None), more.pop("keeps within", None)
+    require(not more, "conditions that a learner does not have")
+    if steep is None:
+        require(keeps is None, "a condition on arguments of a straight link")
+        return None
+    require(number(steep, "rate") == target.rate, "the certificate speaks of another rate than the program")
+    ends = None
+    if keeps is not None:
+        require(keeps.get("quantity") == ARGUMENTS[link.form], "a condition on something else than the link's argument")
+        ends = number(keeps, "low"), number(keeps, "high")
+        require(ends[0] < ends[1], "a condition that no prompt keeps")
+    return Curved(number(steep, "slope"), number(steep, "decay"), number(steep, "limit"), ends)
+
+
+ARGUMENTS = {"residual": "s - y", "labelled": "s", "margin": "y s"}
+"""By the form of a link, what its argument is called in conditions."""
+
+
+def _steps(network: Network, target: Descent) -> int:
+    """How many layers a step has, without its threshold."""
+    return len(getattr(network.layers[0], "layers", ())) - target.shrinks
+
+
 def number(condition: Mapping[str, Any], name: str) -> float:
     value = condition.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
@@ -109,5 +142,5 @@ def _require_finite(network: Network, target: Descent, sizes: np.ndarray, exampl
     body = network.layers[0]
     layers = list(getattr(body, "layers", ()))
     require(bool(layers), "a learner repeats its steps")
-    box = np.maximum(sizes, np.eye(len(sizes))[target.features])
+    box = np.maximum(sizes, np.eye(len(sizes))[[target.features, target.features + 1]].max(axis=0))
     require_finite(network.embed, layers, target.times, box, tokens, model)

@@ -21,8 +21,10 @@ largest eigenvalue of mean a a', and |mean a phi| <= max|a| mean|phi|.
     |r~ - r| <= e^Lambda (e^Lambda - 1) sum_k w_k |v_k - r|,    w_k <= e^(2 rho)/(2n),
 
 entry by entry, so its length is at most that factor times (e^(2 rho) S + |r|), S the length of (mean |a_j|)_j. Other
-tokens weigh exactly 0 and change no sum: what is left are sums of 2n terms. Where g itself is wrong by e_i, logits are
-wrong by h e_i more.
+tokens weigh exactly 0 and change no sum: what is left are sums of 2n terms.
+
+*Where logits carry g only up to e_i*, say g' + c_i and -(g' - c_i) with |g' - g| <= e and |c| <= e, q(h) has g' in the place of
+g, and factors exp(h c_i) of both sums: |mean a (g' - g)| is added, and e^(2 h e) - 1 of mean |a sinh(h g')| and of |q|.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ class Moments:
     m2, m4, most         mean g^2, mean g^4, max |g|
     spread, entry        |(mean |a_j|)_j|, and the largest |a_ij|
     terms                max_i of the absolute values that a logit over h sums up
-    wrong, wrong_mean    max and mean of e_i
-    wrong_pull           |(mean |a_j| e)_j|
+    wrong, wrong_pull    where logits carry g up to e: max e, and |mean a s e| for all |s_i| <= 1; g above is then what
+                         they carry
     weight               a bound on the sum of |w_j|
     examples             how many at most
     """
@@ -67,7 +69,6 @@ class Moments:
     weight: float
     examples: int
     wrong: float = 0.0
-    wrong_mean: float = 0.0
     wrong_pull: float = 0.0
 
 
@@ -81,8 +82,8 @@ def box_moments(
     spread = min(length, (size * eigenvalue) ** 0.5) * SLACK  # mean |a_j| <= sqrt(mean a_j^2), and these add up to the trace
     m2 = rms**2 * SLACK
     return Moments(
-        root * rms * SLACK, *pulls, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples, wrong, wrong,
-        spread * wrong * SLACK,
+        root * rms * SLACK, *pulls, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples, wrong,
+        root * wrong * SLACK,
     )  # fmt: skip
 
 
@@ -95,10 +96,12 @@ def prompt_moments(
         min(float(np.linalg.norm(size.T @ g**k)) / n, math.sqrt(eigenvalue * float((g ** (2 * k)).mean()))) * SLACK
         for k in (1, 3, 5)
     ]
-    spread, pull = (float(np.linalg.norm(size.T @ one)) / n * SLACK for one in (np.ones(n), wrong))
+    spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
+    off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
     m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
-    e = float(wrong.max()), float(wrong.mean()) * SLACK
-    return Moments(*pulls, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, *e, pull)
+    return Moments(
+        *pulls, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()), off
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +121,12 @@ class Average:
         """Lengths: of sum_a o_a q(h_a) + rate g in exact arithmetic; of what rounding, and e, change in what is written
         (the sums of the heads not yet rounded); and of sum_a |o_a q~(h_a)|."""
         k0, k1, k2 = self.powers()
-        if not max(self.sharpness) * (at.most + at.wrong) < LARGEST_RHO:
+        if not max(self.sharpness) * at.most < LARGEST_RHO:
             return np.inf, np.inf, np.inf
         c1 = at.pull3 / 6 + at.pull * at.m2 / 2
         c2 = at.pull5 / 120 + at.pull3 * at.m2 / 12 + at.pull * (at.m4 / 24 + at.m2**2 / 4)
         method = float(abs(k0 + Fraction(rate))) * at.pull + float(abs(k1)) * c1 + float(abs(k2)) * c2
+        method += rate * at.wrong_pull
         rounding = size = 0.0
         for h, o in zip(self.sharpness, self.outputs, strict=True):
             rho = h * at.most
@@ -139,15 +143,13 @@ class Average:
         count = 2 * at.examples
         # entries of the prompt, and products, may vanish, each times another factor of its product
         vanished = 4 * (self.terms + 2) * model.tiny * (1 + at.weight)
-        logits = float(model.gamma(self.terms)) * h * (at.terms + at.wrong) + vanished
-        most = rho + h * at.wrong
-        moved = float(softmax_log_error(np.array([logits]), np.array([2 * most]), model)[0])
-        carried = h * at.wrong
-        if not moved + carried < 0.1:
+        logits = float(model.gamma(self.terms)) * h * at.terms + vanished
+        moved = float(softmax_log_error(np.array([logits]), np.array([2 * rho]), model)[0])
+        if not moved + 2 * h * at.wrong < 0.1:
             return np.inf
-        up, grown = float(np.exp(2 * (moved + carried))), float(np.exp(2 * rho))
-        # (e^x - 1) e^x <= x e^(2x), and x = moved + h e_i
-        shifted = up * (moved * (grown * at.spread + read) + grown * h * (at.wrong_pull + read * at.wrong_mean))
+        up, grown = float(np.exp(2 * moved)), float(np.exp(2 * rho + 2 * h * at.wrong))
+        uneven = float(np.expm1(2 * h * at.wrong)) * (1.1 * h * at.pull + read)  # sinh x <= 1.1 x up to 1/2
+        shifted = up * moved * (grown * at.spread + read + uneven) + uneven
         size = up * grown * at.spread
         gamma = float(model.gamma(count + 1)), float(model.gamma(count - 1))
         summed = (gamma[0] * size + gamma[1] * (read + shifted)) / (1 - float(model.gamma(count)))

@@ -94,7 +94,7 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
             values.append(held[0, 0])
             sizes.append(found.size)
             require(found.terms <= 2, "logits of the threshold are not a slope and an offset")
-        parts.append(_part(*(np.array(one) for one in (slopes, offsets, values, sizes)), model))
+        parts.append(scalar_part(*(np.array(one) for one in (slopes, offsets, values, sizes)), model))
         with precision():
             middle = float(tau.mid())
             taus.append((middle, above(abs(tau - arb(middle)))))
@@ -103,7 +103,7 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
     return Clip(tuple(parts), tuple(taus), aim)
 
 
-def _part(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, sizes: np.ndarray, model: Arithmetic) -> Part:
+def scalar_part(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, sizes: np.ndarray, model: Arithmetic) -> Part:
     """Offsets are products with 1 and round nothing."""
     nothing = np.zeros_like(slopes)
     terms = (sizes != 0).astype(np.float64)

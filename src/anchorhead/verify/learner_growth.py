@@ -11,11 +11,22 @@ U_k Chebyshev's of the second kind. |U_k| grows with |x| beyond 1 and is at most
 2 (1 + mu) the largest |p_k| is p_k(0) = (1 - mu^(k+1))/(1 - mu) <= 1/(1 - mu).
 
 What is read is the same number for w and v, so f_v - f_w has what the two sums round alone.
+*Another H at every step (curved links).* Then D' = mu D - rate G + f_v, E' = E + mu D - rate G + f_w with G = H E, 0 <= H <= L,
+so E . G >= |G|^2/L. Let U = E + mu/(1 - mu) D, c = mu/(1 - mu)^2, N^2 = |U|^2 + c |D|^2. Without f, U' = U - a G with
+a = rate/(1 - mu), and
+
+    N'^2 - N^2 <= -(2a/L - a^2 - c rate^2) |G|^2 + 2 mu (a/(1 - mu) + c rate) |D||G| - c (1 - mu^2) |D|^2,
+
+which is never positive if rate L <= K = 2 (1 - mu)^2/(1 + mu) (its discriminant). |E| <= N sqrt(1 + mu), |D| <= N (1 -
+mu)/sqrt(mu). Errors add |(f_w + mu/(1 - mu) f_v, sqrt(c) f_v)| to N. What rate H has below 0 or above K, at most b, is an
+error f_w = f_v = b |E| of its own, which multiplies N by at most 1 + b (1 + mu)/(1 - mu).
+
 A soft threshold at the end of a step brings points no further apart: without momentum nothing changes.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +62,38 @@ class Drift:
         else:
             self._last = SLACK * (self.growth * self._last + of_weights)
             self.bound = float(np.maximum(self.bound, self._last))
+
+
+@dataclass
+class Varying:
+    """The bound on |w_t - exact w_t| where H varies: N, and what follows from it."""
+
+    momentum: float = 0.0
+    norm: float = 0.0
+
+    @property
+    def bound(self) -> float:
+        return SLACK * self.norm * math.sqrt(1 + self.momentum)
+
+    @property
+    def velocity(self) -> float:
+        return SLACK * self.norm * (1 - self.momentum) / math.sqrt(self.momentum) if self.momentum else 0.0
+
+    def step(self, of_weights: float, apart: float, least: float, most: float) -> None:
+        """A step errs by so much in w, and in v by at most `apart` more; rate H lies between least and most."""
+        mu = self.momentum
+        if not mu:
+            self.norm = SLACK * (max(1.0, 1 - least, most - 1) * self.norm + of_weights)
+            return
+        beyond = max(0.0, -least, most - safe_limit(mu))
+        of_speed = of_weights + apart
+        added = math.hypot(of_weights + mu / (1 - mu) * of_speed, math.sqrt(mu) / (1 - mu) * of_speed)
+        self.norm = SLACK * ((1 + beyond * (1 + mu) / (1 - mu)) * self.norm + added)
+
+
+def safe_limit(momentum: float) -> float:
+    """K: up to here errors do not grow."""
+    return 2 * (1 - momentum) ** 2 / (1 + momentum) / SLACK
 
 
 def matrix(A: np.ndarray) -> arb_mat:
