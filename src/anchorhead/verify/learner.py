@@ -19,6 +19,7 @@ from anchorhead.verify.grammar import Network
 from anchorhead.verify.learner_link import Link, read_link
 from anchorhead.verify.learner_linked import read_linked
 from anchorhead.verify.learner_linked_box import Curved, bound_for_linked_box
+from anchorhead.verify.learner_linked_prompt import bound_for_linked_prompt
 from anchorhead.verify.learner_squared import Box, bound_for_box, bound_for_prompt, read_step
 from anchorhead.verify.learner_target import Descent, line, read_descent
 from anchorhead.verify.learner_tokens import require_finite
@@ -73,13 +74,19 @@ def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray,
     require(rows == 2 * n > 0 and columns == target.features + 2, "the prompt does not fit the program")
     plus = np.asarray(prompt, np.float64)[:n]
     require(bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative")
-    require(bool((plus[:, target.features] == 1).all()), "an example without its sign")
     require(bool((plus.astype(network.dtype) == plus).all()), f"the prompt is not in {network.dtype}")
     _require_finite(network, target, np.abs(plus).max(axis=0), n, model)
-    step = read_step(network, target, bound, model)
-    _require_squared(target)
-    A = plus[:, : target.size]
-    return bound_for_prompt(step, target, A, plus[:, -1], model)
+    A, y = plus[:, : target.size], plus[:, -1]
+    if _steps(network, target) == 1:
+        _require_squared(target)
+        require(bool((plus[:, -2] == 1).all()), "an example without its sign")
+        return bound_for_prompt(read_step(network, target, bound, model), target, A, y, model)
+    link = read_link(target.link)
+    margin = link.form == "margin"
+    signed = (plus[:, -1] == 1) & (np.abs(plus[:, -2]) == 1) if margin else plus[:, -2] == 1
+    require(bool(signed.all()), "an example without its sign")
+    step = read_linked(network, target, link, bound, model)
+    return bound_for_linked_prompt(step, target, link, A, np.zeros(n) if margin else y, bound, model)
 
 
 def read_conditions(stated: Conditions, target: Descent) -> Given:

@@ -85,17 +85,36 @@ class LinkError:
 
     def total(self, farthest: float, terms: float, weight: float) -> float:
         """e, for |z| <= farthest, logits over h that sum up `terms`, and sum |w_j| <= weight."""
-        model, cells = self.model, self.cells
-        met = np.maximum(cells.low, -cells.high) <= farthest
-        reach = np.minimum(self.reach, farthest)
-        rounding = self._rounding(reach, terms, weight)
+        cells = self.cells
+        met = np.flatnonzero(np.maximum(cells.low, -cells.high) <= farthest)
+        reach = np.minimum(self.reach, farthest)[met]
+        found = self._each(reach, np.full_like(reach, terms), weight, cells.near[met], cells.room[met], self.settled[met])
+        return float(found.max())
+
+    def each(self, low: np.ndarray, high: np.ndarray, terms: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:
+        """e_i, and a bound on |slopes| of phi, for z_i between low_i and high_i."""
+        cells = self.cells
+        first = np.clip(np.searchsorted(cells.low, low, side="right") - 1, 0, None)
+        last = np.clip(np.searchsorted(cells.low, high, side="right") - 1, 0, None)
+        steep, room, settled = cells.near[first], cells.room[first], self.settled[first]
+        for k in range(1, int((last - first).max()) + 1):
+            here = np.minimum(first + k, last)
+            steep, room = np.maximum(steep, cells.near[here]), np.minimum(room, cells.room[here])
+            settled = np.maximum(settled, self.settled[here])
+        reach = np.maximum(np.abs(low), np.abs(high))
+        return self._each(reach, terms, weight, steep, room, settled), steep
+
+    def _each(
+        self, reach: np.ndarray, terms: np.ndarray, weight: float, steep: np.ndarray, room: np.ndarray, settled: np.ndarray
+    ) -> np.ndarray:
+        model = self.model
+        rounding = self.step.score.rounding(reach, terms, weight, model)
         wrong = self.step.score.distance(reach) + rounding
-        steep = np.where(wrong <= cells.room, cells.near * wrong, np.inf)
-        settled = np.where(rounding <= 0.005, self.settled, np.inf)
+        moved = np.where(wrong <= room, steep * wrong, np.inf)
+        found = np.minimum(moved, np.where(rounding <= 0.005, settled, np.inf))
         read = float(self.proven.reach.sum())
         sums = float(model.gamma(len(self.step.parts) - 1)) * read
         sums += model.unit * (read + self.label) if self.label else 0.0
-        found = float(np.minimum(steep, settled)[met].max())
         return (found + self.proven.total + sums + 4 * model.tiny) * SLACK
 
 

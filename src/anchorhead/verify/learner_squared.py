@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_mat
 
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import require
@@ -147,7 +147,11 @@ class Path:
         self.across = self.A.transpose()
         self.n = len(A)
         self.w = self.v = matrix(np.zeros((target.size, 1)))
-        self.rest = self.A * self.w - self.y
+        self.rest = self._averaged()
+
+    def _averaged(self) -> arb_mat:
+        """What the gradient averages."""
+        return self.A * self.w - self.y
 
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Bounds on |w_j| and |v_j|."""
@@ -155,6 +159,7 @@ class Path:
         return np.array(w), np.array(v)
 
     def residuals(self) -> np.ndarray:
+        """Bounds on |residuals|, or on |links|."""
         return np.array([above(abs(x)) for x in self.rest.entries()])
 
     def step(self) -> float:
@@ -172,8 +177,8 @@ class Path:
             lost += above(after.rad()) + above(moved.rad())
             v.append([moved.mid()])
             w.append([after.mid()])
-        self.w, self.v = type(self.w)(w), type(self.w)(v)
-        self.rest = self.A * self.w - self.y
+        self.w, self.v = arb_mat(w), arb_mat(v)
+        self.rest = self._averaged()
         return lost * SLACK
 
 
