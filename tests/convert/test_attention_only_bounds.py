@@ -188,3 +188,15 @@ def test_named_activations_have_heads_and_layers_keep_their_bounds(act):
         heads = converted.base_model.get_submodule(sublayer.place)
         assert layer_error(sublayer, heads, z) <= layer.certificate.bound
     assert report.changes[0].largest <= 1e-4
+
+
+def test_gated_values_that_overflow_once_multiplied_are_refused():
+    """factor u of a head may be infinite where phi(g) u is not: such a layer has no bound."""
+    model = small("llama", torch.float32)
+    with torch.no_grad():
+        for module in model.modules():
+            if type(module).__name__ == "LlamaMLP":
+                module.up_proj.weight.mul_(1e36)
+                module.down_proj.weight.mul_(1e-36)
+    with pytest.raises(ah.AnchorheadError, match="more than float32 holds"):
+        ah.attention_only(model, within=1e-4)

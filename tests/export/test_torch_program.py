@@ -10,10 +10,9 @@ import torch
 
 import anchorhead as ah
 from anchorhead.export.torch_program import MOST_STEPS
+from tests.networks import inputs, names, network
 
-from .table import NAMES, inputs, network
-
-FEW = [f"{name} (float64)" for name in ("grid", "two-layer, sequence", "attention, causal", "learner, direct")]
+FEW = names("sample", "float64")
 """The others take minutes."""
 RELATIVE = {"float32": 1e-6, "float64": 1e-9}
 """A program may sum in another order than the module that it was traced from."""
@@ -36,7 +35,7 @@ def test_programs_compute_what_modules_compute_for_any_batch(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in FEW])
+@pytest.mark.parametrize("name", [name for name in names() if name not in FEW])
 def test_every_network_of_the_table_becomes_a_program(name):
     same(name)
 

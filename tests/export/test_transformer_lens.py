@@ -21,17 +21,16 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
 from anchorhead.network.attention_module import AttentionModule
 from anchorhead.network.module import RepeatModule
-from network.networks import networks
-
-from . import table
+from benchmarks.figures_cases import mlp
+from tests import networks as table
+from tests.networks.random_networks import networks
 
 pytest.importorskip("transformer_lens", reason="needs the extra lens", exc_type=ImportError)
 
 from anchorhead.export import lens_layout, lens_model
 from anchorhead.export.transformer_lens import LensBridge, to_transformer_lens
 
-NAMES = [name for name in table.NAMES if name.endswith("(float64)")]
-SINGLE = ["head (float32)", "grid and neuron (float32)", "deep, transformer (float32)", "learner, logistic (float32)"]
+NAMES = [*table.names("float64"), *table.names("sample", "float32")]
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5}
 """The same sums in another order; of heads with large values that nearly cancel, some digits are gone."""
 
@@ -97,7 +96,7 @@ def _compare(net: Network, x: Tensor, within: float) -> LensBridge:
     return bridge
 
 
-@pytest.mark.parametrize("name", NAMES + SINGLE)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_network_gives_its_outputs_and_patterns_or_is_refused_by_its_layer(name: str) -> None:
     net = table.network(name)
     foreign = _foreign(net)
@@ -201,7 +200,7 @@ def test_a_run_stops_at_a_block_and_goes_on_from_a_residual_stream(net: Network,
 
 
 def test_places_of_the_stream_hold_the_features_that_they_are_named_after() -> None:
-    model = table.mlp(2, 4, 3, 2)
+    model = mlp(2, 4, 3, 2)
     net = ah.convert(model, (-1, 1), 1e-4)
     bridge = to_transformer_lens(net)
     x = torch.from_numpy(table.inputs(net, 6))
@@ -241,7 +240,7 @@ def test_linear_maps_between_attentions_are_heads_that_see_their_own_token() -> 
 
 
 def test_the_wiring_says_who_asks_and_what_is_read() -> None:
-    causal = to_transformer_lens(table.network("causal (float64)"))
+    causal = to_transformer_lens(table.network("expressions, causal (float64)"))
     assert all(wiring.startswith("input tokens ask, mask causal | asks with ") for wiring in causal.head_wiring[1])
     (grid,) = to_transformer_lens(table.network("grid (float64)")).head_wiring[0]
     points = table.network("grid (float64)").streams[0].registers

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Network, Repeat, module, network
-
-from .networks import networks, table
+from tests import networks as table
+from tests.networks.random_networks import networks
 
 
 class Watch:
@@ -46,9 +46,9 @@ def test_random_networks_in_blocks(drawn, cap, seed):
     assert np.abs(z - y).max(initial=0) <= 1e-12 * (1 + np.abs(y).max(initial=0))
 
 
-@pytest.mark.parametrize("name", table())
+@pytest.mark.parametrize("name", table.names("layer", "float64"))
 def test_every_layer_of_the_table_in_blocks(name, monkeypatch):
-    whole = table()[name]
+    whole = table.network(name)
     x = np.random.default_rng(0).uniform(-1, 1, (4, 3, 2))
     y = whole(x)
     for cap in (1, 8 * 10, 8 * 30):
@@ -86,7 +86,7 @@ def test_a_token_that_sees_few_is_not_worked_through_alone(monkeypatch):
 
 
 def test_gradients_are_the_same_in_blocks(monkeypatch):
-    made = table()["attention, causal"]
+    made = table.network("attention, causal (float64)")
     x = torch.linspace(-1, 1, 30, dtype=torch.float64).reshape(5, 3, 2).requires_grad_()
     (whole,) = torch.autograd.grad(made(x).square().sum(), x)
     monkeypatch.setattr(network, "MEMORY_CAP", 1)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import anchorhead as ah
-from anchorhead.incontext import gradient_descent
+from anchorhead.network import Network
+from tests import networks as table
 
 COPIES = {
     "pickle": lambda one: pickle.loads(pickle.dumps(one)),  # noqa: S301
@@ -23,16 +23,8 @@ COPIES = {
 }
 
 
-def _relu() -> torch.nn.Module:
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
-
-
 MADE = {
     "head": lambda: ah.head("gelu", on=(-3, 3), within=1e-3),
-    "ramp": lambda: ah.truncated_linear([[1.0, 2.0]], [0.5], low=-1, high=1, anchors=8, on=(-1, 1)),
-    "converted": lambda: ah.convert(_relu(), on=(-1, 1), within=1e-2),
-    "learner": lambda: gradient_descent(features=2, steps=3, rate=0.1, on=(-1, 1)),
     "plan": lambda: ah.plan("sin(x)", on={"x": (-1, 1)}, within=1e-2),
     "certificate": lambda: made("head").certificate,
 }
@@ -40,7 +32,8 @@ MADE = {
 
 @cache
 def made(name: str) -> Any:
-    return MADE[name]()
+    """One of MADE, or a network of the table."""
+    return MADE[name]() if name in MADE else table.network(name)
 
 
 def arrays_in(thing: Any) -> Iterator[np.ndarray]:
@@ -58,11 +51,13 @@ def arrays_in(thing: Any) -> Iterator[np.ndarray]:
 
 
 @pytest.mark.parametrize("how", COPIES)
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", [*MADE, *table.names("float64")])
 def test_arrays_of_copies_are_equal_and_read_only(how: str, name: str):
     original = made(name)
-    if name in ("head", "converted"):  # what a call leaves behind does not stand in the way
-        original(np.zeros((1, 2) if name == "converted" else ()))
+    if name == "head":  # what a call leaves behind does not stand in the way
+        original(0.0)
+    elif name not in MADE:
+        Network.__call__(original, table.inputs(original, 1), outside="ignore")
     found = COPIES[how](original)
     assert type(found) is type(original)
     assert repr(found) == repr(original)
@@ -85,11 +80,11 @@ def test_copies_compute_the_same_and_can_be_checked(how: str):
 
 
 def test_a_copy_warns_for_itself():
-    network = MADE["ramp"]()
+    network = table.row_of("truncated linear, one head (float64)").build("float64")
     with pytest.warns(ah.OutsideWarning):
-        network(np.full((1, 2), 2.0))
+        network(np.full((3, 2), 3.0))
     with pytest.warns(ah.OutsideWarning):
-        copy.deepcopy(network)(np.full((1, 2), 2.0))
+        copy.deepcopy(network)(np.full((3, 2), 3.0))
 
 
 @pytest.mark.slow

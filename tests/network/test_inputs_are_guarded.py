@@ -10,21 +10,22 @@ import torch
 
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.network import Embed, Network
+from tests import networks as table
 
-from .networks import certificate, table
+from .certificates import certificate
 
 INSIDE = np.linspace(-1, 1, 6).reshape(3, 2)
 OUTSIDE = INSIDE * 1.5
 
 
 def certified(on=(-1.0, 1.0), outside="warn", dtype="float64"):
-    network = table(dtype)["attention"]
+    network = table.network(f"attention ({dtype})")
     return network.with_(certificate=certificate(on, dtype=dtype), outside=outside)
 
 
 def test_inside_and_on_the_edge_nothing_is_said():
     for outside in ("warn", "raise", "clip", "ignore"):
-        assert np.array_equal(certified(outside=outside)(INSIDE), table()["attention"](INSIDE))
+        assert np.array_equal(certified(outside=outside)(INSIDE), table.network("attention (float64)")(INSIDE))
 
 
 def test_warn_warns_once_and_computes_on():
@@ -35,7 +36,7 @@ def test_warn_warns_once_and_computes_on():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.array_equal(network(OUTSIDE), y)
-    assert np.array_equal(table()["attention"](OUTSIDE), y)
+    assert np.array_equal(table.network("attention (float64)")(OUTSIDE), y)
 
 
 def test_raise_raises_each_time():
@@ -54,12 +55,12 @@ def test_clip_gives_the_value_at_the_clipped_input():
 
 
 def test_ignore_says_nothing():
-    assert np.array_equal(certified(outside="ignore")(OUTSIDE), table()["attention"](OUTSIDE))
+    assert np.array_equal(certified(outside="ignore")(OUTSIDE), table.network("attention (float64)")(OUTSIDE))
 
 
 def test_a_call_can_choose_for_itself():
     network = certified(outside="raise")
-    assert np.array_equal(network(OUTSIDE, outside="ignore"), table()["attention"](OUTSIDE))
+    assert np.array_equal(network(OUTSIDE, outside="ignore"), table.network("attention (float64)")(OUTSIDE))
     assert np.array_equal(network(OUTSIDE, outside="clip"), network(np.clip(OUTSIDE, -1, 1)))
     for wrong in ("shrug", "", 0):
         with pytest.raises(AnchorheadError, match="one of 'warn', 'raise', 'clip', 'ignore'"):
@@ -101,7 +102,7 @@ def test_what_is_not_finite_is_refused(value, outside):
 
 def test_what_overflows_in_the_networks_dtype_is_refused():
     with pytest.raises(AnchorheadError, match="float32, has the entry inf"):
-        table("float32")["attention"](np.full((3, 2), 1e300))
+        table.network("attention (float32)")(np.full((3, 2), 1e300))
 
 
 @pytest.mark.parametrize(
@@ -118,14 +119,14 @@ def test_what_overflows_in_the_networks_dtype_is_refused():
 )
 def test_what_is_not_real_numbers_is_refused(x):
     with pytest.raises(AnchorheadError):
-        table()["attention"](x)
+        table.network("attention (float64)")(x)
 
 
 @pytest.mark.parametrize("shape", [(), (2,), (6,), (3, 3), (2, 3), (4, 2), (0, 2), (3, 0), (5, 3, 1)])
 def test_wrong_shapes_are_refused_with_the_shape_that_is_needed(shape):
     for x in (np.zeros(shape), torch.zeros(shape)):
         with pytest.raises(AnchorheadError) as caught:
-            table()["attention"](x)
+            table.network("attention (float64)")(x)
         assert str(shape) in str(caught.value)
         assert "(..., 3, 2)" in str(caught.value)
 
@@ -138,7 +139,7 @@ def test_any_number_of_tokens_but_none():
 
 
 def test_numbers_of_other_types_are_converted():
-    network = table()["attention"]
+    network = table.network("attention (float64)")
     whole = np.array([[1, 0], [0, 1], [1, 1]])
     expected = network(whole.astype(np.float64))
     for x in (whole, whole.tolist(), whole.astype(np.int8), whole.astype(bool), whole.astype(np.longdouble)):

@@ -10,24 +10,13 @@ import anchorhead as ah
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.network import Embed, Network
 from anchorhead.targets import ScalarTarget, parse
+from tests import networks as table
 
 BOX = {"x": (-1, 1), "y": (0, 2)}
 TWO = ah.approximate("x*y + y", BOX, 1e-2)
 PAIR = ah.approximate(["x*y", "x + y"], BOX, 1e-2)
 ONE = ah.approximate("sin(t)", {"t": (-1, 1)}, 1e-2)
 HEAD = ah.head("gelu", (-1, 1), 1e-2)
-NETWORKS = {
-    "neurons": TWO,
-    "several outputs": PAIR,
-    "a grid": ah.approximate("exp(x*y)", BOX, 1e-1),
-    "grids and neurons": ah.approximate("exp(x*y) + relu(y)", BOX, 1e-1),
-    "a callable": ah.approximate(lambda x: x[:, 0] * x[:, 1], BOX, 1e-1),
-    "one variable": ONE,
-    "a callable of one": ah.approximate(np.sin, {"a": (-1, 1)}, 1e-2),
-    "a constant": ah.approximate("3", {"c": (-1, 1)}, 1e-2),
-    "a head's network": HEAD.network,
-    "float32": ah.approximate("x*y", BOX, 1e-2, dtype="float32"),
-}
 
 
 def as_array(net, columns):
@@ -37,9 +26,9 @@ def as_array(net, columns):
     return y[..., 0] if y.shape[-1] == 1 else y
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", table.names("variables"))
 def test_inputs_one_by_one_are_the_columns_of_an_array(name):
-    net = NETWORKS[name]
+    net = table.network(name).with_(outside="ignore")
     rng = np.random.default_rng(0)
     for shape in ((), (5,), (2, 3)):
         columns = [rng.uniform(0, 1, shape) for _ in net.variables]

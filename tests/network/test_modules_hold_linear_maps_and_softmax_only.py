@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from anchorhead.network import Network
-
-from .networks import table
+from tests import networks as table
 
 LINEAR = {"linear", "matmul", "bmm", "einsum", "add"}
 SOFTMAX = {"softmax", "scaled_dot_product_attention"}
@@ -28,9 +27,9 @@ def exported(network: Network):
     return module, torch.export.export(module, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},))
 
 
-@pytest.mark.parametrize("name", table())
+@pytest.mark.parametrize("name", table.names("layer", "float64"))
 def test_the_graph_is_in_the_grammar_and_gives_the_same_numbers(name):
-    module, program = exported(table()[name])
+    module, program = exported(table.network(name))
     for node in program.graph.nodes:
         if node.op != "call_function":
             assert node.op in ("placeholder", "output", "get_attr")
@@ -50,18 +49,18 @@ def test_the_graph_is_in_the_grammar_and_gives_the_same_numbers(name):
             assert torch.allclose(runs(x), module(x), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", table())
+@pytest.mark.parametrize("name", table.names("layer", "float64"))
 def test_every_weight_is_in_the_state_dict(name):
-    network = table()[name]
+    network = table.network(name)
     state = network.module().state_dict()
     weights = sum(tensor.numel() for tensor in state.values() if tensor.is_floating_point())
     assert weights == network.parameters
     assert {str(t.dtype) for t in state.values() if t.is_floating_point()} == {"torch.float64"}
 
 
-@pytest.mark.parametrize("name", table())
+@pytest.mark.parametrize("name", table.names("layer", "float64"))
 def test_two_modules_share_nothing(name):
-    network = table()[name]
+    network = table.network(name)
     first, second = network.module(), network.module()
     x = torch.zeros(1, 3, 2, dtype=torch.float64)
     y = network(x)
@@ -72,9 +71,9 @@ def test_two_modules_share_nothing(name):
     assert torch.equal(network(x), y)
 
 
-@pytest.mark.parametrize("name", [name for name in table() if name != "embed, registers"])
+@pytest.mark.parametrize("name", table.names("layer", "float64", without=("constant",)))
 def test_gradients_reach_the_input_and_the_weights_and_are_right(name):
-    module = table()[name].module()
+    module = table.network(name).module()
     x = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(2, 3, 2).requires_grad_()
     live = [p for p, g in zip(module.parameters(), grads(module, x), strict=True) if g is not None]
     assert len(live) >= 2
@@ -86,6 +85,6 @@ def grads(module, x):
 
 
 def test_weights_that_are_read_have_gradients():
-    module = table()["repeat"].module()
+    module = table.network("repeat (float64)").module()
     x = torch.ones(2, 3, 2, dtype=torch.float64)
     assert all(g is not None and torch.isfinite(g).all() for g in grads(module, x))

@@ -11,23 +11,26 @@ from hypothesis import strategies as st
 from anchorhead.network import Embed, Linear, Network, Repeat, Softmax
 from anchorhead.network.magnitude import sizes
 from anchorhead.network.module import AttentionModule, RepeatModule
+from tests import networks as table
+from tests.networks.random_networks import networks
 
-from .networks import certificate, networks, table
+from .certificates import certificate
 from .reference import Trace, evaluate
 
 
-@pytest.mark.parametrize("name", table())
+@pytest.mark.parametrize("name", table.names("float64"))
 def test_descriptions_fit_100_columns_and_name_the_features(name):
-    network = table()[name]
+    network = table.network(name)
     said = certificate(target="the target " * 30, method="m" * 300, arithmetic="any order, " * 40)
     for made in (network, network.with_(certificate=said)):
         lines = made.describe().splitlines()
         assert max(map(len, lines)) <= 100
-        for feature in ("height", "width", "position", "one"):
+        assert f"{network.parameters:,} parameters" in lines[0]
+        for feature in network.embed.features[:4]:
             assert any(feature in line for line in lines)
-        assert any("(..., 3, 2)" in line for line in lines)
+        tokens = "" if not network.token_axis else f"{network.embed.tokens or 'tokens'}, "
+        assert any(f"(..., {tokens}{network.embed.inputs})" in line for line in lines)
     assert any("logits" in line for line in lines)
-    assert f"{network.parameters:,} parameters" in lines[0]
 
 
 @settings(max_examples=30, deadline=None)
@@ -68,7 +71,7 @@ def largest_logit(network, x):
 
 
 def test_the_logit_of_the_description_bounds_the_measured_one():
-    network = table()["attention"].with_(certificate=certificate((-2, 2)))
+    network = table.network("attention (float64)").with_(certificate=certificate((-2, 2)))
     bound = sizes(network.layers, np.full((3, 2), 2.0)).logit
     assert f"{bound:.3g}" in network.describe()
     rng = np.random.default_rng(0)
@@ -133,7 +136,7 @@ def test_attention_weights_are_those_of_the_formula(drawn, seed):
     ],
 )
 def test_attention_shapes(name, shapes):
-    network = table()[name]
+    network = table.network(f"{name} (float64)")
     x = np.random.default_rng(0).uniform(-1, 1, (5, 4, 3, 2))
     for batch in ((5, 4), (4,), ()):
         given_x = x[(0,) * (2 - len(batch))]

@@ -11,7 +11,7 @@ import torch
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
 
-from .networks import certificate
+from .certificates import certificate
 
 EMBED = Embed(np.ones((3, 2)), np.zeros(3), registers=np.ones((4, 3)), tokens=5)
 NAN = np.array([[1.0, np.nan, 0.0]])

@@ -13,8 +13,7 @@ from anchorhead.incontext import gradient_descent
 from anchorhead.incontext.settled import states
 from anchorhead.network import Attention, Embed, Linear, Network
 from anchorhead.network.stated_arithmetic import stated_arithmetic
-
-from .networks import table
+from tests import networks as table
 
 X = torch.linspace(-1, 1, 6).reshape(3, 2)
 
@@ -57,19 +56,18 @@ def wide(size: int = 512) -> Network:
 
 
 @pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("name", [*table("float32"), "wide"])
+@pytest.mark.parametrize("name", [*table.names("layer", "float32"), "wide"])
 def test_a_call_gives_the_same_numbers(around: str, name: str):
-    plain = {**table("float32"), "wide": wide()}
-    inside = {**table("float32"), "wide": wide()}[name]
+    plain, inside = (wide() if name == "wide" else table.row_of(name).build("float32") for _ in range(2))
     x = torch.randn(256, *X.shape, generator=torch.Generator().manual_seed(1)) / 2
-    x = x if plain[name].token_axis else x[..., :1, :].squeeze(-2)
-    if plain[name].embed.inputs != 2 or plain[name].embed.tokens not in (None, 3):
-        x = x.new_full((256, plain[name].embed.tokens or 3, plain[name].embed.inputs), 0.3)
+    x = x if plain.token_axis else x[..., :1, :].squeeze(-2)
+    if plain.embed.inputs != 2 or plain.embed.tokens not in (None, 3):
+        x = x.new_full((256, plain.embed.tokens or 3, plain.embed.inputs), 0.3)
     with AROUND[around]():
         found, maps, bare = inside(x), inside.attention(x[:2]), inside.module()(x)
-    assert torch.equal(found, plain[name](x))
-    assert torch.equal(bare, plain[name].module()(x))
-    assert all(torch.equal(*pair) for pair in zip(maps, plain[name].attention(x[:2]), strict=True))
+    assert torch.equal(found, plain(x))
+    assert torch.equal(bare, plain.module()(x))
+    assert all(torch.equal(*pair) for pair in zip(maps, plain.attention(x[:2]), strict=True))
 
 
 @pytest.mark.parametrize("around", AROUND)
@@ -86,7 +84,7 @@ def test_a_learner_gives_the_same_path(around: str):
 
 
 def test_a_first_call_in_inference_mode_leaves_gradients_to_later_ones():
-    network, other = (table("float32")["attention"] for _ in range(2))
+    network, other = (table.row_of("attention (float32)").build("float32") for _ in range(2))
     with torch.inference_mode():
         network(X)
         module = network.module()

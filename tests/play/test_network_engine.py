@@ -15,7 +15,8 @@ import torch
 
 import anchorhead as ah
 from anchorhead.network import Attention, Embed, Network, Repeat
-from export.table import NAMES, inputs, network
+from tests.networks import inputs, names, network
+from tests.networks.accuracy import last_digits
 
 RUN = """([file, x, options]) => {
     const bytes = Uint8Array.from(atob(file), (sign) => sign.charCodeAt(0));
@@ -30,8 +31,6 @@ REFUSED = """(file) => {
     try { anchorhead.openNetwork(bytes.buffer); } catch (error) { return [error.constructor.name, error.message]; }
     return null;
 }"""
-CANCELLING = {"causal": 1e-10, "learner": 1e-11, "many learners": 1e-11}
-"""Networks whose heads read values that are large and cancel: there the order of a sum shows in ours, too."""
 
 
 def encoded(net: Network, folder: Path) -> str:
@@ -44,15 +43,12 @@ def in_page(page: Any, net: Network, x: np.ndarray, folder: Path, **options: boo
 
 
 def test_outputs_and_attention_of_every_network_are_those_of_python(mathematics: Any, tmp_path: Path) -> None:
-    names = [name for name in NAMES if "float64" in name]
-    assert len(names) > 40
-    for name in names:
+    for name in names("float64"):
         net = network(name)
         x = inputs(net, 1)[0]
         found = in_page(mathematics, net, x, tmp_path, record=True)
         ours = np.atleast_2d(Network.__call__(net, x, outside="ignore"))
-        tolerance = next((one for word, one in CANCELLING.items() if name.startswith(word)), 1e-12)
-        np.testing.assert_allclose(found["output"], ours, rtol=0, atol=tolerance * np.abs(ours).max(), err_msg=name)
+        np.testing.assert_allclose(found["output"], ours, rtol=0, atol=last_digits(net), err_msg=name)
         assert found["parameters"] == net.parameters, name
         maps = net.attention(x)
         assert len(found["attention"]) == len(maps), name

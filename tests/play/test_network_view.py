@@ -16,7 +16,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.network import Network
-from export.table import network
+from tests.networks import network
 from tests.play.conftest import show
 from tests.play.waiting import settle, until
 
@@ -53,7 +53,7 @@ def test_the_python_code_of_examples_gives_what_the_page_shows(
 
 
 def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tmp_path: Path) -> None:
-    net = network("grid and neuron (float64)")
+    net = network("parts (float64)")
     net.save(tmp_path / "own.safetensors")
     page = page_of("network")
     page.set_input_files("#network-file", tmp_path / "own.safetensors")
@@ -67,7 +67,7 @@ def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tm
     text = page.inner_text("main")
     assert net.certificate is not None
     assert net.certificate.target in text
-    assert "sin(s)" in page.text_content(".layers")
+    assert "abs(s)" in page.text_content(".layers")
     assert 'ah.load("own.safetensors")' in page.evaluate("anchorhead.current().python()")
     assert page.evaluate("anchorhead.current().state().file") == "own.safetensors"
 

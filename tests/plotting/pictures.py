@@ -19,6 +19,7 @@ from anchorhead.incontext.estimators_path import CoefficientPath
 from anchorhead.lab import heat_maps
 from anchorhead.plotting import Frontier, FrontierRow, Sweep
 from anchorhead.plotting import Row as SweepRow
+from tests.networks import network
 
 
 def ramps(**options: Any) -> ah.Network:
@@ -70,18 +71,14 @@ def coefficients() -> CoefficientPath:
     )
 
 
-def approximated(functions: Any, **options: Any) -> ah.Network:
-    return ah.approximate(functions, within=1e-2, **options)
-
-
 LARGEST = [["x[0,0]"], ["max(x[0,0], x[1,0])"]]
 THINGS: dict[str, Callable[[], Any]] = {
     "head": lambda: ah.head("relu", (-1, 1), anchors=4),
     "head of two parts": lambda: ah.head("abs", (-1, 1), 1e-4, dtype="float32"),
     "ramps": lambda: ramps(anchors=8),
     "several outputs": lambda: ramps(anchors=8, outputs=list(range(8))),
-    "surface": lambda: approximated("exp(x*y)", on={"x": (-1, 1), "y": (0, 1)}),
-    "maximum": lambda: approximated(LARGEST, on=(0, 1), tokens=2, features=1),
+    "surface": lambda: network("grid (float64)"),
+    "maximum": lambda: ah.approximate(LARGEST, on=(0, 1), within=1e-2, tokens=2, features=1),
     "sweep": sweep,
     "sweep of one": lambda: sweep(1, None),
     "frontier": frontier,

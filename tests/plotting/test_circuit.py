@@ -11,10 +11,9 @@ from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.describe import labels
 from anchorhead.plotting.circuit_lanes import grouped, shares
 from anchorhead.plotting.circuit_view import MOST_HEADS, MOST_LAYERS, Circuit
-from export.table import NAMES, inputs, mlp, network
+from benchmarks.figures_cases import mlp
 from plotting.pictures import drawn, words
-
-SMALL = [name for name in NAMES if name.endswith("(float64)")]
+from tests.networks import inputs, names, network
 
 
 def said(figure) -> str:
@@ -23,7 +22,7 @@ def said(figure) -> str:
     return texts.replace("−", "-").replace(" • ", " ")
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", names("float64"))
 def test_every_network_of_the_table_shows_its_layers_heads_and_attention(name):
     net = network(name)
     circuit = said(ah.plot(net, kind="circuit", x=inputs(net, 1)[0]))
@@ -84,9 +83,9 @@ def test_lines_are_as_dark_as_the_attention_that_the_network_gives():
     x = inputs(net, 1)[0]
     (weights,) = net.attention(x)
     stage = Circuit.of(net, x).stages[1]
-    found = shares(stage, grouped("input", 4, 9), 4)
+    found = shares(stage, grouped("input", 3, 9), 3)
     assert {pair: weights[:, pair[0], pair[1]].max() for pair in found} == found
-    assert len(found) == 16
+    assert len(found) == 9
 
 
 def test_tokens_of_one_lane_are_seen_together():

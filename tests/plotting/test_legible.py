@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from anchorhead.errors import AnchorheadError
 from anchorhead.plotting import plot
 from plotting.pictures import THINGS, coefficients, drawn, frontier, plan, sweep, thing, trace, words
+from tests.networks import names, network, row_of, tags
 
 WHOLE = ("step", "anchors p", "example, in the order of step 1")
+NO_FUNCTION = ("layer", "opaque scalar", "opaque several", "kernel smoother", "descent", "many learners")
+"""Kinds of targets that are unknown, not kept, or no functions of a few numbers: drawn as circuits."""
 
 
 @pytest.mark.parametrize(
@@ -17,7 +22,31 @@ WHOLE = ("step", "anchors p", "example, in the order of step 1")
     [*((name, "column") for name in THINGS), *((name, None) for name in ("surface", "plan out of reach", "trace"))],
 )
 def test_words_stand_alone_and_whole_and_legends_beside_what_is_drawn(name, size):
-    figure = drawn(plot(thing(name), size=size))
+    require_legible(drawn(plot(thing(name), size=size)))
+
+
+DRAWN = [
+    name
+    for name in names("float64", without=NO_FUNCTION)
+    if not {"truncated linear", "constant"} <= tags(name)  # whose scalar never moves
+]
+FIRST = {row_of(name).kind: name for name in reversed(DRAWN)}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FIRST.values() else pytest.param(name, marks=pytest.mark.slow) for name in DRAWN]
+)
+def test_functions_of_the_table_are_drawn_legibly(name):
+    require_legible(drawn(plot(network(name), kind="function", size="column")))
+
+
+@pytest.mark.parametrize("name", [name for name in names("float64") if name not in DRAWN])
+def test_networks_of_which_no_function_can_be_drawn_say_so(name):
+    with pytest.raises(AnchorheadError, match=r"cannot be plotted|which it does not keep"):
+        plot(network(name), kind="function")
+
+
+def require_legible(figure: Figure) -> None:
     found = words(figure)
     for number, (text, box) in enumerate(found):
         assert min(box.x0, box.y0) > -2, f"{text!r} is cut"

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from anchorhead.network import Attention, Network
+from tests.networks import network
 
-from .tampering_networks import network
 from .tampering_paths import rebuilt
 
 

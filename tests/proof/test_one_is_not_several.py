@@ -7,7 +7,7 @@ import pytest
 import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.decimals import counted
-from export.table import mlp
+from benchmarks.figures_cases import mlp
 
 NETWORKS = {
     "1 truncated linear function of 1 input, cut at": lambda: ah.truncated_linear([[1.0]], [0.0], -1, 1, anchors=4),

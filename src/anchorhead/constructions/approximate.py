@@ -328,4 +328,5 @@ def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
     network = network.with_(token_axis=False)
     if record is None:
         return network
-    return network.approximating(replace(record, data={**record.data, "variables": list(names)}))
+    entries = () if network.derivation is None else network.derivation.entries
+    return network.approximating(replace(record, data={**record.data, "variables": list(names)}), entries=entries)

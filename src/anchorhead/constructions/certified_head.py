@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from anchorhead.as_html import block, curve, folded, table
 from anchorhead.as_html import shown as shown_html
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.derivations import head_entries
 from anchorhead.constructions.head_network import head_network
 from anchorhead.decimals import beyond_float64, counted, round_up
 from anchorhead.domain import Box, interval_text
@@ -219,6 +220,8 @@ def certified_head(
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
         certificate = bound.statement(target).certificate(box, atom.dtype)
+        entries = head_entries(atom, target.name, (target.low, target.high), bound.exact, bound.rounding)
+        network = network.with_(derivation=replace(network.derivation, entries=entries))
     return Head(atom, target, network.with_(certificate=certificate))
 
 

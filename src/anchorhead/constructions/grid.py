@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -168,7 +169,8 @@ def _certified(
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     certificate, why = _known(atom, target, on, why, progress, effort)
-    return network.approximating(target.record()).with_(certificate=certificate, outside=outside), why
+    entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
+    return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside), why
 
 
 def _bound(network: Network) -> float:

@@ -8,6 +8,7 @@ the box, slopes and offsets are centred, and responses are stored less the middl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.network import Attention, Embed, Network, Outside
+from anchorhead.network.derivation import Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic import require_model
 from anchorhead.proof.kernel_smoother import exact_logits, prove_kernel_smoother
@@ -55,7 +57,9 @@ def kernel_smoother(
             f"{round_up(bound.total):g}. What would help: {'float64, ' if kind == 'float32' else ''}a larger error, a "
             "smaller box, a larger bandwidth"
         )
-    return network.with_(certificate=bound.statement(target).certificate(box, kind), outside=outside)
+    entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
+    known = network.with_(derivation=replace(network.derivation, entries=(entry,)))
+    return known.with_(certificate=bound.statement(target).certificate(box, kind), outside=outside)
 
 
 def _network(target: KernelSmoother, box: Box, kind: str) -> Network:

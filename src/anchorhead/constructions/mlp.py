@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from anchorhead.constructions.derivations import neuron_entries
 from anchorhead.constructions.neuron_layers import Laid, amplification, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
@@ -201,7 +202,7 @@ def certified(
     for number, layer in enumerate(layers):
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
         arrays[f"{number}.assigned"] = layer.assigned
-    known = network.approximating(TargetRecord(record.kind, data, arrays), on)
+    known = network.approximating(TargetRecord(record.kind, data, arrays), on, neuron_entries(network, layers))
     return known.with_(certificate=certificate, outside=outside)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grid import approximate_grid
 from anchorhead.constructions.grid_network import Seat, grid_network, seated_grid
 from anchorhead.constructions.mlp import mlp_network
@@ -206,7 +207,15 @@ def _certified(
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
     record = TargetRecord(target.record().kind, data, arrays)
-    return network.approximating(record, certificate.on).with_(certificate=certificate, outside=wish.outside)
+    entries = [
+        entry
+        for grid in grids
+        for entry in grid_entries(grid.atom, ", ".join(grid.part.variables), grid.certificate.bound, None)
+    ]
+    if neurons is not None and neurons.derivation is not None:
+        entries += [replace(entry, layer=None) for entry in neurons.derivation.entries]
+    known = network.approximating(record, certificate.on, entries)
+    return known.with_(certificate=certificate, outside=wish.outside)
 
 
 def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:

@@ -12,7 +12,8 @@ from anchorhead.decimals import beyond_float64, counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
-from anchorhead.network import Network, Outside
+from anchorhead.network import Attention, Network, Outside
+from anchorhead.network.derivation import Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic import require_model
@@ -88,7 +89,10 @@ def truncated_linear(
                 f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
                 f"box or smaller w{', or float64' if kind == 'float32' else ''}"
             )
-        known = network.approximating(target.record(), box)
+        heads_of_layer = network.layers[1].heads if isinstance(network.layers[1], Attention) else 1
+        what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
+        entry = Entry(1, "scalar head", what, heads_of_layer, count if heads is None else w.shape[0], None, found.total)
+        known = network.approximating(target.record(), box, (entry,))
         return known.with_(certificate=found.certificate(box, kind), outside=outside)
 
 

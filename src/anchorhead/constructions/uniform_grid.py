@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grid import MOST_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
@@ -188,4 +189,5 @@ def _certified(
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     certificate = bound.statement(atom, target).certificate(on, atom.dtype)
-    return network.approximating(target.record()).with_(certificate=certificate, outside=outside)
+    entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
+    return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside)

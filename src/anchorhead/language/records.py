@@ -107,11 +107,13 @@ def _expressions_record(program: Program, data: Mapping[str, Any], arrays: Mappi
 def _opaque_program(record: TargetRecord, tokens: int | None, on: Any) -> Program:
     data = record.data
     names = tuple(str(name) for name in data["variables"])
+    several = tokens if tokens is not None and tokens > 1 else None
+    if several is not None:
+        names = tuple(f"x[{i},{j}]" for i in range(several) for j in range(len(names) // several))
     lipschitz = data.get("lipschitz")
     known = None if lipschitz is None else tuple(float(one) for one in np.atleast_1d(lipschitz))
     function = Opaque(str(data["opaque"]), names, known)
     ends = (tuple(float(one) for one in np.atleast_1d(data[end])) for end in ("low", "high"))
-    several = tokens if (tokens or 1) > 1 else None
     outputs = int(data["outputs"])
     return Entries((function,) * outputs, names, several, *ends).program(axis=tokens is not None)
 

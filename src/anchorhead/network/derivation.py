@@ -1,24 +1,74 @@
-"""How a network comes to compute its program: what a proof was guided by, and a check may be guided by again."""
+"""How a network comes to compute its program: which heads compute which step, by which lemma, and how far off.
+
+What is here guides a proof, and lets a reader follow it. Nothing in it is trusted: a check proves all of it again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from anchorhead.read_only import ReadOnly, read_only
 
+Lemma = Literal["copy", "scalar head", "grid head", "kernel", "self key", "gated pair", "loop"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Heads of one layer that compute one step of the program.
+
+    layer     the number of the network's layer; None where they are spread over several
+    lemma     in which way: see the theorem pages
+    what      what they compute, in words
+    heads     how many softmaxes that takes, and `anchors` of each
+    on        the interval of the argument for which it is proven, where there is one argument
+    error     how far the heads are from the step in exact arithmetic, at most; rounding: what the dtype adds
+    """
+
+    layer: int | None
+    lemma: Lemma
+    what: str
+    heads: int
+    anchors: int
+    on: tuple[float, float] | None = None
+    error: float | None = None
+    rounding: float | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.on is None else f" on [{self.on[0]:.4g}, {self.on[1]:.4g}]"
+        off = "" if self.error is None else f", off by at most {self.error:.2g}"
+        rounded = "" if self.rounding is None else f", rounding {self.rounding:.2g}"
+        layer = "layers" if self.layer is None else f"layer {self.layer}"
+        size = f"{self.heads:,} x {self.anchors} anchors"
+        return f"{layer:8}  {self.lemma:11}  {size:18}  {self.what}{where}{off}{rounded}"
+
 
 @dataclass(frozen=True, eq=False)
 class Derivation(ReadOnly):
-    """By which construction a network computes its program, with the hints of its proof. Nothing in it is trusted."""
+    """By which construction a network computes its program, with the hints of its proof; print it to read it."""
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arrays", {name: read_only(array) for name, array in self.arrays.items()})
         object.__setattr__(self, "data", dict(self.data))
+        object.__setattr__(self, "entries", tuple(self.entries))
+
+    def entries_json(self) -> list[dict[str, Any]]:
+        return [asdict(entry) for entry in self.entries]
+
+    @staticmethod
+    def entries_of(data: Any) -> tuple[Entry, ...]:
+        """Entries as they were saved."""
+        return tuple(
+            Entry(**{**one, "on": None if one["on"] is None else tuple(map(float, one["on"]))}) for one in data
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.entries)) or f"by the construction for targets of the kind {self.kind!r}"

@@ -176,13 +176,16 @@ def _packed_derivation(derivation: Derivation | None, tensors: dict[str, np.ndar
     if derivation is None:
         return None
     tensors.update({f"derivation.{name}": array for name, array in derivation.arrays.items()})
-    return {"kind": derivation.kind, "data": dict(derivation.data), "arrays": sorted(derivation.arrays)}
+    known = {"kind": derivation.kind, "data": dict(derivation.data), "arrays": sorted(derivation.arrays)}
+    return {**known, "entries": derivation.entries_json()}
 
 
 def _unpacked_derivation(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Derivation | None:
     if packed is None:
         return None
-    return Derivation(str(packed["kind"]), dict(packed["data"]), _finite(packed["arrays"], "derivation", tensors))
+    arrays = _finite(packed["arrays"], "derivation", tensors)
+    entries = Derivation.entries_of(packed.get("entries", ()))
+    return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries)
 
 
 def _finite(names: list[str], of: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ from anchorhead.given import checked_word
 from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
-from anchorhead.network.derivation import Derivation
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
@@ -156,15 +156,15 @@ class Network(ReadOnly):
             return None
         return joined(self.derivation.kind, self.program, self.derivation.data, self.derivation.arrays)
 
-    def approximating(self, record: TargetRecord, on: Box | None = None) -> Self:
-        """The same network with what it approximates, as its construction knows it; on: its box."""
+    def approximating(self, record: TargetRecord, on: Box | None = None, entries: Iterable[Entry] = ()) -> Self:
+        """The same network with what it approximates, as its construction knows it; on: its box; entries: how."""
         from anchorhead.language.records import parted
 
         tokens = self.embed.tokens if self.token_axis else None
         shape = (self.embed.tokens or 1, self.embed.inputs)
         ends = None if on is None else tuple(np.broadcast_to(end, shape) for end in (on.low, on.high))
         program, (data, arrays) = parted(record, tokens, ends)
-        return self.with_(program=program, derivation=Derivation(record.kind, data, arrays))
+        return self.with_(program=program, derivation=Derivation(record.kind, data, arrays, tuple(entries)))
 
     def __call__(self, *inputs: Any, outside: Outside | None = None, **named: Any) -> Any:
         """The network's output: a tensor for a tensor, an array for anything else.

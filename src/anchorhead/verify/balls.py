@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb, arb_series, ctx
+
+from anchorhead.verify.errors import require
 
 PRECISION = 128
 """Bits of every ball. Logits of 1e12 and weights of 1e-30 leave 60 bits and more of what is compared."""
@@ -26,6 +28,12 @@ def precision(bits: int = PRECISION, cap: int = 16) -> Iterator[None]:
             yield
         finally:
             ctx.prec, ctx.cap = before
+
+
+def coefficient(series: arb_series, n: int) -> arb:
+    """Coefficient n, which must be known: python-flint gives 0 for those that it has cut off."""
+    require(series.prec > n, f"a series was cut off before coefficient {n}")
+    return series[n]
 
 
 def exact(value: float) -> arb:

@@ -1,9 +1,9 @@
 """The certificate: what a file claims, read strictly, and which of its fields mean something.
 
-    verified      kind, bound, on (the box), dtype, conditions (what the claim is restricted to)
-    consistent    terms add up to the bound, up to 10%; no error that is named as found exceeds the bound
-    not verified  method, target, arithmetic and reference: words for people. The target is the program's; the model of
-                  arithmetic is this verifier's own, which its report prints.
+verified      kind, bound, on (the box), dtype, conditions (what the claim is restricted to)
+consistent    terms add up to the bound, up to 10%; no error that is named as found exceeds the bound
+not verified  method, target, arithmetic and reference: words for people. The target is the program's; the model of
+              arithmetic is this verifier's own, which its report prints.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Intervals = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """low, high: the ends of the box, (tokens, features). excluded: intervals that no argument of a function lies in."""
+    """low, high: the ends of the box, (tokens, features). excluded: intervals that no argument of a function is in."""
 
     bound: float
     low: np.ndarray

@@ -16,12 +16,13 @@ numbers that a derivation mentions, where these are close: better guesses give s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from flint import arb
 
 from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import require
 from anchorhead.verify.exact import Atom, Exact
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
@@ -57,7 +58,6 @@ class Unit:
     reading: Reading
     parts: tuple[Part, ...]
     hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
-    where: str = ""
     limit: float = np.inf
 
 
@@ -82,6 +82,10 @@ class _Job:
     error: float = 0.0
     limit: float = np.inf
 
+    def covers(self, other: _Job) -> bool:
+        wide = self.low <= other.low and other.high <= self.high and self.limit <= other.limit
+        return wide and all(mine.covers(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True))
+
 
 class Claims:
     """Units are collected, matched, and proven together: equal ones once, on the hull of their intervals."""
@@ -89,12 +93,13 @@ class Claims:
     def __init__(self, exact: Exact, model: Arithmetic, pool: Pool) -> None:
         self.exact, self.model, self.pool = exact, model, pool
         self.quantities: Quantities = exact.quantities
-        self.proven: dict[tuple, tuple[Proven, float, float]] = {}
+        self.proven: dict[tuple, tuple[Proven, _Job]] = {}
+        self.learned: list[tuple[float, float]] = []
         self._grouped: dict[bytes, list[Atom]] | None = None
 
     def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where no atom is found."""
-        matched = [self._match(unit) for unit in units]
+        matched = [self.match(unit)[1] for unit in units]
         jobs: dict[tuple, _Job] = {}
         for unit, found in zip(units, matched, strict=True):
             if found is None:
@@ -103,14 +108,15 @@ class Claims:
             low, high = unit.reading.ends
             job = jobs.setdefault(key, _Job(unit.parts, _canonical(found[1]), low, high))
             job.low, job.high = min(job.low, low), max(job.high, high)
+            job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
             job.limit = min(job.limit, unit.limit)
             if found[0] is not None and self.exact.excluded:
                 job.error = max(job.error, sum(self._argument_error(*found, unit.reading.t)))
         for key, job in jobs.items():
             known = self.proven.get(key)
-            if known is None or job.low < known[1] or job.high > known[2] or self.exact.excluded:
-                found = prove(job.parts, job.claim, self._intervals(job), self.model, job.limit if job.limit < np.inf else 0.0)
-                self.proven[key] = found, job.low, job.high
+            if known is None or self.exact.excluded or not known[1].covers(job):
+                limit = job.limit if job.limit < np.inf else 0.0
+                self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit), job
         reach = self._arguments(units, matched)
         return [
             None
@@ -143,8 +149,8 @@ class Claims:
 
     # matching
 
-    def _match(self, unit: Unit) -> tuple[Atom | None, Claim] | None:
-        """The atom and the claim with the smallest error at some points."""
+    def match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
+        """The atom and the claim with the smallest error at some points, and that error."""
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
         read = sum(_values(part, points) for part in unit.parts)
@@ -163,8 +169,8 @@ class Claims:
                 if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
         if best is None or best[0] > 0.6 * size:
-            return None
-        return best[1], best[2]
+            return size, None
+        return best[0], (best[1], best[2])
 
     def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
         """Atoms whose argument is scale t + shift, nearly."""
@@ -199,16 +205,19 @@ class Claims:
     def _snapped(
         self, atom: Atom, ratio: float, own: float, theirs: float, size: float
     ) -> list[tuple[Atom, float, float]]:
-        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as they are."""
+        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as is."""
         found = []
-        for scale, shift in self.pool.inner:
+        for scale, shift in (*self.pool.inner, *self.learned):
             unit = ratio / scale
             power = 2.0 ** round(np.log2(abs(unit))) if unit else 0.0
             if unit > 0 and abs(unit / power - 1) < NEAR:
                 wanted = theirs - scale * power * own
                 if abs(wanted - shift * power) <= NEAR * (abs(theirs) + abs(scale * power * own) + size):
                     found.append((atom, scale * power, shift * power))
-        return found or [(atom, ratio, theirs - ratio * own)]
+        if not found:
+            self.learned.append((ratio, theirs - ratio * own))
+            found.append((atom, *self.learned[-1]))
+        return found
 
     def _factors(
         self, values: np.ndarray, read: np.ndarray, hints: list[tuple[float, float]]
@@ -283,7 +292,9 @@ def _without(
         if a < b and b > low and a < high:
             pieces.append((start, a))
             start = b
-    return [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    found = [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    require(bool(found), "the conditions leave no input")
+    return found
 
 
 HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}

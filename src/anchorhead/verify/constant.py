@@ -3,8 +3,8 @@
 Lemma (copy). If all other computed weights are 0, the one key's exponential is divided by itself: its weight is 1, and
 its value is read as it is.
 
-Lemma (constant softmax). With w = softmax(z) for the exact constants z, the dtype reads sum_k w_k v_k up to the error of
-`rounding.softmax_read_error`, for values that are forms: deviations and sizes are their largest over all inputs.
+Lemma (constant softmax). With w = softmax(z) for the exact constants z, the dtype reads sum_k w_k v_k up to the error
+of `rounding.softmax_read_error`, for values that are forms: deviations and sizes are their largest over all inputs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from anchorhead.verify.scalar import Part
 
 def constant_softmax(
     logits: Part, values: Forms, quantities: Quantities, model: Arithmetic
-) -> tuple[Forms, np.ndarray, float]:
-    """What is read (1, columns) of values (keys, columns), bounds on the sizes of the columns, and terms of a sum."""
+) -> tuple[Forms, np.ndarray]:
+    """What is read (1, columns) of values (keys, columns), and bounds on the sizes of the columns."""
     if len(logits.offsets) == 1:
         one = Forms(values.ids, *values.arrays[:3], values.rounding + np.where(values.zero, 0.0, model.tiny))
         settled = values.fixed & (values.error == 0)
         one = Forms(one.ids, *one.arrays[:3], np.where(settled, 0.0, one.rounding))
-        return one, one.size(quantities)[0], 1.0
+        return one, one.size(quantities)[0]
     z = logits.offsets
     gap = z.max() - z
     weights = np.exp(-gap)
@@ -42,4 +42,4 @@ def constant_softmax(
     upper = np.broadcast_to(np.minimum(weights * SLACK, 1.0), deviation.shape)
     error, mass = softmax_read_error(upper, np.broadcast_to(lam, upper.shape), deviation, size, result, keys, model)
     form = Forms(mean.ids, *mean.arrays[:3], mean.rounding + error[None])
-    return form, np.maximum(mass, form.size(quantities)[0]), 1.0
+    return form, np.maximum(mass, form.size(quantities)[0])

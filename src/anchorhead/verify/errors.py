@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class NotVerified(Exception):  # noqa: N818
+class NotVerified(Exception):
     """What is not justified, in a sentence that also says where."""
 
 

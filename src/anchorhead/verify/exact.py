@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, hull, precision
+from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
@@ -101,13 +101,17 @@ class Exact:
         for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
             q = self.of(of)
             features = q.shape[1] if weight.ndim < 4 else q.shape[0] * q.shape[1]
-            if (weight.size // (np.prod(weight.shape[:2]) if weight.ndim == 4 else weight.size // weight.shape[-1])) != features:
+            if (
+                weight.size // (np.prod(weight.shape[:2]) if weight.ndim == 4 else weight.size // weight.shape[-1])
+            ) != features:
                 raise NotVerified(f"step {place} of the program: weights {weight.shape} of a quantity {q.shape}")
             terms.append(_term(weight, radius, q, self.quantities))
         tokens = max([len(step.bias), *(term.shape[0] for term in terms)])
         width = step.bias.shape[1]
         for term in terms:
-            require(term.shape[1] == width and term.shape[0] in (1, tokens), f"step {place} of the program does not fit")
+            require(
+                term.shape[1] == width and term.shape[0] in (1, tokens), f"step {place} of the program does not fit"
+            )
         bias = Forms.constants(np.broadcast_to(step.bias, (tokens, width)))
         if step.bias_radius is not None:
             bias = Forms(*(bias.ids, *bias.arrays[:3]), np.broadcast_to(step.bias_radius, (tokens, width)))
@@ -120,7 +124,9 @@ class Exact:
         given = [self.of(of) for of in step.of]
         tokens, width = max(one.shape[0] for one in given), len(step.which)
         for one in given:
-            require(one.shape[0] in (1, tokens) and one.shape[1] in (1, width), f"step {place} of the program does not fit")
+            require(
+                one.shape[0] in (1, tokens) and one.shape[1] in (1, width), f"step {place} of the program does not fit"
+            )
         jobs = []
         for t in range(tokens):
             for f in range(width):
@@ -177,8 +183,8 @@ class Exact:
                 found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
             except Undecided:
                 return None
-            slope = found[1]
-            if not (found[2].is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
+            slope, bend = (coefficient(found, n) for n in (1, 2))
+            if not (bend.is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
                 return None
             middle = low / 2 + high / 2
             constant = function.ball({name: arb(middle)}) - slope * arb(middle)
@@ -276,7 +282,9 @@ def _below(expression: Expression, place: int) -> Expression:
             stack += expression.nodes[node][2]
     order = sorted(needed)
     new = {node: number for number, node in enumerate(order)}
-    nodes = tuple((op, data, tuple(new[p] for p in places)) for op, data, places in (expression.nodes[n] for n in order))
+    nodes = tuple(
+        (op, data, tuple(new[p] for p in places)) for op, data, places in (expression.nodes[n] for n in order)
+    )
     return Expression.of(nodes)
 
 

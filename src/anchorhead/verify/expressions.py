@@ -29,13 +29,13 @@ Number = Any
 """An arb, or an arb_series."""
 
 
-class Undecided(Exception):  # noqa: N818
+class Undecided(Exception):
     """A ball on which a switch is on both sides, or a function is not analytic."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """nodes: (operation, data, places of the arguments), arguments before what is made of them. key: the same as text."""
+    """nodes: (operation, data, places of the arguments), arguments before what is made of them. key: that as text."""
 
     nodes: tuple[tuple[str, Any, tuple[int, ...]], ...]
     key: str
@@ -390,10 +390,10 @@ SERIES: dict[str, Callable[..., Number]] = {
 
 _MANY = 10_000
 _ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
-    **{op: (1, 1) for op in SERIES},
-    **{op: (_MANY, 1) for op in ("add", "mul", "min", "max")},
-    **{op: (2, 2) for op in ("div", "power")},
-    **{op: (0, 0) for op in ("pi", "e", "number", "variable")},
+    **dict.fromkeys(SERIES, (1, 1)),
+    **dict.fromkeys(("add", "mul", "min", "max"), (_MANY, 1)),
+    **dict.fromkeys(("div", "power"), (2, 2)),
+    **dict.fromkeys(("pi", "e", "number", "variable"), (0, 0)),
     "where": (4, 4),
     **{op: (1 + _PARAMETERS.get(op, 0),) * 2 for op in NAMED},
 }

@@ -13,7 +13,7 @@ from functools import cache
 
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, exact, precision
+from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression, Undecided
 
@@ -112,7 +112,7 @@ class _Search:
         values = self.f.ball({self.name: cell})
         whole = below(values), above(values)
         try:
-            slopes = self.f.series({self.name: arb_series([cell, 1], prec=2)})[1]
+            slopes = coefficient(self.f.series({self.name: arb_series([cell, 1], prec=2)}), 1)
         except Undecided:
             return None, whole
         if not slopes.is_finite():

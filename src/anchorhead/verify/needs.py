@@ -14,7 +14,8 @@ Needed = dict[str, np.ndarray]
 
 def needs(layers: list[Any], stream: Stream, output: str) -> list[Needed]:
     """What is needed of what enters each layer, and of what leaves the last."""
-    widths, kinds = [stream.width], [[k for k, n in zip(KINDS, (stream.inputs, stream.registers, stream.states)) if n]]
+    counts = zip(KINDS, (stream.inputs, stream.registers, stream.states), strict=True)
+    widths, kinds = [stream.width], [[kind for kind, count in counts if count]]
     for layer in layers:
         across = isinstance(layer, Linear) and layer.across
         outputs = layer.outputs if isinstance(layer, Linear | Attention) else widths[-1]

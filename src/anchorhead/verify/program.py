@@ -36,8 +36,8 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """weights by dimension: 2 on every token, 3 (tokens, outputs, features), 4 across tokens; radius: how far the number
-    that is meant may be from the entry. bias (tokens or 1, outputs)."""
+    """weights by dimension: 2 on every token, 3 (tokens, outputs, features), 4 across tokens; radii: how far the number
+    that is meant may be from an entry. bias (tokens or 1, outputs)."""
 
     of: tuple[int, ...]
     weights: tuple[np.ndarray, ...]

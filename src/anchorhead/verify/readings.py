@@ -7,7 +7,8 @@ form, and the logits are exact functions of t up to their own rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,10 +20,10 @@ from anchorhead.verify.scalar import Part, silent
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Logits in one number t, a form (1, 1) with an interval, for the keys that may weigh anything.
+    """Logits in one number t, a form (1, 1) with an interval.
 
     logits   slopes, offsets and errors; its values are not set
-    keys     which of the keys that were given these are
+    keys     which of the keys that were given these are: all, or after `heard` those that may weigh anything
     ends     between what t lies, as computed
     """
 
@@ -56,7 +57,7 @@ def seen(layer: Attention, stream: Stream, kind: str, place: int) -> np.ndarray:
 
 
 def lowered(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
-    """The logits sum_e q_e k_e of a query (1, size) and keys (keys, size); None where they are not affine in one number.
+    """The logits sum_e q_e k_e of a query (1, size) and keys (keys, size); None where not affine in one number.
 
     Constants may have errors: (q + dq)(k + dk) is off by |q||dk| + |k||dq| + |dq||dk|.
     """
@@ -95,12 +96,28 @@ def reading(
     model: Arithmetic,
     whole: bool = False,
 ) -> Reading:
-    """A reading without the keys that are never heard."""
     nothing = np.zeros(len(slopes))
     part = Part(slopes, offsets, nothing, sizes, exact_sizes, terms, wrong, wrong_slope, nothing, model, whole)
     low, high = (float(end[0, 0]) for end in t.ends(quantities))
-    keys = np.flatnonzero(~silent(part, [(low, high)], model))
-    return Reading(t.pruned(), part.only(keys), keys, (low, high))
+    return Reading(t.pruned(), part, np.arange(len(slopes)), (low, high))
+
+
+def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:
+    """The readings without the keys that weigh nothing. Readings with the same logits keep the same keys: those that
+    are heard for some t between the ends of all of them, so that one proof serves all."""
+    groups: dict[tuple, list[Reading]] = {}
+    for one in readings:
+        if one is not None:
+            groups.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), []).append(one)
+    keys: dict[int, np.ndarray] = {}
+    for group in groups.values():
+        ends = min(one.ends[0] for one in group), max(one.ends[1] for one in group)
+        loud = np.logical_or.reduce([~silent(one.logits, [ends], one.logits.model) for one in group])
+        keys.update({id(one): np.flatnonzero(loud) for one in group})
+    return [
+        None if one is None else replace(one, logits=one.logits.only(keys[id(one)]), keys=keys[id(one)])
+        for one in readings
+    ]
 
 
 def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
@@ -115,7 +132,9 @@ def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading |
     nothing = np.zeros(len(offsets))
     if not steep[top] > 0:
         t = Forms.constants(np.zeros((1, 1)))
-        return reading(t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True)
+        return reading(
+            t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True
+        )
     direction = coefficients[top] / steep[top]
     along = int(np.abs(direction).argmax())
     slopes = coefficients[:, along] / direction[along]

@@ -115,24 +115,29 @@ def softmax_read_error(
     deviation: np.ndarray,
     values: np.ndarray,
     result: np.ndarray,
-    count: int,
+    count: int | np.ndarray,
     model: Arithmetic,
+    keys: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """|computed sum_k w_k v_k - r|, r = sum_k w_k v_k with w = softmax(z), and a bound on sum_k |computed w_k v_k|.
 
     weights     upper bounds on w_k           log_error   Lambda_k, of softmax_log_error
     deviation   bounds on |v_k - r|           values      bounds on |v_k|
-    result      a bound on |r|                count       how many keys may weigh anything
+    result      a bound on |r|                count       how many keys these are
+    keys        how many there are with those that are left out because they weigh next to nothing; by default none are
 
     Lemma. Let w~ = softmax(z + lambda), |lambda_k| <= Lambda_k, and r~ = sum w~_k v_k. Then
 
         r~ - r = sum w_k (exp(lambda_k) - 1)(v_k - r) / sum w_k exp(lambda_k),
 
     because sum w_k (v_k - r) = 0; by Jensen the denominator is at least exp(-sum w_k Lambda_k). A factor common to all
-    exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the heaviest key j: then its
-    own error is 0 and the others' at most Lambda_k + Lambda_j. The smaller of the two bounds is taken.
-    Then: the sum of the exponentials errs relatively by gamma_(p-1), the same for all weights; a division and a place in
-    a dot product of p terms add gamma_(p+1) to each term; what underflows is below tiny, four times a key.
+    exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the heaviest key j: then
+    its own error is 0 and the others' at most Lambda_k + Lambda_j. The smaller of the two bounds is taken.
+    Then: the sum of the exponentials errs relatively by gamma_(p-1), the same for all weights; a division and a place
+    in a dot product of p terms add gamma_(p+1) to each term; what underflows is below tiny, four times a key.
+    Keys that are left out count for nothing in p: adding B to a number A of the dtype, in whatever order, rounds to
+    nearest, and A itself is |B| away, so that it errs by at most |B|. Whoever leaves keys out adds their weights, four
+    times, times the largest |v|.
     """
     heaviest = weights.argmax(axis=-1)[..., None]
     reference = np.take_along_axis(log_error, heaviest, axis=-1)
@@ -146,7 +151,7 @@ def softmax_read_error(
             denominator = np.exp(-np.minimum((weights * error).sum(axis=-1), 700.0))
             moved = np.minimum(moved, (change * deviation).sum(axis=-1) / denominator)
             size = np.minimum(size, (grown * values).sum(axis=-1) / denominator)
-    sums = model.gamma(count + 1) * size + model.gamma(max(count - 1, 0)) * (result + moved)
-    lost = 4 * count * model.tiny * (values.max(axis=-1, initial=0.0) + 1)
+    sums = model.gamma(count + 1) * size + model.gamma(np.maximum(count - 1, 0)) * (result + moved)
+    lost = 4 * (count if keys is None else keys) * model.tiny * (values.max(axis=-1, initial=0.0) + 1)
     error = moved + sums / (1 - model.gamma(count)) + lost
     return error * SLACK, (size * (1 + 4 * model.gamma(count + 1)) + lost) * SLACK

@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, exact, precision
+from anchorhead.verify.balls import above, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import (
@@ -49,6 +50,8 @@ AWAY = 90.0
 NARROW = 2.0**-90
 MAX_CELLS = 200_000
 BATCH = 256
+MANY = 24
+"""So many anchors are looked at neighbour by neighbour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +62,8 @@ class Part:
                                 those that round nothing, and how many they are
     wrong, wrong_slope          how far logits may be off beyond the rounding of their own sums: wrong + wrong_slope |t|
     whole                       whether `wrong` has that rounding too
+    lean                        how far t itself may be off in this part: it moves logit k by a_k times that, of which
+                                a common part changes no softmax, so that |a_k - A| lean remains, for any A
     value_error                 how far values may be off
     """
 
@@ -73,6 +78,7 @@ class Part:
     value_error: np.ndarray
     model: Arithmetic
     whole: bool = False
+    lean: float = 0.0
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -82,10 +88,21 @@ class Part:
         )  # fmt: skip
 
     def only(self, keys: np.ndarray) -> Part:
-        return Part(*(array[keys] for array in self.arrays), self.model, self.whole)
+        return Part(*(array[keys] for array in self.arrays), self.model, self.whole, self.lean)
 
-    def key(self) -> tuple[bytes, ...]:
-        return tuple(array.tobytes() for array in self.arrays)
+    def key(self) -> tuple:
+        """All but how far things may be off."""
+        return (*(array.tobytes() for array in self.arrays[:6]), self.whole)
+
+    def worse(self, other: Part) -> Part:
+        """The same softmax, as far off as this one or the other."""
+        wrong = (np.maximum(mine, theirs) for mine, theirs in zip(self.arrays[6:], other.arrays[6:], strict=True))
+        return Part(*self.arrays[:6], *wrong, self.model, self.whole, max(self.lean, other.lean))
+
+    def covers(self, other: Part) -> bool:
+        """Whether the other is nowhere further off."""
+        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
+        return all((mine >= theirs).all() for mine, theirs in pairs) and self.lean >= other.lean
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""
@@ -143,6 +160,7 @@ class _Softmax:
         self.count = len(part.slopes)
         self.a, self.g, self.v = ([exact(x) for x in array] for array in (part.slopes, part.offsets, part.values))
         self.largest = float(np.abs(part.values).max()) if self.count else 0.0
+        self.known: dict[tuple, arb_series] = {}
 
     def window(self, c: float, h: float) -> tuple[np.ndarray, int, float]:
         """The keys that matter on a cell, the heaviest at its middle, and a bound on the weight of the others."""
@@ -155,8 +173,34 @@ class _Softmax:
         near[top] = True
         return np.flatnonzero(near), top, float(np.exp(-np.minimum(gap[~near], 700.0)).sum()) * SLACK
 
+    def crossings(self) -> np.ndarray:
+        """Where neighbours in the order of slopes have the same logit."""
+        order = np.argsort(self.part.slopes, kind="stable")
+        steps = np.diff(self.part.slopes[order])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = -np.diff(self.part.offsets[order]) / steps
+        return found[(steps > 0) & np.isfinite(found)]
+
     def series(self, c: arb, h: arb, near: np.ndarray, top: int, order: int) -> arb_series:
-        """h^j r^(j) / j! at c, a point or a cell; values and logits are taken relative to the heaviest key's."""
+        """h^j r^(j) / j! at c, a point or a cell; values and logits are taken relative to the heaviest key's.
+
+        What depends on these differences alone is kept: cells of even anchors are translates of one another.
+        """
+        if self.count < MANY:
+            return self._series(c, h, near, top, order) + self.v[top]
+        a, g, v = self.a, self.g, self.v
+        here = c.mid()
+        offsets = [(a[k] - a[top]) * here + (g[k] - g[top]) for k in near]
+        slopes, values = self.part.slopes[near] - self.part.slopes[top], self.part.values[near] - self.part.values[top]
+        exactly = all(one.is_exact() for one in offsets) and h.is_exact()
+        name = (slopes.tobytes(), values.tobytes(), tuple(map(_name, offsets)), _name(h), order, c.is_exact())
+        if not exactly:
+            return self._series(c, h, near, top, order) + v[top]
+        if name not in self.known:
+            self.known[name] = self._series(c, h, near, top, order)
+        return self.known[name] + v[top]
+
+    def _series(self, c: arb, h: arb, near: np.ndarray, top: int, order: int) -> arb_series:
         upper, lower = [arb(0)] * order, [arb(0)] * order
         lower[0] = arb(1)
         a, g, v = self.a, self.g, self.v
@@ -173,7 +217,7 @@ class _Softmax:
                 upper[j] += term * value
         if lower[0].contains(0):
             raise Undecided("softmax")
-        return arb_series(upper, prec=order) / arb_series(lower, prec=order) + v[top]
+        return arb_series(upper, prec=order) / arb_series(lower, prec=order)
 
     def rounding(
         self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: list[np.ndarray], leak: np.ndarray
@@ -202,13 +246,20 @@ class _Softmax:
         upper = np.minimum(weights * np.exp(np.minimum(tilt * half, 700.0)) * (1 + off), 1.0)
         deviation = deviation + (mean_off + speed)[..., None]
         result = np.abs(mean) + mean_off + speed
-        delta = part.logit_error(np.abs(t) + half, np.abs(logits) + steep * half + noise)
+        delta = part.logit_error(np.abs(t) + half, np.abs(logits) + steep * half + noise) + tilt * part.lean * SLACK
         gaps = np.maximum(gap, 0.0) + (steep + steep.max(axis=2, keepdims=True)) * half + 2 * noise.max()
         lam = softmax_log_error(np.where(absent, 0.0, delta), gaps, self.model)
         values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
-        error, mass = softmax_read_error(upper, lam, deviation, values, result, self.count, self.model)
-        error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 4 * leak[:, None] * (self.largest + 1)
+        count = np.array([[len(keys)] for keys in near])
+        error, mass = softmax_read_error(upper, lam, deviation, values, result, count, self.model, self.count)
+        error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 8 * leak[:, None] * (self.largest + 1)
         return error, result + error, mass + error
+
+
+def _name(number: arb) -> tuple[int, int]:
+    """An exact ball as whole numbers."""
+    mantissa, exponent = number.man_exp()
+    return int(mantissa), int(exponent)
 
 
 def _gaps(part: Part, t: np.ndarray, top: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -251,8 +302,8 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(eq=False)
 class _Cell:
-    """t = c + h x: the polynomial of R - claim in x, a bound on the rest, and for each part the keys that matter, a bound
-    on the weight of the others, and one on |dr/dx|. Where f is not analytic, `rest` bounds all of it."""
+    """t = c + h x: the polynomial of R - claim in x, a bound on the rest, and for each part the keys that matter, a
+    bound on the weight of the others, and one on |dr/dx|. Where f is not analytic, `rest` bounds all of it."""
 
     left: arb
     right: arb
@@ -279,13 +330,14 @@ class _Proof:
 
     @property
     def goal(self) -> float:
-        """What a cell must be below: what is good enough, if it can be reached, else close to the largest at a point."""
+        """What a cell must be below: what is good enough, if within reach, else close to the largest at a point."""
         return self.limit if self.limit >= self.floor else CLOSE * self.floor
 
     def run(self) -> Proven:
         """Level by level, the widest cells first."""
         waiting = [(exact(a), exact(b)) for a, b in self.intervals if a <= b]
         narrow = max(((b - a) * exact(NARROW) for a, b in waiting), key=above)
+        waiting = [cell for a, b in waiting for cell in self._cut(a, b)]
         total = approximation = 0.0
         reach = np.zeros((2, len(self.parts)))
         count = 0
@@ -309,10 +361,23 @@ class _Proof:
                     reach = np.maximum(reach, size)
             waiting = []
             for a, b in halved:
-                require(bool(b - a > narrow), f"a head of {sum(p.count for p in self.parts)} anchors has no bound at {a}")
+                require(
+                    bool(b - a > narrow), f"a head of {sum(p.count for p in self.parts)} anchors has no bound at {a}"
+                )
                 middle = ((a + b) / 2).mid()
                 waiting += [(a, middle), (middle, b)]
         return Proven(total * SLACK, approximation * SLACK, *(reach * SLACK), count)
+
+    def _cut(self, a: arb, b: arb) -> list[tuple[arb, arb]]:
+        """First cells: for many anchors, between the places where neighbours weigh the same, so that cells of even
+        anchors are translates of one another."""
+        if max(part.count for part in self.parts) < MANY:
+            return [(a, b)]
+        low, high = float(a), float(b)
+        cuts = np.unique(np.concatenate([part.crossings() for part in self.parts]))
+        cuts = cuts[(cuts > low) & (cuts < high)]
+        places = [a, *(exact(cut) for cut in cuts), b]
+        return list(pairwise(places))
 
     def _cell(self, a: arb, b: arb) -> _Cell | None:
         """Taylor's theorem on one cell, or balls where f has a kink; None where neither tells anything."""
@@ -326,16 +391,17 @@ class _Proof:
             wide = [p.series(cell, h, *one[:2], ORDER + 1) for p, one in zip(self.parts, windows, strict=True)]
         except Undecided:
             return None
-        exactly = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
-        tails = [above(abs(one[ORDER])) for one in wide]
-        sizes = [[above(abs(one[j])) for j in range(ORDER)] for one in exactly]
+        points = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
+        tails = [above(abs(coefficient(one, ORDER))) for one in wide]
+        sizes = [[above(abs(coefficient(one, j))) for j in range(ORDER)] for one in points]
+        # r' = sum j r_j x^(j-1), and the rest of its own Taylor series; balls know little of sums that cancel
         speed = [
-            min(above(abs(one[1])), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
+            min(above(abs(coefficient(one, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
             for one, size, tail in zip(wide, sizes, tails, strict=True)
         ]
         try:
             rest = sum(wide, arb_series([0])) - self._claimed(cell, h)
-            remainder = above(abs(rest[ORDER]))
+            remainder = above(abs(coefficient(rest, ORDER)))
         except Undecided:
             remainder = np.inf
         if not remainder < np.inf:
@@ -343,13 +409,14 @@ class _Proof:
             f = self.claim.function
             claimed = self.alpha * (inner if f is None else f.ball({self.name: inner})) + self.beta
             moves = sum(sum(size[1:]) * SLACK + tail for size, tail in zip(sizes, tails, strict=True))
-            around = above(abs(sum((one[0] for one in exactly), arb(0)) - claimed)) + moves
+            around = above(abs(sum((one[0] for one in points), arb(0)) - claimed)) + moves
             bound = min(above(abs(sum((one[0] for one in wide), arb(0)) - claimed)), around) + leak
             zeros = np.zeros(ORDER)
             return _Cell(a, b, c, half, zeros, bound, 0.0, near, leaks, speed) if bound < np.inf else None
-        difference = sum(exactly, arb_series([0])) - self._claimed(c, h)
-        coefficients = np.array([float(difference[j].mid()) for j in range(ORDER)])
-        lost = sum(above(difference[j].rad()) for j in range(ORDER)) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
+        difference = sum(points, arb_series([0])) - self._claimed(c, h)
+        exactly = [coefficient(difference, j) for j in range(ORDER)]
+        coefficients = np.array([float(one.mid()) for one in exactly])
+        lost = sum(above(one.rad()) for one in exactly) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
         return _Cell(a, b, c, half, coefficients, lost + remainder + leak, remainder, near, leaks, speed)
 
     def _bounds(self, cells: list[_Cell]) -> tuple[list[float], list[float], list[np.ndarray]]:

@@ -10,13 +10,14 @@ import numpy as np
 
 from anchorhead.verify.certificate import Certificate, read_certificate
 from anchorhead.verify.claims import Pool
+from anchorhead.verify.context import Context, Step
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.program import Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.walk import Step, Walk, compared
+from anchorhead.verify.walk import compared, walk
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def verify(path: str | Path) -> Report:
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
+    except Exception as error:  # whatever a damaged file leads to, it is not verified
+        why, verified = f"the verifier could not make sense of it: {error!r}"[:300], False
     return Report(
         verified, why, known.stated, known.found, tuple(known.steps), tuple(known.assumptions),
         time.perf_counter() - started,
@@ -88,11 +91,9 @@ def _verify(stored: Stored, known: _Known) -> None:
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     single = len(network.layers) == 1
-    walk = Walk(network, exact, model, pool_of(stored), 0.9999 * certificate.bound if single else 0.0)
-    try:
-        output = walk.run()
-    finally:
-        known.steps += walk.steps
+    limit = 0.9999 * certificate.bound if single else 0.0
+    context = Context(exact, model, pool_of(stored), limit, known.steps)
+    output = walk(network, context)
     difference = compared(output, exact)
     error = difference.size(exact.quantities)
     known.found = float(error.max())
@@ -106,7 +107,9 @@ def _verify(stored: Stored, known: _Known) -> None:
 
 def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:
     """The network, the program and the certificate speak of the same inputs, outputs and numbers."""
-    require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, weights are {network.dtype}")
+    require(
+        certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, weights are {network.dtype}"
+    )
     require(program.token_axis == network.token_axis, "the program and the network differ in their axis of tokens")
     given = program.steps[0]
     require(isinstance(given, Input), "the first step of the program is no input")
@@ -131,6 +134,8 @@ def pool_of(stored: Stored) -> Pool:
             if np.isfinite(numbers).all() and numbers[0] > 0 and numbers[2] > 0:
                 inner.add((numbers[0], numbers[1]))
                 outer.add((numbers[2], numbers[3]))
-    named = [array for name, array in stored.tensors.items() if name.startswith("derivation.") and name.endswith(".values")]
+    named = [
+        array for name, array in stored.tensors.items() if name.startswith("derivation.") and name.endswith(".values")
+    ]
     values = [array.astype(np.float64).reshape(-1) for array in named[:64] if array.size and np.isfinite(array).all()]
     return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]), tuple(v for v in values if v.any()))

@@ -29,6 +29,7 @@ from jaxtyping import Float
 
 from anchorhead.convert.attention_only.families import Map
 from anchorhead.convert.attention_only.ranges import ROOM, ROWS, Range
+from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import Arithmetic
 
 HEADS = "the heads, at the neurons' largest pre-activations"
@@ -79,6 +80,16 @@ def gated(
         queries.append(size @ moved)
     together = float((most * u.magnitude).sum())
     return _added(torch.cat(grown), torch.cat(queries), together, down, phi, arithmetic, times)
+
+
+def require_products(u: Range, factor: float, arithmetic: Arithmetic, name: str) -> None:
+    """Refuses gated neurons whose values times a head's factor may be beyond the dtype: no bound covers infinities."""
+    largest, most = float(u.magnitude.max()) * factor, float(torch.finfo(getattr(torch, arithmetic.dtype)).max)
+    if not largest < most / 4:
+        raise AnchorheadError(
+            f"the gated neurons of {name} reach {float(u.magnitude.max()):.3g}, times up to {factor:.3g} in their "
+            f"heads: more than {arithmetic.dtype} holds. Rescale the model's weights, or use float64"
+        )
 
 
 def _added(

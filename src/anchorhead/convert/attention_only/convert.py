@@ -240,6 +240,8 @@ def _report(one: Prepared, head: Heads, module: Any, kind: str, arithmetic: Arit
     sublayer, activation = one.sublayer, one.activation
     relative = head.bound
     underflow = head.underflow if isinstance(head, GateHead) else 0.0
+    if isinstance(head, GateHead) and one.u is not None:
+        bounds.require_products(one.u, max(abs(part.factor) for part in head.parts), arithmetic, sublayer.name)
     before = sum(linear.numbers for linear in sublayer.maps)
     measured = layer_error(sublayer, module, normed_inputs(sublayer, one.norm))
     return LayerReport(
@@ -270,7 +272,12 @@ def _check_measured(layer: LayerReport) -> None:
 
 
 def _certificate(
-    one: Prepared, relative: float, underflow: float, measured: float, kind: str, arithmetic: Arithmetic
+    one: Prepared,
+    relative: float,
+    underflow: float,
+    measured: float,
+    kind: str,
+    arithmetic: Arithmetic,
 ) -> Certificate:
     """The layer's output against the exact feed-forward sublayer, on the outputs of the norm in front."""
     reach, shift = one.norm.reach(arithmetic).numpy(), one.norm.shift.numpy()

@@ -29,6 +29,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.language.program import Program, Writer
 from anchorhead.network import Attention, Derivation, Embed, Network
+from anchorhead.network.derivation import Entry, Lemma
 from anchorhead.targets.activation_names import activation_of
 from anchorhead.targets.build import mul, variable
 
@@ -87,7 +88,12 @@ class LayerNetworks(Sequence[Network]):
         activation = activation_named(layer.activation)
         program = _program(sublayer, activation, layer, dtype)
         network = _network(sublayer, parts_of(head), dtype, max(-layer.low, layer.high))
-        known = Derivation("gated pair" if head["kind"] == "gate" else "self key", {"head": head})
+        lemma: Lemma = "gated pair" if head["kind"] == "gate" else "self key"
+        parts = parts_of(head)
+        what = f"{layer.activation} for {layer.neurons:,} neurons, off by this times max(1, |s|)"
+        most = max(len(part.slopes) for part in parts) + 1
+        entry = Entry(1, lemma, what, layer.neurons * len(parts), most, (layer.low, layer.high), layer.relative)
+        known = Derivation(lemma, {"head": head}, {}, (entry,))
         certificate = _certificate(sublayer, activation, head, layer, dtype)
         return network.with_(program=program, derivation=known, certificate=certificate)
 

@@ -1,4 +1,4 @@
-"""Networks to test with: random ones for hypothesis, and a small table with every layer in it."""
+"""Random networks of the whole grammar, for hypothesis."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from anchorhead.certificate import Certificate
-from anchorhead.conditions import Excluded
-from anchorhead.domain import Box
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax, Stream
 
 GRIDS = [(2,), (5,), (1, 3), (2, 2), (3, 2), (2, 1, 3), (2, 2, 2)]
@@ -130,77 +127,3 @@ def networks(draw: Any, dtype: str = "float64") -> tuple[Network, int]:
     kinds = Network([embed, *layers]).streams[-1].kinds
     tokens = draw(st.sampled_from([1, 2, 4])) if embed.tokens is None else embed.tokens
     return Network([embed, *layers], output=draw(st.sampled_from(kinds))), tokens
-
-
-def certificate(on: Any = (-1.0, 1.0), **changes: Any) -> Certificate:
-    fields: dict[str, Any] = {
-        "kind": "measured",
-        "bound": 0.1,
-        "on": Box.of(on),
-        "dtype": "float64",
-        "arithmetic": "dot products in any order",
-        "terms": {"interpolation": 0.075, "rounding": 1e-12},
-        "method": "a search",
-        "target": "nothing in particular",
-        "reference": {"theorem": 1.0},
-        "conditions": (Excluded(((-0.1, 0.1), (0.5, 0.6))),),
-    }
-    return Certificate(**(fields | changes))
-
-
-def table(dtype: str = "float64") -> dict[str, Network]:
-    """Each layer, with each of its forms, in a network of 3 tokens with 2 features."""
-    rng = np.random.default_rng(0)
-
-    def array(*shape: int) -> np.ndarray:
-        return rng.normal(size=shape).astype(dtype)
-
-    def embed(registers: int = 0, states: int = 0, **more: Any) -> Embed:
-        return Embed(
-            more.pop("weight", array(4, 2)),
-            more.pop("bias", array(4)),
-            registers=array(registers, 4) if registers else None,
-            states=array(states, 4) if states else None,
-            tokens=3,
-            features=("height", "width", "position", "one"),
-            **more,
-        )
-
-    def attention(outputs: int = 4, heads: int = 2, keys: int = 2, values: int = 2, **more: Any) -> Attention:
-        size = more.pop("size", 2)
-        return Attention(
-            array(heads, size, 4), array(keys, size, 4), array(values, 3, 4), array(heads, outputs, 3), **more
-        )
-
-    def skip() -> Linear:
-        return Linear.identity(("height", "width", "position", "one"), dtype)
-
-    own = {"weight": array(5, 4, 2), "bias": array(5, 4), "source": np.array([0, 2, 2, 1, 0])}
-    return {
-        "embed": Network([embed()]),
-        "embed, own weights and source": Network([embed(**own)]),
-        "embed, registers": Network([embed(3)], output="register"),
-        "linear": Network([embed(2, 1), Linear(array(3, 4), array(3))]),
-        "linear, blocks": Network([embed(), Linear(array(2, 3, 2), array(6))]),
-        "linear, mix": Network([embed(1, 1), Linear(array(3, 4), array(2, 3), mix=array(2, 5))]),
-        "linear, mix of blocks": Network([embed(), Linear(array(2, 1, 2), mix=array(2, 3))]),
-        "linear, sequence": Network([embed(1), Linear(array(2, 3, 4, 4), array(2, 3))]),
-        "softmax, equal groups": Network([embed(), Softmax((2, 2))]),
-        "softmax, unequal groups": Network([embed(), Softmax((3, 1))]),
-        "attention": Network([embed(2, 1), attention(bias=array(4))]),
-        "attention, shared": Network([embed(2), attention(keys=1, values=1)]),
-        "attention, causal": Network([embed(2, 1), attention(mask="causal", skip=skip())]),
-        "attention, causal, state": Network([embed(2, 2), attention(mask="causal")], output="state"),
-        "attention, self+registers": Network([embed(2, 1), attention(mask="self+registers", keys=1)]),
-        "attention, self alone": Network([embed(), attention(mask="self+registers")]),
-        "attention, grid": Network([embed(6), attention(grid=(2, 3), size=4)]),
-        "attention, grid of 3 axes": Network([embed(12, 1), attention(grid=(2, 3, 2), size=3, keys=1)]),
-        "repeat": Network([embed(2, 1), Repeat([attention(skip=skip()), Softmax((4,))], 2)], output="state"),
-        "repeat, nested": Network(
-            [
-                embed(4),
-                Repeat([Repeat([attention(mask="causal")], 2), attention(grid=(4,)), Linear(array(4, 4))], 2),
-            ]
-        ),
-        "attention, registers+states": Network([embed(2, 1), attention(mask="registers+states", skip=skip())]),
-    }

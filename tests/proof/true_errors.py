@@ -30,13 +30,16 @@ SLOWLY = 20_000
 """About how many weights times inputs are worked through term by term."""
 
 
-def worst_error(network: Network, x: np.ndarray, ways: tuple[str, ...]) -> tuple[float, np.ndarray]:
+def worst_error(
+    network: Network, x: np.ndarray, ways: tuple[str, ...], function: Callable[..., np.ndarray] | None = None
+) -> tuple[float, np.ndarray]:
     """The largest |computed - exact| less what may be the truth's own error, and the error of each input.
 
-    ways   "torch", "flushed" (underflow to zero), "alone" (the first inputs one by one), "module", "exact" (in extended
-           precision), or one of ORDERS
+    ways       "torch", "flushed" (underflow to zero), "alone" (the first inputs one by one), "module", "exact" (in
+               extended precision), or one of ORDERS
+    function   what a network for a callable approximates
     """
-    truth, claimed = _truth(network)(x)
+    truth, claimed = _truth(network, function)(x)
     noise = NOISE * (1 + np.abs(truth).astype(np.float64))
     worst = np.zeros(len(x))
     for way in ways:
@@ -59,15 +62,15 @@ def computed(network: Network, x: np.ndarray, way: str) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if way == "torch":
-            return network(given, outside="ignore")
+            return Network.__call__(network, given, outside="ignore")
         if way == "flushed":
             torch.set_flush_denormal(True)
             try:
-                return network(given, outside="ignore")
+                return Network.__call__(network, given, outside="ignore")
             finally:
                 torch.set_flush_denormal(False)
         if way == "alone":
-            return np.concatenate([network(one[None], outside="ignore") for one in given[:8]])
+            return np.concatenate([Network.__call__(network, one[None], outside="ignore") for one in given[:8]])
         if way == "module":
             with torch.no_grad():
                 return network.module()(torch.from_numpy(given.astype(network.dtype))).numpy()
@@ -124,7 +127,7 @@ def _held32(x: np.ndarray, network: Network) -> np.ndarray:
     return x.astype(network.dtype).astype(np.float64)
 
 
-def _truth(network: Network) -> Truth:
+def _truth(network: Network, function: Callable[..., np.ndarray] | None) -> Truth:
     record = network.target
     match record.kind:
         case "scalar":
@@ -141,6 +144,8 @@ def _truth(network: Network) -> Truth:
         case "grid" | "expressions":
             several = (SeveralVariables if record.kind == "grid" else Expressions).from_record(record)
             return lambda x: _all(several.values(x.reshape(len(x), -1)))
+        case "opaque several" if function is not None:
+            return lambda x: _all(function(x.reshape(len(x), -1)))
         case "descent":
             return _of_descent(Descent.from_record(record))
     raise ah.AnchorheadError(f"nothing is known of targets of the kind {record.kind!r}")
