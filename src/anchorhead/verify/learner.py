@@ -1,8 +1,9 @@
 """Learners: networks whose forward pass is gradient descent on the examples of a prompt.
 
-A prompt of n examples (x_i, y_i) is 2n tokens (x_i, 1, y_i) and their negatives, in any order; for a loss of the margin,
-y phi(y s) with labels 1 and -1, (y_i x_i, y_i, 1) and their negatives. A certificate for a box bounds |w_t - exact w_t|
-at all steps, for every prompt with entries in the box that keeps to its conditions; one for a prompt, for that one.
+A prompt of n examples (x_i, y_i) is 2n tokens (x_i, 1, y_i) and their negatives, in any order; for a loss of the
+margin, y phi(y s) with labels 1 and -1, (y_i x_i, y_i, 1) and their negatives. A certificate for a box bounds |w_t -
+exact w_t| at all steps, for every prompt with entries in the box that keeps to its conditions; one for a prompt, for
+that one.
 """
 
 from __future__ import annotations
@@ -13,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
+from anchorhead.verify.learner_box import Box, Curved, bound_for_box
+from anchorhead.verify.learner_layers import read_step
 from anchorhead.verify.learner_link import Link, read_link
-from anchorhead.verify.learner_linked import read_linked
-from anchorhead.verify.learner_linked_box import Curved, bound_for_linked_box
-from anchorhead.verify.learner_linked_prompt import bound_for_linked_prompt
-from anchorhead.verify.learner_squared import Box, bound_for_box, bound_for_prompt, read_step
-from anchorhead.verify.learner_target import Descent, line, read_descent
+from anchorhead.verify.learner_prompt import bound_for_prompt
+from anchorhead.verify.learner_target import Descent, read_descent
 from anchorhead.verify.learner_tokens import require_finite
 from anchorhead.verify.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
@@ -47,8 +46,8 @@ def is_learner(program: Program) -> bool:
 def bound_for_learner(
     network: Network, program: Program, low: np.ndarray, high: np.ndarray, stated: Conditions, bound: float
 ) -> float:
-    """What follows for all prompts with rows between low and high, (features + 2,), and the stated conditions; `bound` is
-    what is aimed at."""
+    """What follows for all prompts with rows between low and high, (features + 2,), that keep to the stated conditions;
+    `bound` is what is aimed at."""
     target, model = read_descent(program), arithmetic_of(network.dtype)
     given = read_conditions(stated, target)
     sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
@@ -56,14 +55,9 @@ def bound_for_learner(
     _require_finite(network, target, sizes, given.examples, model)
     entries = [*sizes[: target.features], *([1.0] if target.intercept else [])]
     box = Box(tuple(map(float, entries)), float(sizes[-1]), given.examples, given.limit)
-    if _steps(network, target) == 1:
-        step = read_step(network, target, bound, model)
-        _require_squared(target)
-        require(not given.more, "conditions that a descent on the squared loss does not have")
-        return bound_for_box(step, target, box, model)
     link = read_link(target.link)
-    curved = _curved(given, target, link)
-    return bound_for_linked_box(read_linked(network, target, link, bound, model), target, link, box, curved, bound, model)
+    step = read_step(network, target, link, bound, model)
+    return bound_for_box(step, target, link, box, _curved(given, target, link), bound, model)
 
 
 def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
@@ -73,20 +67,18 @@ def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray,
     n = rows // 2
     require(rows == 2 * n > 0 and columns == target.features + 2, "the prompt does not fit the program")
     plus = np.asarray(prompt, np.float64)[:n]
-    require(bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative")
+    require(
+        bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative"
+    )
     require(bool((plus.astype(network.dtype) == plus).all()), f"the prompt is not in {network.dtype}")
     _require_finite(network, target, np.abs(plus).max(axis=0), n, model)
     A, y = plus[:, : target.size], plus[:, -1]
-    if _steps(network, target) == 1:
-        _require_squared(target)
-        require(bool((plus[:, -2] == 1).all()), "an example without its sign")
-        return bound_for_prompt(read_step(network, target, bound, model), target, A, y, model)
     link = read_link(target.link)
     margin = link.form == "margin"
     signed = (plus[:, -1] == 1) & (np.abs(plus[:, -2]) == 1) if margin else plus[:, -2] == 1
     require(bool(signed.all()), "an example without its sign")
-    step = read_linked(network, target, link, bound, model)
-    return bound_for_linked_prompt(step, target, link, A, np.zeros(n) if margin else y, bound, model)
+    step = read_step(network, target, link, bound, model)
+    return bound_for_prompt(step, target, link, A, np.zeros(n) if margin else y, bound, model)
 
 
 def read_conditions(stated: Conditions, target: Descent) -> Given:
@@ -126,22 +118,11 @@ ARGUMENTS = {"residual": "s - y", "labelled": "s", "margin": "y s"}
 """By the form of a link, what its argument is called in conditions."""
 
 
-def _steps(network: Network, target: Descent) -> int:
-    """How many layers a step has, without its threshold."""
-    return len(getattr(network.layers[0], "layers", ())) - target.shrinks
-
-
 def number(condition: Mapping[str, Any], name: str) -> float:
     value = condition.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
         raise NotVerified(f"a condition of the certificate has no {name}")
     return float(value)
-
-
-def _require_squared(target: Descent) -> None:
-    with precision():
-        fits = line(target.link, {}) == {"s": 1, "y": -1}
-    require(fits, "a step for residuals, and another link than s - y")
 
 
 def _require_finite(network: Network, target: Descent, sizes: np.ndarray, examples: int, model: Arithmetic) -> None:

@@ -4,27 +4,30 @@
 
 Lemma. With G = max |g_i|, rho = h G < 1/2 and means over the examples,
 
-    q(h)/h = g + c_1 h^2 + c_2 h^4 + R,    g = mean a g,    |R| <= M rho^6 / (1 - rho^2),    M = 2.6 sup |mean a s_i g_i|
+    q(h)/h = g + c_1 h^2 + c_2 h^4 + R,    g = mean a g,    |R| <= M rho^6 / (1 - rho^2),    M = 2.6 sup |mean a s g|
     c_1 = mean(a g^3)/6 - g m_2/2,
-    c_2 = mean(a g^5)/120 - mean(a g^3) m_2/12 - g m_4/24 + g m_2^2/4,    m_k = mean g^k, the sup over |s_i| <= 1.
+    c_2 = mean(a g^5)/120 - mean(a g^3) m_2/12 - g m_4/24 + g m_2^2/4,    m_k = mean g^k, sup over |s_i| <= 1.
 
-Proof. N(t) = mean a g S(t g^2) with S(x) = sinh(sqrt x)/sqrt x, and D(t) = mean cosh(sqrt t g) are entire in t = h^2. For
-|t| G^2 <= 1, |S| <= sinh 1 and |D| >= 2 - cosh 1, so N/D is analytic there and at most M, sinh(1)/(2 - cosh 1) < 2.6.
-Its Taylor coefficients are at most M G^(2k) (Cauchy); from the third on they add up to R. The first come from division.
+Proof. N(t) = mean a g S(t g^2) with S(x) = sinh(sqrt x)/sqrt x, and D(t) = mean cosh(sqrt t g) are entire in t =
+h^2. For |t| G^2 <= 1, |S| <= sinh 1 and |D| >= 2 - cosh 1, so N/D is analytic there and at most M, sinh(1)/(2 - cosh
+1) < 2.6. Its Taylor coefficients are at most M G^(2k) (Cauchy); from the third on they add up to R. The first come
+from division.
 
-A layer adds sum_a o_a q(h_a) to w, which is -rate g up to |K_0 + rate||g| + |K_1||c_1| + |K_2||c_2| + sum |o_a| h_a |R_a|,
-K_m = sum_a o_a h_a^(2m+1). All lengths are Euclidean. For every phi (n numbers), |mean a phi| <= sqrt(L) rms(phi), L the
-largest eigenvalue of mean a a', and |mean a phi| <= max|a| mean|phi|.
+A layer adds sum_a o_a q(h_a) to w, which is -rate g up to |K_0 + rate||g| + |K_1||c_1| + |K_2||c_2| + sum |o_a| h_a
+|R_a|, K_m = sum_a o_a h_a^(2m+1). All lengths are Euclidean. For every phi (n numbers), |mean a phi| <= sqrt(L)
+rms(phi), L the largest eigenvalue of mean a a', and |mean a phi| <= max|a| mean|phi|.
 
-*Rounding.* Computed weights are those of the softmax of z + lambda, |lambda_i| <= Lambda, for which (see rounding.py)
+*Rounding.* Computed weights are those of the softmax of z + lambda, |lambda_i| <= Lambda, for which (see
+rounding.py)
 
     |r~ - r| <= e^Lambda (e^Lambda - 1) sum_k w_k |v_k - r|,    w_k <= e^(2 rho)/(2n),
 
 entry by entry, so its length is at most that factor times (e^(2 rho) S + |r|), S the length of (mean |a_j|)_j. Other
 tokens weigh exactly 0 and change no sum: what is left are sums of 2n terms.
 
-*Where logits carry g only up to e_i*, say g' + c_i and -(g' - c_i) with |g' - g| <= e and |c| <= e, q(h) has g' in the place of
-g, and factors exp(h c_i) of both sums: |mean a (g' - g)| is added, and e^(2 h e) - 1 of mean |a sinh(h g')| and of |q|.
+*Where logits carry g only up to e_i*, say g' + c_i and -(g' - c_i) with |g' - g| <= e and |c| <= e, q(h) has g' in
+the place of g, and factors exp(h c_i) of both sums: |mean a (g' - g)| is added, and e^(2 h e) - 1 of mean |a sinh(h
+g')| and of |q|.
 """
 
 from __future__ import annotations
@@ -79,7 +82,9 @@ def box_moments(
     """For every prompt with |a_i| <= length, mean a a' <= eigenvalue, rms(g) <= rms and |g_i| <= most."""
     root = min(length, eigenvalue**0.5)
     pulls = (min(length * most ** (k - 2) * rms**2, root * most ** (k - 1) * rms) * SLACK for k in (3, 5))
-    spread = min(length, (size * eigenvalue) ** 0.5) * SLACK  # mean |a_j| <= sqrt(mean a_j^2), and these add up to the trace
+    spread = (
+        min(length, (size * eigenvalue) ** 0.5) * SLACK
+    )  # mean |a_j| <= sqrt(mean a_j^2), and these add up to the trace
     m2 = rms**2 * SLACK
     return Moments(
         root * rms * SLACK, *pulls, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples, wrong,
@@ -99,14 +104,12 @@ def prompt_moments(
     spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
     off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
     m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
-    return Moments(
-        *pulls, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()), off
-    )
+    return Moments(*pulls, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()), off)
 
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """Heads that read a signed average: sharpness h_a, with what they write, o_a, and how many products a logit sums."""
+    """Heads that read a signed average: sharpness h_a, o_a by which they write it, how many products a logit sums."""
 
     sharpness: tuple[float, ...]
     outputs: tuple[float, ...]

@@ -1,9 +1,9 @@
 """The soft threshold at the end of a step: S(w) = w - clip(w, -tau, tau), a head for each entry of w that is shrunk.
 
-The skip carries w, and a head subtracts what it reads from registers: logits affine in its entry of w, so it is a scalar
-head (scalar.py), compared with clip on all w that a path may reach. tau is known as a ball; clip moves by no more than
-tau does, so the head is compared with the float in its middle. S brings points no further apart, so its own error adds
-to that of the step.
+The skip carries w, and a head subtracts what it reads from registers: logits affine in its entry of w, so it is a
+scalar head (scalar.py), compared with clip on all w that a path may reach. tau is known as a ball; clip moves by no
+more than tau does, so the head is compared with the float in its middle. S brings points no further apart, so its
+own error adds to that of the step.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
     return Clip(tuple(parts), tuple(taus), aim)
 
 
-def scalar_part(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, sizes: np.ndarray, model: Arithmetic) -> Part:
+def scalar_part(
+    slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, sizes: np.ndarray, model: Arithmetic
+) -> Part:
     """Offsets are products with 1 and round nothing."""
     nothing = np.zeros_like(slopes)
     terms = (sizes != 0).astype(np.float64)

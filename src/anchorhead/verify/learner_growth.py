@@ -4,22 +4,22 @@
 
     D' = mu D - rate H E + f_v,    E' = E + mu D - rate H E + f_w,
 
-so E_(t+1) = (1 + mu - rate H) E_t - mu E_(t-1) + f_w,t + mu (f_v - f_w)_(t-1). Without momentum |E'| <= |I - rate H| |E| +
-f_w, and |I - rate H| <= 1 where rate |H| <= 2. With it, E_T = sum_k p_k(H) (errors of step T-1-k), where p_0 = 1, p_-1 = 0,
-p_(k+1) = (1 + mu - rate lambda) p_k - mu p_(k-1), that is p_k = mu^(k/2) U_k(x), x = (1 + mu - rate lambda)/(2 sqrt(mu)),
-U_k Chebyshev's of the second kind. |U_k| grows with |x| beyond 1 and is at most U_k(1) before, so for 0 <= rate lambda <=
-2 (1 + mu) the largest |p_k| is p_k(0) = (1 - mu^(k+1))/(1 - mu) <= 1/(1 - mu).
+so E_(t+1) = (1 + mu - rate H) E_t - mu E_(t-1) + f_w,t + mu (f_v - f_w)_(t-1). Without momentum |E'| <= |I - rate H|
+|E| + f_w, and |I - rate H| <= 1 where rate |H| <= 2. With it, E_T = sum_k p_k(H) (errors of step T-1-k), where p_0 =
+1, p_-1 = 0, p_(k+1) = (1 + mu - rate lambda) p_k - mu p_(k-1), that is p_k = mu^(k/2) U_k(x), x = (1 + mu - rate
+lambda)/(2 sqrt(mu)), U_k Chebyshev's of the second kind. |U_k| grows with |x| beyond 1 and is at most U_k(1) before,
+so for 0 <= rate lambda <= 2 (1 + mu) the largest |p_k| is p_k(0) = (1 - mu^(k+1))/(1 - mu) <= 1/(1 - mu).
 
-What is read is the same number for w and v, so f_v - f_w has what the two sums round alone.
-*Another H at every step (curved links).* Then D' = mu D - rate G + f_v, E' = E + mu D - rate G + f_w with G = H E, 0 <= H <= L,
-so E . G >= |G|^2/L. Let U = E + mu/(1 - mu) D, c = mu/(1 - mu)^2, N^2 = |U|^2 + c |D|^2. Without f, U' = U - a G with
-a = rate/(1 - mu), and
+What is read is the same number for w and v, so f_v - f_w has what the two sums round alone. *Another H at every step
+(curved links).* Then D' = mu D - rate G + f_v, E' = E + mu D - rate G + f_w with G = H E, 0 <= H <= L, so E . G >=
+|G|^2/L. Let U = E + mu/(1 - mu) D, c = mu/(1 - mu)^2, N^2 = |U|^2 + c |D|^2. Without f, U' = U - a G with a =
+rate/(1 - mu), and
 
     N'^2 - N^2 <= -(2a/L - a^2 - c rate^2) |G|^2 + 2 mu (a/(1 - mu) + c rate) |D||G| - c (1 - mu^2) |D|^2,
 
-which is never positive if rate L <= K = 2 (1 - mu)^2/(1 + mu) (its discriminant). |E| <= N sqrt(1 + mu), |D| <= N (1 -
-mu)/sqrt(mu). Errors add |(f_w + mu/(1 - mu) f_v, sqrt(c) f_v)| to N. What rate H has below 0 or above K, at most b, is an
-error f_w = f_v = b |E| of its own, which multiplies N by at most 1 + b (1 + mu)/(1 - mu).
+which is never positive if rate L <= K = 2 (1 - mu)^2/(1 + mu) (its discriminant). |E| <= N sqrt(1 + mu), |D| <= N (1
+- mu)/sqrt(mu). Errors add |(f_w + mu/(1 - mu) f_v, sqrt(c) f_v)| to N. What rate H has below 0 or above K, at most
+b, is an error f_w = f_v = b |E| of its own, which multiplies N by at most 1 + b (1 + mu)/(1 - mu).
 
 A soft threshold at the end of a step brings points no further apart: without momentum nothing changes.
 """

@@ -1,15 +1,15 @@
 """The link of a loss: which function of which argument it is, and how steep that is.
 
-    residual   g(s, y) = phi(s - y)       labelled   g(s, y) = phi(s) - y       margin   g(s, y) = y phi(y s), y = 1 or -1
+    residual   g(s, y) = phi(s - y)      labelled   g(s, y) = phi(s) - y      margin   g(s, y) = y phi(y s), y = 1, -1
 
-For a margin, examples are shown as y a, and then mean a g(w . a, y) = mean (y a) phi(w . (y a)).
-Slopes are enclosures of difference quotients: where a switch (max, min, abs) is undecided on a ball, a quotient of the
-whole lies between those of its sides (Lebourg's mean value theorem), so the hull of both is taken.
+For a margin, examples are shown as y a, and then mean a g(w . a, y) = mean (y a) phi(w . (y a)). Slopes are
+enclosures of difference quotients: where a switch (max, min, abs) is undecided on a ball, a quotient of the whole
+lies between those of its sides (Lebourg's mean value theorem), so the hull of both is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, hull, precision
+from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import SERIES, Expression, Undecided, evaluated
 
@@ -32,6 +32,11 @@ class Link:
 
     form: str
     phi: Expression
+
+    @property
+    def straight(self) -> bool:
+        """Whether it is s - y."""
+        return self.form == "residual" and len(self.phi.nodes) == 1
 
 
 def read_link(link: Expression) -> Link:
@@ -112,7 +117,7 @@ def _hull(which: int) -> Callable[..., Any]:
         if difference <= 0:
             return other
         extreme = one[0].max(other[0]) if which > 0 else one[0].min(other[0])
-        return arb_series([extreme, one[1].union(other[1])], prec=2)
+        return arb_series([extreme, coefficient(one, 1).union(coefficient(other, 1))], prec=2)
 
     return lambda *args: reduce(two, args)
 
@@ -153,7 +158,7 @@ def _quotients(phi: Expression, a: arb, b: arb) -> arb:
     cell = a.union(b)
     plain = _slope(phi, arb_series([cell, 1], prec=2))
     try:
-        bend = phi.series({"x": arb_series([cell, 1], prec=3)})[2] * 2
+        bend = coefficient(phi.series({"x": arb_series([cell, 1], prec=3)}), 2) * 2
     except Undecided:
         return plain
     if not bend.is_finite():
@@ -169,7 +174,7 @@ def _slope(phi: Expression, at: arb_series) -> arb:
         found = evaluated(phi, {"x": at}, QUOTIENTS)
     except Undecided:
         return arb.nan()
-    return found[1] if isinstance(found, arb_series) else arb(0)
+    return coefficient(found, 1) if isinstance(found, arb_series) else arb(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +204,3 @@ EDGES = np.concatenate([np.arange(1, 8) / 64, 2.0 ** (np.arange(-24, 160) / 8)])
 @cache
 def _cached(phi: Expression, low: float, high: float) -> tuple[float, float]:
     return slopes(phi, low, high, COARSE)
-
-
-def values(phi: Expression, points: list[arb]) -> list[arb]:
-    at: Mapping[str, arb]
-    return [phi.ball(at) for at in ({"x": point} for point in points)]

@@ -1,14 +1,14 @@
 """The score: an example asks the state, whose value is 1, and a reference of logit 0 and value -1.
 
-    S(z) = sum_a o_a tanh(h_a z / 2),    |S(z) - z| <= d(|z|) = |K_0 - 1| z + |K_1| z^3/3 + sum_a |o_a| 2 (h_a z/2)^5 / 15,
+    S(z) = sum_a o_a tanh(h_a z/2),   |S(z) - z| <= d(|z|) = |K_0 - 1| z + |K_1| z^3/3 + sum_a |o_a| 2 (h_a z/2)^5/15,
 
-with K_m = sum_a o_a (h_a/2)^(2m+1), because tanh t is t - t^3/3 up to 2 |t|^5/15 for every real t. No score is larger than
-sum_a |o_a|. Where o_1 > 0 > o_2, h_1 < h_2 and o_1 h_1 + o_2 h_2 >= 0, S grows with z (2 S' >= (o_1 h_1 + o_2 h_2) sech^2(h_2
-z/2), because sech falls), so what is written for z >= t is at least t - d(t).
+with K_m = sum_a o_a (h_a/2)^(2m+1), because tanh t is t - t^3/3 up to 2 |t|^5/15 for every real t. No score is
+larger than sum_a |o_a|. Where o_1 > 0 > o_2, h_1 < h_2 and o_1 h_1 + o_2 h_2 >= 0, S grows with z (2 S' >= (o_1 h_1
++ o_2 h_2) sech^2(h_2 z/2), because sech falls), so what is written for z >= t is at least t - d(t).
 
-*Rounding.* The logit h z is off by Delta, the other one exactly 0, exponents by at most Lambda in all; tanh of half a
-difference moves by half as much. Two weights that add up to 1 are divided, multiplied by 1 and -1 and added: gamma_2, and
-gamma_1 of what is read for their common sum.
+*Rounding.* The logit h z is off by Delta, the other one exactly 0, exponents by at most Lambda in all; tanh of half
+a difference moves by half as much. Two weights that add up to 1 are divided, multiplied by 1 and -1 and added:
+gamma_2, and gamma_1 of what is read for their common sum.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Score:
         for h, o in zip(self.sharpness, self.outputs, strict=True):
             logit = float(model.gamma(self.terms)) * h * terms + 4 * (self.terms + 2) * model.tiny * (1 + weight)
             gap = h * z + logit
-            both = softmax_log_error(np.stack([logit, np.zeros_like(logit)], axis=-1), np.stack([gap, gap], axis=-1), model)
+            both = softmax_log_error(
+                np.stack([logit, np.zeros_like(logit)], axis=-1), np.stack([gap, gap], axis=-1), model
+            )
             read = np.minimum(h * z / 2, 1.0)
             off = both.sum(axis=-1) / 2 + float(model.gamma(2)) * 1.01 + float(model.gamma(1)) * read + 8 * model.tiny
             total = total + abs(o) * (off + float(model.gamma(len(self.sharpness))) * (read + off))

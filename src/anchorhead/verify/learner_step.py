@@ -52,17 +52,23 @@ class Reading:
     """The parts of a learner's network that all layouts have in common."""
 
     def __init__(self, network: Network, target: Descent, mark: int) -> None:
-        require(network.output == "state" and len(network.layers) == 2, "a learner is Embed, Repeat, Linear to its state")
+        require(
+            network.output == "state" and len(network.layers) == 2, "a learner is Embed, Repeat, Linear to its state"
+        )
         repeat, last = network.layers
         require(isinstance(repeat, Repeat) and isinstance(last, Linear), "a learner is Embed, Repeat, Linear")
         require(repeat.times == target.times, f"it takes {repeat.times} steps, not {target.times}")
         self.body: list[Attention] = list(repeat.layers)
         for layer in self.body:
-            plain = isinstance(layer, Attention) and layer.bias is None and layer.grid is None and layer.skip is not None
+            plain = (
+                isinstance(layer, Attention) and layer.bias is None and layer.grid is None and layer.skip is not None
+            )
             require(plain and layer.skip.bias is None, "a step of a learner is attention with a skip, without biases")
         require(not last.across and last.bias is None and last.weight.ndim == 2, "the last map of a learner picks w")
         self.network, self.target, self.embed, self.mark = network, target, network.embed, mark
-        require(self.embed.weight.shape[2] == target.features + 2, "an example has other features than the program says")
+        require(
+            self.embed.weight.shape[2] == target.features + 2, "an example has other features than the program says"
+        )
         self.w = [_picked(row) for row in last.weight]
         require(len(set(self.w)) == len(self.w) == target.size, "the last map does not pick the entries of w")
         self.v = self._speed(self.body[-1] if not target.shrinks else self.body[-2]) if target.momentum else []

@@ -57,13 +57,17 @@ def read_descent(program: Program) -> Descent:
     steps = program.steps
     require(len(program.outputs) == 1 and program.token_axis, "a learner's program has one output, the path")
     path = _kind(program, program.outputs[0], Repeat)
-    require(len(path.carried) == 2 and len(path.given) == 2 and path.collect, "a learner carries w and v, given A and y")
+    require(
+        len(path.carried) == 2 and len(path.given) == 2 and path.collect, "a learner carries w and v, given A and y"
+    )
     require(1 <= path.times <= MAX_TIMES, f"{path.times:,} steps: up to {MAX_TIMES:,} are followed")
     examples, labels = (_kind(program, place, Affine) for place in path.given)
     require(examples.of == labels.of and len(examples.of) == 1, "A and y are not made of one input")
     given = _kind(program, examples.of[0], Input)
     d, size = len(given.features) - 1, examples.bias.shape[1]
-    require(given.tokens is None and given.most is not None and d >= 1, "examples are any number of tokens up to a most")
+    require(
+        given.tokens is None and given.most is not None and d >= 1, "examples are any number of tokens up to a most"
+    )
     require(size in (d, d + 1) and not any(one.radii[0] is not None for one in (examples, labels)), "A is no example")
     pick, ones = np.eye(size, d + 1), np.zeros((1, size))
     if size > d:
@@ -97,7 +101,7 @@ def _body(body: Program, d: int, size: int, times: int, most: int) -> Descent:
         require(scale is not None, "a threshold is a function of w and a constant")
     move = _combination(body, after, size)
     require(len(move) == 2 and move.pop(w, None) == 1.0, "a step does not add to w")
-    (moved, factor), = move.items()
+    ((moved, factor),) = move.items()
     parts = _combination(body, moved, size)
     momentum = parts.pop(v, 0.0)
     require(factor == 1.0 and len(parts) == 2 and 0 <= momentum < 1, "a step is not momentum, gradient and decay")
@@ -200,7 +204,9 @@ def _threshold(function: object, arguments: tuple[str, ...]) -> arb | None:
     ends = []
     for place, kind in zip(places, ("max", "min"), strict=True):
         inner, _, (first, second) = nodes[place] if len(nodes[place][2]) == 2 else ("", None, (0, 0))
-        require(inner == kind and nodes[second][:2] == ("number", 0.0), "a threshold is not max(w - t, 0) + min(w + t, 0)")
+        require(
+            inner == kind and nodes[second][:2] == ("number", 0.0), "a threshold is not max(w - t, 0) + min(w + t, 0)"
+        )
         with precision():
             found = line(Expression.of(nodes[: first + 1]), {c: 1.0})
         if found is None or not set(found) <= {w, ""} or found.get(w) != 1:

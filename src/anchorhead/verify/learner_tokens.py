@@ -1,9 +1,9 @@
 """The tokens of a learner, any number of examples among them: what every feature of every token holds, as a form.
 
 A prompt shows each example twice, as p and as -p; the copy's sign is one of its entries. So there are four kinds of
-tokens: copies of sign 1, copies of sign -1, registers, and one state. A form is an array (features, 1 + variables): a
-constant, and factors of what varies: entries of p, what layers have written (score and link) for a copy; for the state
-one variable for each of its features.
+tokens: copies of sign 1, copies of sign -1, registers, and one state. A form is an array (features, 1 + variables):
+a constant, and factors of what varies: entries of p, what layers have written (score and link) for a copy; for the
+state one variable for each of its features.
 
 Only *live* features are followed: those that reach the output, by way of the layers and however often they are
 repeated. All others are only shown to stay finite (a product of 0 and infinity would not be 0).
@@ -67,7 +67,7 @@ def asking(layer: Attention, after: Live) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Forms of the tokens: plus and minus (width, 1 + variables), registers (count, width, 1), state (width, 1 + width).
+    """Forms of tokens: plus and minus (width, 1 + variables), registers (count, width, 1), state (width, 1 + width).
 
     columns   how many entries a prompt has; variables of copies are these, then the score, then the link
     """
@@ -105,7 +105,9 @@ def embedded(embed: Embed, mark: int, moving: np.ndarray, live: Live) -> Tokens:
     """The tokens where a body begins. mark: the entry of p that is the copy's sign; moving: features of the state that
     steps change, which are then variables."""
     require(embed.source is None and embed.tokens is None, "a learner takes any number of tokens, each of them once")
-    require(len(embed.weight) == len(embed.bias) == 1 and len(embed.states) == 1, "a learner has one state, and one Embed")
+    require(
+        len(embed.weight) == len(embed.bias) == 1 and len(embed.states) == 1, "a learner has one state, and one Embed"
+    )
     weight, bias = embed.weight[0], embed.bias[0]
     width, columns = weight.shape
     require(not (embed.states[0] != 0)[moving].any(), "w does not start at 0")

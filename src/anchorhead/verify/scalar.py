@@ -287,7 +287,7 @@ def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a b as a float64 and the rest, exact where nothing over- or underflows: numbers here lie between 2^-900 and 2^900."""
+    """a b as a float64 and the exact rest, where nothing over- or underflows."""
     total = a * b
     (a1, a2), (b1, b2) = _halves(a), _halves(b)
     return total, ((a1 * b1 - total) + a1 * b2 + a2 * b1) + a2 * b2

@@ -15,6 +15,7 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import Network, read_network
+from anchorhead.verify.learner import bound_for_learner, is_learner
 from anchorhead.verify.program import Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.walk import compared, walk
@@ -83,6 +84,9 @@ def verify(path: str | Path) -> Report:
 def _verify(stored: Stored, known: _Known) -> None:
     network, program = read_network(stored), read_program(stored)
     tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    if is_learner(program):
+        _verify_learner(stored, network, program, known)
+        return
     require(tokens is not None, "a network of any number of tokens is not verified yet")
     certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
     known.stated = certificate.bound
@@ -103,6 +107,22 @@ def _verify(stored: Stored, known: _Known) -> None:
             f"the bound {certificate.bound:.6g} does not follow at output {feature} of token {token}: only "
             f"{known.found:.6g} could be shown"
         )
+
+
+def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known) -> None:
+    """A certificate for all prompts of a box; its conditions are those that it states."""
+    certificate = read_certificate(stored, (1, network.embed.weight.shape[2]))
+    known.stated = certificate.bound
+    require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
+    known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
+    known.found = bound_for_learner(
+        network, program, certificate.low[0], certificate.high[0], certificate.conditions, certificate.bound
+    )
+    known.steps.append(Step("all steps", "growth", "the path of exact gradient descent", known.found))
+    require(
+        known.found <= certificate.bound,
+        f"the bound {certificate.bound:.6g} does not follow for all prompts: only {known.found:.6g} could be shown",
+    )
 
 
 def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:

@@ -1,9 +1,9 @@
-"""Gradient descent on any loss, three attentions a step, read from stored weights.
+"""The layers of a step, read from stored weights: one attention for residuals, or three for any loss.
 
-    score     every copy of an example asks the state and a reference (learner_score)
-    link      it asks registers with its score: a scalar head for phi; copies of sign -1 find the mirror image of it,
-              slopes and values of the other sign, and so minus phi of minus their score
-    collect   the state asks the copies for a signed average, of links in place of residuals (learner_average)
+score     every copy of an example asks the state and a reference (learner_score)
+link      it asks registers with its score: a scalar head for phi; copies of sign -1 find the mirror image of it,
+          slopes and values of the other sign, and so minus phi of minus their score
+collect   the state asks the copies for a signed average, of links in place of residuals (learner_average)
 """
 
 from __future__ import annotations
@@ -15,42 +15,71 @@ import numpy as np
 
 from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Attention, Network
-from anchorhead.verify.learner_average import Average
+from anchorhead.verify.learner_average import Average, Moments
 from anchorhead.verify.learner_clip import Clip, read_clip, scalar_part
 from anchorhead.verify.learner_link import Link
 from anchorhead.verify.learner_score import Score
 from anchorhead.verify.learner_step import Reading, Update, of_head
 from anchorhead.verify.learner_target import Descent
 from anchorhead.verify.learner_tokens import Live, exact_rows, logit, seen
-from anchorhead.verify.rounding import SILENT, Arithmetic, power_of_two
+from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic, power_of_two
 from anchorhead.verify.scalar import Part, silent
 
 
 @dataclass(frozen=True, eq=False)
-class LinkedStep:
-    """Everything that a step does. parts: of the head for phi."""
+class Step:
+    """Everything that a step does: how it reads a gradient, what becomes of w, its threshold; and where logits carry
+    links and not residuals, how these are made: the score, and the parts of the head for phi."""
 
-    score: Score
-    parts: tuple[Part, ...]
     average: Average
     update: Update
     clip: Clip | None
+    score: Score | None = None
+    parts: tuple[Part, ...] = ()
+
+    def error(self, rate: float, at: Moments, w: float, v: float, model: Arithmetic) -> tuple[float, float]:
+        """What a step errs by in w, for |w| and |v| at most these, and how far apart its errors in w and v are."""
+        method, rounding, size = self.average.error(rate, at, model)
+        if not math.isfinite(method + rounding):
+            return math.inf, math.inf
+        of_w, of_v = self.update.error(w, v, size, model)
+        total = method + rounding + of_w
+        if self.clip is not None:
+            total = total + self.clip.error((self.update.kept * w + size + total) * SLACK, model)
+        return total * SLACK, (of_w + of_v) * SLACK
 
 
-def read_linked(network: Network, target: Descent, link: Link, stated: float, model: Arithmetic) -> LinkedStep:
+def read_step(network: Network, target: Descent, link: Link, stated: float, model: Arithmetic) -> Step:
+    """The step of a network. stated: the bound that is aimed at, of which a threshold may take a hundredth."""
     require(not (target.momentum and target.shrinks), "with momentum and a threshold at once nothing is known")
-    mark = target.features + (link.form == "margin")
-    reading = Reading(network, target, mark)
-    require(len(reading.body) == 3 + target.shrinks, "a step is score, link and collect, and a threshold")
-    score = _read_score(reading, reading.body[0], reading.live[1], link.form == "residual")
-    parts = _read_link(reading, reading.body[1], reading.live[2], link.form == "labelled", score.most, model)
-    form = np.zeros((reading.tokens.state.shape[1], reading.tokens.plus.shape[1]))
-    form[0, reading.tokens.link] = 1.0
-    average, update = reading.average(reading.body[2], reading.live[3], {1.0: form, -1.0: form})
+    reading = Reading(network, target, target.features + (link.form == "margin"))
+    count = len(reading.body) - target.shrinks
+    require(count in (1, 3), "a step is one attention, or score, link and collect; and a threshold")
+    score, parts = None, ()
+    if count == 1:
+        require(link.straight, "a step for residuals, and another link than s - y")
+        carries = {sign: _residuals(reading, sign, True).T for sign in (1.0, -1.0)}
+    else:
+        score = _read_score(reading, reading.body[0], reading.live[1], link.form == "residual")
+        parts = _read_link(reading, reading.body[1], reading.live[2], link.form == "labelled", score.most, model)
+        form = np.zeros((reading.tokens.state.shape[1], reading.tokens.plus.shape[1]))
+        form[0, reading.tokens.link] = 1.0
+        carries = {1.0: form, -1.0: form}
+    average, update = reading.average(reading.body[count - 1], reading.live[count], carries)
     aim = 0.01 * stated / (target.times * math.sqrt(target.size))
-    clip = read_clip(reading, reading.body[3], reading.live[4], aim, model) if target.shrinks else None
+    clip = read_clip(reading, reading.body[count], reading.live[count + 1], aim, model) if target.shrinks else None
     reading.require_same()
-    return LinkedStep(score, parts, average, update, clip)
+    return Step(average, update, clip, score, parts)
+
+
+def _residuals(reading: Reading, sign: float, residual: bool) -> np.ndarray:
+    """w . a - y, or w . a, for a copy of a sign: (variables of the copy, variables of the state)."""
+    form = np.zeros((reading.tokens.plus.shape[1], reading.tokens.state.shape[1]))
+    for slot, column in zip(reading.w, reading.columns, strict=True):
+        form[:, 1 + slot] = reading.entry(column, sign)
+    if residual:
+        form[:, 0] = -reading.entry(reading.target.features + 1, sign)
+    return form
 
 
 def _written(layer: Attention, after: Live) -> int:
@@ -61,20 +90,18 @@ def _written(layer: Attention, after: Live) -> int:
 
 
 def _read_score(reading: Reading, layer: Attention, after: Live, residual: bool) -> Score:
-    feature, tokens, target = _written(layer, after), reading.tokens, reading.target
+    feature, tokens = _written(layer, after), reading.tokens
     sharpness, outputs, terms = [], [], 0
     for head in range(layer.heads):
         query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
         output = layer.output[head][feature]
         require(output.shape == (1,), "a score is not one number")
         for sign, copy in ((1.0, tokens.plus), (-1.0, tokens.minus)):
-            expected = np.zeros((copy.shape[1], tokens.state.shape[1]))
-            for slot, column in zip(reading.w, reading.columns, strict=True):
-                expected[:, 1 + slot] = reading.entry(column, sign)
-            if residual:
-                expected[:, 0] = -reading.entry(target.features + 1, sign)
+            expected = _residuals(reading, sign, residual)
             references = 0
-            require("state" in seen(layer, "input") and "input" not in seen(layer, "input"), "scores are seen by examples")
+            require(
+                "state" in seen(layer, "input") and "input" not in seen(layer, "input"), "scores are seen by examples"
+            )
             for kind, name, forms in tokens.every():
                 if kind not in seen(layer, "input"):
                     continue
@@ -131,7 +158,9 @@ def _read_link(
             require(bool((terms[near] <= 2).all()), "logits of a link are not a slope and an offset")
             sides.append(part.only(np.flatnonzero(near)))
         plus, minus = sides
-        require(_sorted(plus, 1.0) == _sorted(minus, -1.0), "copies of sign -1 do not find the mirror image of the link")
+        require(
+            _sorted(plus, 1.0) == _sorted(minus, -1.0), "copies of sign -1 do not find the mirror image of the link"
+        )
         parts.append(plus)
     skip = layer.skip.on_features()[[feature]]  # type: ignore[union-attr]
     for sign, copy in ((1.0, tokens.plus), (-1.0, tokens.minus)):
