@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from anchorhead.verify import Report, verify
-from export.table import network
+from tests.networks import network
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
 """Changes a header and arrays in place."""

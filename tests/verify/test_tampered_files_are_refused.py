@@ -12,15 +12,15 @@ from safetensors.numpy import save_file
 
 import anchorhead as ah
 from anchorhead.verify import verify
-from export.table import inputs
+from tests.networks import inputs
 
 from .files import Change, parts, report, written
 
 HEAD, RAMP, TWO, DEEP = (
-    "head of several softmaxes (float32)",
+    "head, summed (float32)",
     "truncated linear, one head (float32)",
     "two-layer, transformer (float32)",
-    "deep, uniform (float32)",
+    "neurons, uniform (float32)",
 )
 
 
@@ -72,6 +72,9 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "a weight of the last map": (TWO, _array("layers.4.weight", 1 + 1e-3)),
     "a bias of the first map": (DEEP, _array("layers.0.bias", 1, 0.1)),
     "an input's weight": (RAMP, _array("layers.0.weight", 1.1)),
+    "an input's weight, a little": ("head (float64)", _array("layers.0.weight", 1 + 1e-9)),
+    "what neurons give": (TWO, _array("layers.3.output", 1.05)),
+    "a bias of the last map": (DEEP, _array("layers.4.bias", 1, 0.1)),
     "gathers another token": (TWO, _array("layers.1.key", -1.0)),
     "a mask": (HEAD, lambda header, arrays: header["network"]["layers"][1].update(mask="registers+states")),
     "a causal mask": (TWO, lambda header, arrays: header["network"]["layers"][1].update(mask="causal")),
@@ -93,7 +96,7 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "terms": (HEAD, _header("certificate", "terms", value=lambda terms: dict.fromkeys(terms, 0.0))),
     "another function": (HEAD, _header("program", "steps", 2, "functions", 0, "nodes", 1, 0, value="gelu")),
     "a weight of the program": (TWO, _array("program.1.weight.0", 1 + 1e-2)),
-    "a bias of the program": (TWO, _array("program.3.bias", 1, 1e-3)),
+    "a bias of the program": (TWO, _array("program.3.bias", 1, 1e-2)),
     "another output of the program": (TWO, _header("program", "outputs", value=[2])),
     "something more": (HEAD, lambda header, arrays: header["network"]["layers"][1].update(temperature=2.0)),
     "a weight that is not finite": (HEAD, _array("layers.0.registers", np.nan)),
@@ -187,7 +190,10 @@ def _random_change(rng: np.random.Generator) -> Change:
 
 def _violated(path: Path) -> float:
     """How far a network is from its program at some inputs, beyond its bound."""
-    net = ah.load(path)
+    try:
+        net = ah.load(path)
+    except ah.AnchorheadError:  # what follows from it is no program that the library writes
+        return 0.0
     x = np.concatenate([inputs(net, 300, seed) for seed in range(2)])
     low, high = net.certificate.on.low, net.certificate.on.high
     x[:100] = np.where(np.random.default_rng(0).random(x[:100].shape) < 0.5, low, high)
@@ -195,9 +201,16 @@ def _violated(path: Path) -> float:
     return float(error.max()) - net.certificate.bound * (1 + 1e-9) - 1e-13
 
 
-@pytest.mark.parametrize(("name", "count"), [(HEAD, 25), (RAMP, 15), (DEEP, 25)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        (HEAD, 8),
+        (DEEP, 12),
+        *(pytest.param(name, 150, marks=pytest.mark.slow) for name in (HEAD, RAMP, TWO, DEEP)),
+    ],
+)
 def test_what_is_accepted_after_a_random_change_is_true(name: str, count: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(len(name))
+    rng = np.random.default_rng(count)
     accepted = 0
     for _ in range(count):
         change = _random_change(rng)

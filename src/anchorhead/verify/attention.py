@@ -128,7 +128,7 @@ def _reads(
         for group in groups.values():
             one, weight, _ = group[0]
             hints = {} if bias is None else _hints(context, i, one.t, weight, bias)
-            unit = Unit(one, tuple(part for _, _, part in group), hints, context.enough(weight))
+            unit = Unit(one, tuple(part for _, _, part in group), hints, context.enough(weight), strict=True)
             units.append((i, weight, unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))

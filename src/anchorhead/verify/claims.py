@@ -33,7 +33,10 @@ from anchorhead.verify.scalar import Claim, Part, Proven, prove
 
 SAMPLES = 33
 FITTED = 20.0
-"""So much better must numbers be that were fitted than those that were found, for a fit has errors of its own."""
+"""So much better must numbers be that were fitted than those that were found, for a fit has errors of its own: it makes
+up for some of the head's, and is made up for nowhere else."""
+UNSUITED = 1e3
+"""The same where the program's output tells which numbers these have to be."""
 NEAR = 1e-4
 """How close a guessed scale must be to one of the pool to be taken for it."""
 
@@ -53,12 +56,14 @@ class Unit:
 
     hints   pairs (alpha, beta) that the maps after them suggest for an atom's number, None for a line
     limit   an error that would be good enough
+    strict  whether other pairs would not do
     """
 
     reading: Reading
     parts: tuple[Part, ...]
     hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
     limit: float = np.inf
+    strict: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +170,11 @@ class Claims:
                 continue
             hints = unit.hints.get(None if atom is None else atom.number, [])
             for (alpha, beta), handicap in self._factors(values, read, hints):
+                handicap = UNSUITED if unit.strict and unit.hints and (alpha, beta) not in hints else handicap
                 error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
                 if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
-        if best is None or best[0] > 0.6 * size:
+        if best is None or best[0] > UNSUITED * size:
             return size, None
         return best[0], (best[1], best[2])
 
@@ -232,7 +238,7 @@ class Claims:
         for scale, shift in self.pool.outer:
             if alpha * scale > 0:
                 power = 2.0 ** round(np.log2(alpha * scale))
-                pairs += [((power / scale, beta), 1.0) for beta in (-power * shift / scale, 0.0)]
+                pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
         return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)]
 
     # results

@@ -95,7 +95,7 @@ def _verify(stored: Stored, known: _Known) -> None:
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     single = len(network.layers) == 1
-    limit = 0.9999 * certificate.bound if single else 0.0
+    limit = (1 - 1e-5) * certificate.bound if single else 0.0
     context = Context(exact, model, pool_of(stored), limit, known.steps)
     output = walk(network, context)
     difference = compared(output, exact)

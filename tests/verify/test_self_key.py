@@ -1,0 +1,165 @@
+"""Heads with their own key: what is stated holds, what is less than the truth is refused, and no rounding exceeds it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import arb, arb_series
+
+from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.own_table import own_frontiers
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.self_key import verify_self_key
+from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
+from anchorhead.verify.self_key_head import ORDER, Cell
+from anchorhead.verify.self_key_rounding import largest_move, powers_rounding, softmax_rounding
+from anchorhead.verify.self_key_tail import line_of
+from tests.proof.own_cases import as_attention, fused
+from tests.verify.heads_as_stored import function_of, self_key_of
+
+HEADS = [head for frontier in own_frontiers() for head in frontier.heads]
+NAMED = {(head.function, head.dtype, head.registers): head for head in HEADS}
+QUICK = [
+    ("gelu", "float32", 5), ("gelu", "float64", 9), ("silu", "float64", 1), ("relu", "float32", 1),
+    ("hardswish", "float32", 4), ("elu", "float32", 4), ("leaky_relu", "float64", 1), ("tanh", "float32", 2),
+]  # fmt: skip
+
+
+def verified(head: OwnHead, stated: float) -> int:
+    return verify_self_key(*self_key_of(head), function_of(head.function), head.low, head.high, head.dtype, stated)
+
+
+def label(head: OwnHead) -> str:
+    return f"{head.function}-{head.dtype}-{head.registers}"
+
+
+@pytest.mark.parametrize("which", QUICK, ids=str)
+def test_what_the_table_states_follows(which: tuple[str, str, int]) -> None:
+    head = NAMED[which]
+    assert verified(head, head.bound) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", HEADS, ids=label)
+def test_all_that_the_table_states_follows(head: OwnHead) -> None:
+    assert verified(head, head.bound) > 0
+
+
+@pytest.mark.parametrize("which", [("gelu", "float32", 5), ("mish", "float64", 6), ("softplus", "float64", 3)], ids=str)
+def test_less_than_the_largest_error_is_refused(which: tuple[str, str, int]) -> None:
+    head = NAMED[which]
+    with precision():
+        f, r = function_of(head.function), self_key_of(head)[0].mixture()
+        points = np.linspace(-12, 12, 3_001).tolist()
+        gaps = [abs(f.ball({"x": arb(x)}) - r.enclosure(arb(x))) / max(1.0, abs(x)) for x in points]
+        worst = max(float(gap.lower()) for gap in gaps)
+    assert worst < head.bound
+    with pytest.raises(NotVerified, match="does not follow"):
+        verified(head, worst * 0.98)
+
+
+@pytest.mark.parametrize("column", ["slopes", "offsets", "values"])
+def test_a_moved_weight_is_refused(column: str) -> None:
+    head = NAMED["gelu", "float32", 7]
+    moved = np.array(getattr(head, column), copy=True)
+    moved[3] = moved[3] * np.float32(1.002) + np.float32(1e-4)
+    key, _ = self_key_of(replace(head, step=0.0, **{column: moved}))
+    with pytest.raises(NotVerified):
+        verify_self_key(key, None, function_of("gelu"), -8.0, 8.0, "float32", head.bound)
+
+
+def test_powers_with_a_moved_coefficient_are_refused() -> None:
+    head = NAMED["gelu", "float32", 7]
+    key, quotient = self_key_of(head)
+    assert quotient is not None
+    wrong = replace(quotient, denominator=[*quotient.denominator[:-1], quotient.denominator[-1] * 1.01])
+    with pytest.raises(NotVerified):
+        verify_self_key(key, wrong, function_of("gelu"), -8.0, 8.0, "float32", head.bound)
+
+
+@pytest.mark.parametrize(
+    "which", [("gelu", "float32", 7), ("silu", "float32", 1), ("hardswish", "float32", 7)], ids=str
+)
+def test_no_evaluation_rounds_by_more(which: tuple[str, str, int]) -> None:
+    head, model = NAMED[which], arithmetic_of("float32")
+    key, quotient = self_key_of(head)
+    rng = np.random.default_rng(1)
+    s = np.concatenate([rng.uniform(-6, 6, 150), 3 + rng.uniform(-1e-4, 1e-4, 50), 10 ** rng.uniform(-6, 20, 50)])
+    s = s.astype(np.float32)
+    found = {"attention": as_attention(head)(s)} | ({} if quotient is None else {"powers": fused(head)(s)})
+    with precision(cap=ORDER + 1):
+        softmax = key.mixture()
+        for i, x in enumerate(s.astype(np.float64).tolist()):
+            cell, scale = Cell.of(x, x), max(1.0, abs(x))
+            away = abs(softmax.enclosure(arb(x)) - float(found["attention"][i])) / scale
+            assert away <= softmax_rounding(key, softmax, cell, model)
+            if quotient is not None:
+                at = None if quotient.low <= x <= quotient.high else quotient.low if x < 0 else quotient.high
+                mixture = quotient.mixture(key.skip, key.bias, at)
+                away = abs(mixture.enclosure(arb(x)) - float(found["powers"][i])) / scale
+                assert away <= powers_rounding(key, quotient, mixture, cell, at, model)
+
+
+def test_rounding_on_a_cell_covers_its_points() -> None:
+    head, model = NAMED["gelu", "float64", 9], arithmetic_of("float64")
+    key, _ = self_key_of(head)
+    rng = np.random.default_rng(2)
+    with precision(cap=ORDER + 1):
+        mixture = key.mixture()
+        for low in rng.uniform(-5, 5, 40).tolist():
+            if low < 0 < low + 0.01 or abs(low) < 1 < abs(low + 0.01) or abs(low + 0.01) < 1 < abs(low):
+                continue
+            whole = softmax_rounding(key, mixture, Cell.of(low, low + 0.01), model)
+            inside = [softmax_rounding(key, mixture, Cell.of(x, x), model) for x in (low, low + 0.004, low + 0.01)]
+            assert max(inside) <= whole
+
+
+def test_the_lemma_of_moved_weights() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        w = rng.dirichlet(np.ones(5))
+        most, values = rng.uniform(0, 1.5, 5), rng.normal(size=5)
+        mean = w @ values
+        grown, shrunk = w * np.expm1(most), w * -np.expm1(-most)
+        found = largest_move(grown.tolist(), shrunk.tolist(), [arb(float(v)) for v in values - mean])
+        corners = [np.array(signs) * most for signs in product((-1, 1), repeat=5)]
+        moved = [abs((w * np.exp(x)) @ values / (w @ np.exp(x)) - mean) for x in corners]
+        assert max(moved) <= found <= max(moved) * (1 + 1e-6)
+
+
+def test_a_line_far_out() -> None:
+    ball = arb(100).union(arb(1e6))
+    with precision():
+        for name, slope, rest in (("gelu", 1, 0), ("mish", 1, 0), ("softplus", 1, 0), ("elu", 1, 0), ("relu6", 0, 6)):
+            a, b = line_of(function_of(name), ball)
+            assert abs(a - slope) < 1e-25
+            assert abs(b - rest) < 1e-25
+
+
+def test_taylor_bounds_are_not_below_the_truth() -> None:
+    with precision(cap=8):
+        found = taylor_bound(lambda s: arb_series([s, 1]).sin().coeffs(), 1.0, 2.0, 7)
+    assert 1 <= found < 1.01
+
+
+def test_coefficients_that_were_cut_off_are_no_zeros() -> None:
+    with precision(cap=4), pytest.raises(NotVerified, match="coefficients"):
+        coefficients(arb_series([0.5, 1]).exp(), 6)
+
+
+def test_cells_end_at_numbers_of_the_dtype() -> None:
+    seen: list[float] = []
+
+    def bound(low: float, high: float) -> float:
+        if low == high:
+            seen.append(low)
+            return 0.0
+        return 1.0
+
+    cover(bound, [(1.0, 1.0 + 2.0**-22)], 0.5, "float32")
+    assert sorted(set(seen)) == [1.0, 1.0 + 2.0**-23, 1.0 + 2.0**-22]
