@@ -25,11 +25,10 @@ import math
 from dataclasses import dataclass
 
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.functions import behaviour
 from anchorhead.verify.learner_average import box_moments
 from anchorhead.verify.learner_growth import Drift, Varying
 from anchorhead.verify.learner_layers import Step
-from anchorhead.verify.learner_link import Link, slopes
+from anchorhead.verify.learner_link import Link, between, slopes
 from anchorhead.verify.learner_link_error import LinkError
 from anchorhead.verify.learner_target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
@@ -84,14 +83,12 @@ def bound_for_box(
         eigenvalue = min((given.limit / rate - given.decay) / given.slope, box.length**2) * SLACK
         require(eigenvalue > 0, "a condition on curvature that no prompt keeps")
         low, high = given.keeps or (-FARTHEST, FARTHEST)
-        found = behaviour(link.phi, low - margin, high + margin)
-        rms = most = (max(abs(found.low), abs(found.high)) + labels) * SLACK
+        rms = most = (max(map(abs, between(link.phi, low - margin, high + margin))) + labels) * SLACK
         push = rate * math.sqrt(eigenvalue) * most / (1 - mu) * SLACK
         farthest = (box.length * target.times * push + taken) * SLACK
         require(farthest <= FARTHEST, "arguments of links may lie too far from 0")
         low, high = max(low, -farthest), min(high, farthest)
-        between = slopes(link.phi, low - margin, high + margin)
-        least, steepest = (rate * x for x in between)
+        least, steepest = (rate * x for x in slopes(link.phi, low - margin, high + margin))
         least, steepest = min(least, 0.0) * eigenvalue * SLACK, (max(steepest, 0.0) * eigenvalue + rate * decay) * SLACK
     aim = 0.02 * stated / (target.times * rate * math.sqrt(size * eigenvalue))
     last = (target.times * push + margin) * SLACK

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -187,9 +188,23 @@ class Steepness:
     room: np.ndarray
 
 
-def steepness(phi: Expression, low: float, high: float) -> Steepness:
+def between(phi: Expression, low: float, high: float) -> tuple[float, float]:
+    """Between what phi stays on [low, high]: by balls, cell by cell."""
+    cuts = _cuts(low, high)
+    with precision():
+        found = [phi.ball({"x": hull(float(a), float(b))}) for a, b in pairwise(cuts)]
+    if not all(one.is_finite() for one in found):
+        raise NotVerified(f"{phi} is not finite on [{low:g}, {high:g}]")
+    return min(map(below, found)), max(map(above, found))
+
+
+def _cuts(low: float, high: float) -> np.ndarray:
     """Cells that grow in width with their distance from 0."""
-    cuts = np.unique(np.clip(np.concatenate([-EDGES[::-1], [0.0], EDGES, [low, high]]), low, high))
+    return np.unique(np.clip(np.concatenate([-EDGES[::-1], [0.0], EDGES, [low, high]]), low, high))
+
+
+def steepness(phi: Expression, low: float, high: float) -> Steepness:
+    cuts = _cuts(low, high)
     room = 0.004 + 0.01 * np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1]))
     found = [
         max(abs(one) for one in _cached(phi, float(a - r), float(b + r)))

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anchorhead.verify.functions import behaviour
-from anchorhead.verify.learner_link import Link, Steepness, steepness
+from anchorhead.verify.learner_link import Link, Steepness, between, steepness
 from anchorhead.verify.learner_score import Score
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, Proven, prove
@@ -67,8 +66,8 @@ class LinkError:
         if not least > 0:
             return math.inf
         most = max(score.most, self.high if up else -self.low)
-        found = behaviour(self.link.phi, *((least, most) if up else (-most, -least)))
-        return found.high - found.low
+        lowest, highest = between(self.link.phi, *((least, most) if up else (-most, -least)))
+        return (highest - lowest) * SLACK
 
     def total(self, farthest: float, terms: float, weight: float) -> float:
         """e, for |z| <= farthest, logits over h that sum up `terms`, and sum |w_j| <= weight."""

@@ -102,10 +102,10 @@ def bound_for_prompt(
         else LinkError(step.score, step.parts, link, low, high, label, terms * SLACK, largest * SLACK, aim, model)
     )
     ours, own = _drifts(target, link.straight, curved.steepest, curved.contraction)
-    between = slopes(link.phi, low, high)
+    met = slopes(link.phi, low, high)
     decay = max(above(one) for one in target.decays)
-    least = target.rate * min(between[0], 0.0) * curved.eigenvalue * SLACK
-    most = target.rate * (max(between[1], 0.0) * curved.eigenvalue + decay) * SLACK
+    least = target.rate * min(met[0], 0.0) * curved.eigenvalue * SLACK
+    most = target.rate * (max(met[1], 0.0) * curved.eigenvalue + decay) * SLACK
     for ends, links, w, v, lost in seen:
         e = (ours.bound + own.bound) * SLACK
         if not e <= stated * 1.01:
