@@ -9,11 +9,13 @@ import pytest
 from flint import arb
 
 from anchorhead.verify.balls import above, precision
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.learner_average import Average, box_moments, prompt_moments
 from anchorhead.verify.learner_growth import Drift, Varying, curvature, safe_limit
 from anchorhead.verify.learner_link import between, slopes
 from anchorhead.verify.learner_score import Score
+from anchorhead.verify.learner_tokens import exact_rows
 from anchorhead.verify.rounding import MODELS
 
 X = ("variable", "x", ())
@@ -142,3 +144,46 @@ def test_slopes_and_ranges_of_links(phi: Expression, function) -> None:
         below, above_ = between(phi, low, high)
         assert below <= function(x).min() + 1e-12
         assert function(x).max() - 1e-12 <= above_
+
+
+def test_links_that_are_wrong_move_the_gradient_by_what_is_said() -> None:
+    """Logits carry g' in the place of g, unevenly for the two signs or not."""
+    average, model = Average((0.125, 0.25), (-32 / 3, 4 / 3), terms=1), MODELS["float64"]
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 5))
+        A, g, e = rng.uniform(-1, 1, (n, 1)), rng.uniform(-1, 1, n), 0.05 * rng.uniform(size=n)
+        carried = g + e * np.sign(A[:, 0])
+        at = prompt_moments(A, float((A**2).mean()) * (1 + 1e-9), np.abs(g) + e, 2.0, 1.0, e)
+        moved = off(A, carried, average, 1.0) + abs(float((A[:, 0] * (carried - g)).mean()))
+        method, _, _ = average.error(1.0, at, model)
+        assert abs(float((A[:, 0] * (carried - g)).mean())) <= method
+        assert off(A, carried, average, 1.0) <= method <= moved + 0.1
+
+
+def test_rounding_that_is_chosen_against_signed_averages() -> None:
+    """Every logit and every term of the last sum is off by all that it may, in the direction that hurts."""
+    model, h = MODELS["float32"], 2.0**-6
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 40))
+        A, g = rng.uniform(0.5, 1, (n, 1)), rng.uniform(-0.1, 0.1, n)
+        at = prompt_moments(A, 1.0, np.abs(g), 2.0, 1.0, np.zeros(n))
+        signed, logits = np.concatenate([A[:, 0], -A[:, 0]]), h * np.concatenate([g, -g])
+        wrong = float(model.gamma(2)) * h * 2.0 + model.exp_error
+        exact, weights = np.exp(logits), np.exp(logits + wrong * np.sign(signed))
+        read = (weights / weights.sum() * signed * (1 + float(model.gamma(2 * n + 1)) * np.sign(signed))).sum()
+        bound = Average((h,), (-1.0,), terms=2).error(h, at, model)[1]
+        assert 0.5 * bound <= abs(read - (exact / exact.sum()) @ signed) <= bound
+
+
+@pytest.mark.parametrize(
+    "row", [[0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5]]
+)
+def test_maps_that_round_are_not_taken_for_exact(row: list[float]) -> None:
+    """Of a variable and the constants 1 and 3."""
+    forms = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 0.0]])
+    with pytest.raises(NotVerified):
+        exact_rows(np.array([row]), forms, "a map")
+    for good in ([0.5, 0.0, 0.0], [0.0, 7.0, -2.5], [0.0, 0.1, 0.0]):
+        assert exact_rows(np.array([good]), forms, "a map").shape == (1, 2)

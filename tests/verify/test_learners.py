@@ -277,3 +277,13 @@ def test_another_program_or_structure_is_refused(change: str) -> None:
     else:
         tensors["program.3.bias"] = tensors["program.3.bias"] + 1e-3
     assert not accepted(replace(file, network=network, program=program, tensors=tensors))
+
+
+def test_a_state_that_sees_itself_is_refused() -> None:
+    file = stored("squared")
+    name = "layers.1.0.key"
+    key = np.array(file.tensors[name])
+    assert (key <= -1600).sum() == 1
+    key[key <= -1600] = -500.0
+    with pytest.raises(NotVerified, match="reach"):
+        found_for_box(replace(file, tensors={**file.tensors, name: key}))
