@@ -2,7 +2,7 @@
 
 verified      kind, bound, on (the box), dtype, conditions (what the claim is restricted to)
 consistent    terms add up to the bound, up to 10%; no error that is named as found exceeds the bound
-not verified  method, target, arithmetic and reference: words for people. The target is the program's; the model of
+not verified  evaluations other than "plain", attention as it is written; method, target, arithmetic and reference: words for people. The target is the program's; the model of
               arithmetic is this verifier's own, which its report prints.
 """
 
@@ -34,6 +34,7 @@ class Certificate:
     dtype: str
     excluded: Intervals
     conditions: tuple[Mapping[str, Any], ...]
+    evaluations: tuple[str, ...] = ("plain",)
 
 
 def read_certificate(stored: Stored, shape: tuple[int, int]) -> Certificate:
@@ -41,7 +42,7 @@ def read_certificate(stored: Stored, shape: tuple[int, int]) -> Certificate:
     data = stored.certificate
     if data is None:
         raise Unreadable("the file has no certificate: nothing is claimed")
-    if set(data) != FIELDS:
+    if set(data) - {"evaluations"} != FIELDS:
         raise Unreadable(f"a certificate has the fields {sorted(FIELDS)}; this one has {sorted(map(str, data))}"[:300])
     if data["kind"] != "proven":
         raise NotVerified(f"the certificate is {str(data['kind'])[:20]!r}: no bound is claimed that could be verified")
@@ -61,7 +62,10 @@ def read_certificate(stored: Stored, shape: tuple[int, int]) -> Certificate:
             excluded = tuple((_any(a), _any(b)) for a, b in one.get("intervals", ()))
         elif one.get("kind") not in KNOWN:
             raise NotVerified(f"a condition of the kind {str(one.get('kind'))[:40]!r} is not known")
-    return Certificate(bound, low, high, str(data["dtype"]), excluded, tuple(conditions))
+    ways = data.get("evaluations", ["plain"])
+    if ways not in (["plain"], ["plain", "direct"]):
+        raise Unreadable(f"the certificate covers the evaluations {str(ways)[:60]}: plain, or plain and direct")
+    return Certificate(bound, low, high, str(data["dtype"]), excluded, tuple(conditions), tuple(ways))
 
 
 KNOWN = (

@@ -238,11 +238,14 @@ class _Softmax:
         t, half, speed = t[..., None], half[:, None, None], speed[:, None]
         half = half + 4 * OWN_UNIT * np.abs(t)
         logits = part.slopes * t + part.offsets
-        gap = np.where(absent, -np.inf, logits).max(axis=2, keepdims=True) - logits
+        gap, unsure = _gaps(part, t, np.where(absent, -np.inf, logits).argmax(axis=2))
+        best = np.where(absent, np.inf, gap).argmin(axis=2)[..., None]  # float64 need not know which logit is largest
+        least, less_sure = (np.take_along_axis(one, best, axis=2) for one in (gap, unsure))
+        gap, unsure = gap - least, unsure + less_sure + 4 * OWN_UNIT * (np.abs(gap) + np.abs(least))
         weights = np.where(absent, 0.0, np.exp(-np.maximum(gap, 0.0)))
         total = weights.sum(axis=2, keepdims=True)
         weights /= total
-        off = 4 * (noise + (weights * noise).sum(axis=2, keepdims=True)) + 1e-14
+        off = 4 * (unsure + (weights * unsure).sum(axis=2, keepdims=True)) + 1e-14
         mean, mean_slope = (weights * part.values).sum(axis=2), (weights * part.slopes).sum(axis=2)
         sizes, steep = np.abs(part.values), np.abs(part.slopes)
         deviation, tilt = np.abs(part.values - mean[..., None]), np.abs(part.slopes - mean_slope[..., None])
@@ -267,6 +270,44 @@ def _name(number: arb) -> tuple[int, int]:
     """An exact ball as whole numbers."""
     mantissa, exponent = number.man_exp()
     return int(mantissa), int(exponent)
+
+
+def _gaps(part: Part, t: np.ndarray, top: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(a_top - a_k) t + g_top - g_k in twice float64's precision, and bounds on its error: where slopes are steep,
+    logits are so large that float64 says nothing of their differences.
+
+    Sums and products are split into what float64 holds and the exact rest (Knuth, Dekker); rests are summed plainly.
+    """
+    a, g = (np.broadcast_to(one, np.broadcast_shapes(one.shape, t.shape)) for one in (part.slopes, part.offsets))
+    heaviest = top[..., None]
+    rise, rise_rest = _sum(np.take_along_axis(a, heaviest, axis=-1), -a)
+    lift, lift_rest = _sum(np.take_along_axis(g, heaviest, axis=-1), -g)
+    steep, steep_rest = _product(rise, t)
+    total, rest = _sum(steep, lift)
+    gap = total + (rest + (steep_rest + lift_rest + rise_rest * t))
+    size = np.abs(steep) + np.abs(lift) + np.abs(a * t) + np.abs(g)
+    return gap, 8 * OWN_UNIT * (np.abs(gap) + 8 * OWN_UNIT * size) + 2.0**-1000
+
+
+def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b as a float64 and the exact rest."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a b as a float64 and the exact rest, where nothing over- or underflows."""
+    total = a * b
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    return total, ((a1 * b1 - total) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a as a sum of two numbers of 26 bits."""
+    scaled = a * 134_217_729.0
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 @dataclass(eq=False)
@@ -360,7 +401,14 @@ class _Proof:
             wide = [p.series(cell, h, *one[:2], ORDER + 1) for p, one in zip(self.parts, windows, strict=True)]
         except Undecided:
             return None
-        speed = [above(abs(coefficient(one, 1))) for one in wide]
+        points = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
+        tails = [above(abs(coefficient(one, ORDER))) for one in wide]
+        sizes = [[above(abs(coefficient(one, j))) for j in range(ORDER)] for one in points]
+        # r' = sum j r_j x^(j-1), and the rest of its own Taylor series; balls know little of sums that cancel
+        speed = [
+            min(above(abs(coefficient(one, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
+            for one, size, tail in zip(wide, sizes, tails, strict=True)
+        ]
         try:
             rest = sum(wide, arb_series([0])) - self._claimed(cell, h)
             remainder = above(abs(coefficient(rest, ORDER)))
@@ -370,10 +418,11 @@ class _Proof:
             inner = self.scale * cell + self.shift
             f = self.claim.function
             claimed = self.alpha * (inner if f is None else f.ball({self.name: inner})) + self.beta
-            bound = above(abs(sum((one[0] for one in wide), arb(0)) - claimed)) + leak
+            moves = sum(sum(size[1:]) * SLACK + tail for size, tail in zip(sizes, tails, strict=True))
+            around = above(abs(sum((one[0] for one in points), arb(0)) - claimed)) + moves
+            bound = min(above(abs(sum((one[0] for one in wide), arb(0)) - claimed)), around) + leak
             zeros = np.zeros(ORDER)
             return _Cell(a, b, c, half, zeros, bound, 0.0, near, leaks, speed) if bound < np.inf else None
-        points = [p.series(c, h, *one[:2], ORDER) for p, one in zip(self.parts, windows, strict=True)]
         difference = sum(points, arb_series([0])) - self._claimed(c, h)
         exactly = [coefficient(difference, j) for j in range(ORDER)]
         coefficients = np.array([float(one.mid()) for one in exactly])

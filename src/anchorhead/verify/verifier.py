@@ -17,6 +17,7 @@ from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.kernels import kernel_bound
+from anchorhead.verify.learner import bound_for_learner, is_learner
 from anchorhead.verify.program import Attend, Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.tensor import Grids
@@ -32,6 +33,7 @@ class Report:
     stated        the bound of the certificate         found   what follows, as far as this verifier can tell
     steps         everything that was explained, by which lemma, with the error that it leaves
     assumptions   what the verification rests on beside the file
+    unverified    evaluations that the certificate covers, beside attention as it is written, which is verified
     """
 
     verified: bool
@@ -41,6 +43,7 @@ class Report:
     steps: tuple[Step, ...] = ()
     assumptions: tuple[str, ...] = ()
     seconds: float = 0.0
+    unverified: tuple[str, ...] = ()
 
     @property
     def largest(self) -> Step | None:
@@ -53,6 +56,7 @@ class Report:
             lines.append(f"largest contribution: {self.largest.where}, {self.largest.what}, {self.largest.error:.3g}")
         lines += [f"assumed: {one}" for one in self.assumptions]
         lines.append("not verified: the certificate's words (method, target, reference), labels and names of features")
+        lines += [f"not verified: that the bound covers the evaluation {one!r}" for one in self.unverified]
         lines.append(f"{self.seconds:.2f} s")
         return "\n".join([*lines, f"{'verified' if self.verified else 'NOT VERIFIED'}: {self.why}"])
 
@@ -63,6 +67,7 @@ class _Known:
     found: float = float("nan")
     steps: list[Step] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
+    unverified: list[str] = field(default_factory=list)
 
 
 def verify(path: str | Path) -> Report:
@@ -79,16 +84,20 @@ def verify(path: str | Path) -> Report:
         why, verified = f"the verifier could not make sense of it: {error!r}"[:300], False
     return Report(
         verified, why, known.stated, known.found, tuple(known.steps), tuple(known.assumptions),
-        time.perf_counter() - started,
+        time.perf_counter() - started, tuple(known.unverified),
     )  # fmt: skip
 
 
 def _verify(stored: Stored, known: _Known) -> None:
     network, program = read_network(stored), read_program(stored)
     tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    if is_learner(program):
+        _verify_learner(stored, network, program, known)
+        return
     require(tokens is not None, "a network of any number of tokens is not verified yet")
     certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
     known.stated = certificate.bound
+    known.unverified += certificate.evaluations[1:]
     _check_fit(network, program, certificate)
     model = arithmetic_of(network.dtype)
     known.assumptions.append(f"arithmetic: {model}")
@@ -139,6 +148,22 @@ def grid_errors(stored: Stored) -> list[float]:
             numbers = [entry.get(name) for name in ("error", "rounding")]
             found.append(sum(float(one) for one in numbers if isinstance(one, int | float)))
     return [one for one in found if np.isfinite(one) and one > 0] or [1.0]
+
+
+def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known) -> None:
+    """A certificate for all prompts of a box; its conditions are those that it states."""
+    certificate = read_certificate(stored, (1, network.embed.weight.shape[2]))
+    known.stated = certificate.bound
+    require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
+    known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
+    known.found = bound_for_learner(
+        network, program, certificate.low[0], certificate.high[0], certificate.conditions, certificate.bound
+    )
+    known.steps.append(Step("all steps", "growth", "the path of exact gradient descent", known.found))
+    require(
+        known.found <= certificate.bound,
+        f"the bound {certificate.bound:.6g} does not follow for all prompts: only {known.found:.6g} could be shown",
+    )
 
 
 def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:
