@@ -1,0 +1,248 @@
+"""What is known after an Attention: readings of every token that asks, explained by lemmas, and added up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from anchorhead.verify.claims import Unit
+from anchorhead.verify.constant import constant_softmax
+from anchorhead.verify.context import Context, Reads, Step, Tokens, every
+from anchorhead.verify.errors import require
+from anchorhead.verify.forms import Forms, joined
+from anchorhead.verify.grammar import KINDS, Attention, Stream
+from anchorhead.verify.readings import Reading, heard, lowered, seen
+from anchorhead.verify.rounding import OWN_UNIT, own_error
+from anchorhead.verify.scalar import Part
+from anchorhead.verify.tensor import GridReading, grid_reading
+
+Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
+"""For each head the reading of one token, and the tokens that it sees."""
+Units = list[tuple[int, np.ndarray, Unit]]
+"""The token that asks, the weights with which the outputs take what is read, and the softmaxes."""
+
+
+def after_attention(context: Context, layer: Attention, tokens: Tokens, wanted: dict, where: str, last: bool) -> Tokens:
+    """Tokens after the layer; wanted: the features of each kind that later layers read; last: whether none follows."""
+    stream = Stream(*(tokens[kind].shape[0] if kind in tokens else 0 for kind in KINDS), 0)
+    shown = every(tokens)
+    keys = [context.map(weight, None, shown) for weight in layer.key]
+    values = [context.map(weight, None, shown) for weight in layer.value]
+    bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias
+    written = (layer.output != 0).any(axis=(0, 2))
+    result: Tokens = {}
+    for kind, forms in tokens.items():
+        kept, carry = _skipped(context, layer, forms)
+        _require_logits(context, layer, forms, keys)
+        if kind not in wanted or not (wanted[kind] & written).any():
+            result[kind] = _bounded(context, layer, kept, carry, bias, values)
+            continue
+        asked = [_asked(context, layer, forms, kind, place, stream, keys) for place in range(forms.shape[0])]
+        loud = iter(heard([one for heads in asked for one, _ in heads if isinstance(one, Reading)]))
+        asked = [
+            [(next(loud) if isinstance(one, Reading) else one, visible) for one, visible in heads] for heads in asked
+        ]
+        beside = bias + kept.constant @ carry.T
+        reads = _reads(context, layer, asked, values, f"{where}, {kind} tokens", beside, bias if last else None)
+        rows = [context.added(own, bias, kept.tokens([place]), carry) for place, own in enumerate(reads)]
+        result[kind] = joined(rows)
+    return result
+
+
+def _skipped(context: Context, layer: Attention, forms: Forms) -> tuple[Forms, np.ndarray]:
+    """What a skip is applied to, and its matrix. A bias of its own makes it a sum of its own."""
+    if layer.skip is None:
+        return forms, np.zeros((layer.outputs, forms.shape[1]))
+    if layer.skip.bias is None:
+        return forms, layer.skip.on_features()
+    return context.map(layer.skip.on_features(), layer.skip.bias, forms), np.eye(layer.outputs)
+
+
+def _require_logits(context: Context, layer: Attention, forms: Forms, keys: list[Forms]) -> None:
+    """No logit overflows: infinities would be no numbers in the means."""
+    heads, size, width = layer.query.shape
+    queries = context.map(layer.query.reshape(heads * size, width), None, forms)
+    asked = context.size(queries).max(axis=0).reshape(heads, size)
+    for h in range(heads):
+        largest = float(asked[h] @ context.size(keys[min(h, len(keys) - 1)]).max(axis=0))
+        require(largest < context.model.largest / 4, "a logit may overflow")
+
+
+def _bounded(
+    context: Context, layer: Attention, kept: Forms, carry: np.ndarray, bias: np.ndarray, values: list[Forms]
+) -> Forms:
+    """Of tokens whose answers nobody reads: what is carried, and means of values, no larger than these."""
+    own = context.map(carry, bias, kept)
+    largest = [context.size(value).max(axis=0) for value in values]
+    reach = sum(np.abs(layer.output[h]) @ largest[min(h, len(largest) - 1)] for h in range(layer.heads)) * 1.01
+    require(bool((reach < context.model.largest / 4).all()), "a sum may overflow")
+    written = (layer.output != 0).any(axis=(0, 2))
+    return Forms(own.ids, *own.arrays[:2], own.approximation + np.where(written, reach, 0.0), own.rounding)
+
+
+def _asked(
+    context: Context, layer: Attention, forms: Forms, kind: str, place: int, stream: Stream, keys: list[Forms]
+) -> Heads:
+    heads, size, width = layer.query.shape
+    visible = seen(layer, stream, kind, place)
+    queries = context.map(layer.query.reshape(heads * size, width), None, forms.tokens([place]))
+    shown: dict[int, Forms] = {}
+    found: Heads = []
+    for h in range(heads):
+        which = min(h, len(keys) - 1)
+        shown.setdefault(which, keys[which].tokens(visible))
+        query = queries.features(slice(h * size, (h + 1) * size))
+        if layer.grid is not None and len(layer.grid) > 1:
+            one = grid_reading(query, shown[which], layer.grid, context.exact, context.model)
+        else:
+            one = lowered(query, shown[which], context.quantities, context.model)
+        found.append((one, visible))
+    return found
+
+
+def _reads(
+    context: Context,
+    layer: Attention,
+    asked: list[Heads],
+    values: list[Forms],
+    where: str,
+    beside: np.ndarray,
+    bias: np.ndarray | None,
+) -> list[list[Reads]]:
+    """What every token reads; beside: constants (tokens, outputs) that are added to it; bias: that of the outputs,
+    where no layer follows."""
+    units: Units = []
+    reads: list[list[Reads]] = [[] for _ in asked]
+    copies = 0
+    for i, heads in enumerate(asked):
+        groups: dict[tuple, list[tuple[Reading, np.ndarray, Part]]] = {}
+        for h, (one, visible) in enumerate(heads):
+            value, output = values[min(h, len(values) - 1)], layer.output[h]
+            if isinstance(one, GridReading):
+                reads[i] += _grids(context, one, output, value.tokens(visible), beside[i], where)
+                continue
+            if one is None:
+                reads[i].append(context.anything(output, value.tokens(visible), where))
+                continue
+            own = value.tokens(visible[one.keys])
+            if one.constant or len(one.keys) == 1:
+                form, size = constant_softmax(one.logits, own, context.quantities, context.model)
+                reads[i].append(Reads(output, form, size, np.ones(len(size))))
+                copies += 1
+                continue
+            for c in range(own.shape[1]):
+                column, weight = own.features([c]), output[:, c]
+                if column.zero.all() or not weight.any():
+                    continue
+                if not column.fixed.all():
+                    reads[i].append(context.anything(weight, column, where))
+                    continue
+                t = one.t
+                name = (t.ids.tobytes(), *(array.tobytes() for array in t.arrays), weight.tobytes())
+                part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0])
+                groups.setdefault(name, []).append((one, weight, part))
+        for group in groups.values():
+            one, weight, _ = group[0]
+            hints = {} if bias is None else _hints(context, i, one.t, weight, bias)
+            unit = Unit(one, tuple(part for _, _, part in group), hints, context.enough(weight), strict=True)
+            units.append((i, weight, unit))
+    if copies:
+        context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
+    units = _merged(context, units)
+    found = context.explained([unit for _, _, unit in units], where)
+    for (i, weight, unit), one in zip(units, found, strict=True):
+        if one is None:
+            reads[i].append(context.between(weight, unit))
+        else:
+            sums = np.array([one.reach]), np.array([float(len(unit.parts))])
+            reads[i].append(Reads(weight[:, None], one.form, *sums))
+    nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
+    return [mine or [nothing] for mine in reads]
+
+
+def _grids(
+    context: Context, one: GridReading, output: np.ndarray, values: Forms, bias: np.ndarray, where: str
+) -> list[Reads]:
+    """What is read of a grid, column by column."""
+    found = []
+    for c in range(values.shape[1]):
+        column, weight = values.features([c]), output[:, c]
+        own = values.tokens(one.places.reshape(-1)).features([c])
+        if own.zero.all() or not weight.any():
+            continue
+        betas = [0.0, *(-float(bias[o] / weight[o]) for o in np.flatnonzero(weight))]
+        exactly = own.fixed.all() and not own.error.any() and context.grids is not None
+        explained = context.grids.explain(one, column.constant[:, 0], betas) if exactly and context.grids else None
+        if explained is None:
+            found.append(context.anything(weight, column, where))
+            continue
+        form, size, words = explained
+        context.steps.append(Step(where, "grid head", words, float(form.approximation[0, 0])))
+        found.append(Reads(weight[:, None], form, np.array([size]), np.ones(1)))
+    return found
+
+
+def _merged(context: Context, units: Units) -> Units:
+    """Heads in numbers that differ by constants, added up alike: one unit, where they are a function together."""
+    groups: dict[tuple, Units] = {}
+    for i, weight, unit in units:
+        t = unit.reading.t
+        name = i, weight.tobytes(), t.ids.tobytes(), t.coefficients.tobytes()
+        groups.setdefault(name, []).append((i, weight, unit))
+    found: Units = []
+    for group in groups.values():
+        if len(group) > 1:
+            together = _joint([unit for _, _, unit in group])
+            if context.claims.match(together)[0] < sum(context.claims.match(unit)[0] for _, _, unit in group):
+                found.append((*group[0][:2], together))
+                continue
+        found += group
+    return found
+
+
+def _joint(group: list[Unit]) -> Unit:
+    """Units in t_1, t_2, ... that differ by constants, as one in t_1: logits a (t_1 + shift) + g.
+
+    As computed, t_h is t_1 + shift up to the errors of both, by which t leans in that part.
+    """
+    first = group[0].reading
+    low, high = first.ends
+    parts = []
+    for unit in group:
+        own = unit.reading
+        shift = float(own.t.constant[0, 0] - first.t.constant[0, 0])
+        low, high = min(low, own.ends[0] - shift), max(high, own.ends[1] - shift)
+        lean = 0.0 if own is first else float((own.t.error + first.t.error)[0, 0]) + 4 * OWN_UNIT * abs(shift)
+        for part in unit.parts:
+            moved = np.abs(part.slopes) * abs(shift)
+            parts.append(
+                replace(
+                    part,
+                    offsets=part.offsets + part.slopes * shift,
+                    sizes=part.sizes + moved,
+                    wrong=part.wrong + own_error(2) * (np.abs(part.offsets) + moved),
+                    lean=part.lean + lean,
+                )
+            )
+    return replace(group[0], reading=replace(first, ends=(low, high)), parts=tuple(parts))
+
+
+def _hints(context: Context, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:
+    """What alpha and beta would have to be for the outputs to be the program's."""
+    target = context.exact.output
+    if token >= target.shape[0] or target.shape[1] != len(weight):
+        return {}
+    hints: dict[int | None, list[tuple[float, float]]] = {}
+    for o in np.flatnonzero(weight):
+        for number, q in enumerate(target.ids):
+            if not target.coefficients[token, o, number]:
+                continue
+            alpha = float(target.coefficients[token, o, number] / weight[o])
+            beta = float((target.constant[token, o] - bias[o]) / weight[o])
+            hints.setdefault(int(q), []).append((alpha, beta))
+            if q in t.ids:
+                own = float(t.coefficients[0, 0, list(t.ids).index(q)])
+                line = alpha / own if own else 0.0
+                hints.setdefault(None, []).append((line, beta - line * float(t.constant[0, 0])))
+    return hints

@@ -1,0 +1,332 @@
+"""Which function of the program a scalar head computes: found by looking, and then proven, so that a wrong guess costs
+the verification and never its truth.
+
+A unit is one or several softmaxes in the same t whose readings are added up with the same weights. A claim says
+
+    sum of the readings = alpha f(scale t + shift) + beta,
+
+where f(z) is an atom of the program whose argument z is, up to errors, scale t + shift. The error of the unit against
+alpha atom + beta is what `scalar.prove` finds, and |alpha| (slope e + jump) for e >= |scale t + shift - z|, where slope
+and jump are those of f. A unit may as well compute t itself, alpha t + beta.
+
+Scales and factors are numbers that a file does not tell. They are guessed from the weights, and taken from a pool of
+numbers that a derivation mentions, where these are close: better guesses give smaller bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from flint import arb
+
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import require
+from anchorhead.verify.exact import Atom, Exact
+from anchorhead.verify.expressions import Expression
+from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
+from anchorhead.verify.functions import behaviour
+from anchorhead.verify.readings import Reading
+from anchorhead.verify.rounding import SLACK, Arithmetic
+from anchorhead.verify.scalar import Claim, Part, Proven, prove
+
+SAMPLES = 33
+FITTED = 20.0
+"""So much better must numbers be that were fitted than those that were found, for a fit has errors of its own: it makes
+up for some of the head's, and is made up for nowhere else."""
+UNSUITED = 1e3
+"""The same where the program's output tells which numbers these have to be."""
+NEAR = 1e-4
+"""How close a guessed scale must be to one of the pool to be taken for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Scales and shifts of arguments and of results that may occur, and the values of anchors."""
+
+    inner: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
+    outer: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
+    values: tuple[np.ndarray, ...] = ()
+
+
+@dataclass(eq=False)
+class Unit:
+    """Softmaxes in one t.
+
+    hints   pairs (alpha, beta) that the maps after them suggest for an atom's number, None for a line
+    limit   an error that would be good enough
+    strict  whether other pairs would not do
+    """
+
+    reading: Reading
+    parts: tuple[Part, ...]
+    hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
+    limit: float = np.inf
+    strict: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What a unit reads: a form (1, 1), the sums of sizes that its terms may have, and how many they are."""
+
+    form: Forms
+    reach: float
+    mass: float
+    terms: int
+    words: str
+    error: float
+
+
+@dataclass(eq=False)
+class _Job:
+    parts: tuple[Part, ...]
+    claim: Claim
+    low: float
+    high: float
+    error: float = 0.0
+    limit: float = np.inf
+
+    def covers(self, other: _Job) -> bool:
+        wide = self.low <= other.low and other.high <= self.high and self.limit <= other.limit
+        return wide and all(mine.covers(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True))
+
+
+class Claims:
+    """Units are collected, matched, and proven together: equal ones once, on the hull of their intervals."""
+
+    def __init__(self, exact: Exact, model: Arithmetic, pool: Pool) -> None:
+        self.exact, self.model, self.pool = exact, model, pool
+        self.quantities: Quantities = exact.quantities
+        self.proven: dict[tuple, tuple[Proven, _Job]] = {}
+        self.learned: list[tuple[float, float]] = []
+        self._grouped: dict[bytes, list[Atom]] | None = None
+
+    def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
+        """For each unit what it reads, or None where no atom is found."""
+        matched = [self.match(unit)[1] for unit in units]
+        jobs: dict[tuple, _Job] = {}
+        for unit, found in zip(units, matched, strict=True):
+            if found is None:
+                continue
+            key = _key(unit.parts, found[1])
+            low, high = unit.reading.ends
+            job = jobs.setdefault(key, _Job(unit.parts, _canonical(found[1]), low, high))
+            job.low, job.high = min(job.low, low), max(job.high, high)
+            job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
+            job.limit = min(job.limit, unit.limit)
+            if found[0] is not None and self.exact.excluded:
+                job.error = max(job.error, sum(self._argument_error(*found, unit.reading.t)))
+        for key, job in jobs.items():
+            known = self.proven.get(key)
+            if known is None or self.exact.excluded or not known[1].covers(job):
+                limit = job.limit if job.limit < np.inf else 0.0
+                self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit), job
+        reach = self._arguments(units, matched)
+        return [
+            None
+            if found is None
+            else self._result(unit, found[0], found[1], self.proven[_key(unit.parts, found[1])][0], reach)
+            for unit, found in zip(units, matched, strict=True)
+        ]
+
+    def _arguments(self, units: Sequence[Unit], matched: list) -> dict[str, tuple[float, float]]:
+        """For each function the hull of all its arguments, with their errors."""
+        reach: dict[str, tuple[float, float]] = {}
+        for unit, one in zip(units, matched, strict=True):
+            if one is None or one[0] is None:
+                continue
+            room = sum(self._argument_error(one[0], one[1], unit.reading.t))
+            low, high = (float(end[0, 0]) for end in one[0].argument.ends(self.quantities))
+            before = reach.get(one[0].function.key, (low, high))
+            reach[one[0].function.key] = min(low - room, before[0]), max(high + room, before[1])
+        return reach
+
+    def _intervals(self, job: _Job) -> list[tuple[float, float]]:
+        """Where t may be: its arguments scale t + shift are at most the error away from what is not excluded."""
+        pieces = _without(self.exact.excluded, job.error, job.claim.scale * job.low + job.claim.shift,
+                          job.claim.scale * job.high + job.claim.shift)  # fmt: skip
+        if not self.exact.excluded or job.claim.scale <= 0:
+            return [(job.low, job.high)]
+        room = 1e-12 * (abs(job.low) + abs(job.high) + abs(job.claim.shift / job.claim.scale))
+        ends = [[(end - job.claim.shift) / job.claim.scale for end in piece] for piece in pieces]
+        return [(max(low - room, job.low), min(high + room, job.high)) for low, high in ends]
+
+    # matching
+
+    def match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
+        """The atom and the claim with the smallest error at some points, and that error."""
+        t, (low, high) = unit.reading.t, unit.reading.ends
+        points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
+        read = sum(_values(part, points) for part in unit.parts)
+        size = float(np.abs(read).max()) + 1e-300
+        best: tuple[float, Atom | None, Claim] | None = None
+        for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
+            function = None if atom is None else atom.function
+            if atom is not None and not isinstance(function, Expression):
+                continue
+            values = _function_values(function, scale * points + shift)  # type: ignore[arg-type]
+            if values is None:
+                continue
+            hints = unit.hints.get(None if atom is None else atom.number, [])
+            for (alpha, beta), handicap in self._factors(values, read, hints):
+                handicap = UNSUITED if unit.strict and unit.hints and (alpha, beta) not in hints else handicap
+                error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
+                if best is None or error < best[0]:
+                    best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
+        if best is None or best[0] > UNSUITED * size:
+            return size, None
+        return best[0], (best[1], best[2])
+
+    def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
+        """Atoms whose argument is scale t + shift, nearly."""
+        if not len(t.ids):
+            return []
+        found = []
+        groups = self._by_ids()
+        same = groups.get(t.ids.tobytes())
+        for atoms in [same] if same else groups.values():
+            ids = np.unique(np.concatenate([t.ids, *(a.argument.ids for a in atoms)]))  # type: ignore[union-attr]
+            size = self.quantities.size(ids)
+            own = t.aligned(ids).coefficients[0, 0]
+            theirs = np.array([a.argument.aligned(ids).coefficients[0, 0] for a in atoms])  # type: ignore[union-attr]
+            lead = int((np.abs(own) * size).argmax())
+            ratio = theirs[:, lead] / own[lead] if own[lead] else np.zeros(len(atoms))
+            reach = np.abs(theirs) @ size
+            close = (np.abs(theirs - ratio[:, None] * own) @ size <= NEAR * reach) & (ratio != 0)
+            for n in np.flatnonzero(close):
+                constant = float(atoms[n].argument.constant[0, 0])  # type: ignore[union-attr]
+                found += self._snapped(atoms[n], float(ratio[n]), float(t.constant[0, 0]), constant, float(reach[n]))
+        return found
+
+    def _by_ids(self) -> dict[bytes, list[Atom]]:
+        """Atoms of one argument, by the quantities that it is made of."""
+        if self._grouped is None:
+            self._grouped = {}
+            for atom in self.exact.atoms.values():
+                if atom.argument is not None:
+                    self._grouped.setdefault(atom.argument.ids.tobytes(), []).append(atom)
+        return self._grouped
+
+    def _snapped(
+        self, atom: Atom, ratio: float, own: float, theirs: float, size: float
+    ) -> list[tuple[Atom, float, float]]:
+        """z = scale t + shift with numbers of the pool, up to powers of two, where these are close; else as is."""
+        found = []
+        for scale, shift in (*self.pool.inner, *self.learned):
+            unit = ratio / scale
+            power = 2.0 ** round(np.log2(abs(unit))) if unit else 0.0
+            if unit > 0 and abs(unit / power - 1) < NEAR:
+                wanted = theirs - scale * power * own
+                if abs(wanted - shift * power) <= NEAR * (abs(theirs) + abs(scale * power * own) + size):
+                    found.append((atom, scale * power, shift * power))
+        if not found:
+            self.learned.append((ratio, theirs - ratio * own))
+            found.append((atom, *self.learned[-1]))
+        return found
+
+    def _factors(
+        self, values: np.ndarray, read: np.ndarray, hints: list[tuple[float, float]]
+    ) -> list[tuple[tuple[float, float], float]]:
+        """Pairs (alpha, beta) with read = alpha values + beta, nearly, and how much better a later one must be."""
+        spread = float(np.ptp(values))
+        if not spread > 0:
+            return [(pair, 1.0) for pair in (*hints, (1.0, float(read.mean() - values.mean())))]
+        centred = values - values.mean()
+        alpha = float((centred * (read - read.mean())).sum() / (centred**2).sum())
+        pairs = [(pair, 1.0) for pair in hints]
+        for scale, shift in self.pool.outer:
+            if alpha * scale > 0:
+                power = 2.0 ** round(np.log2(alpha * scale))
+                pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)]
+
+    # results
+
+    def _result(
+        self, unit: Unit, atom: Atom | None, claim: Claim, proven: Proven, reach: dict[str, tuple[float, float]]
+    ) -> Explained:
+        t, zero = unit.reading.t, np.zeros((1, 1))
+        if atom is None:
+            form = mapped(np.array([[claim.alpha * claim.scale]]), None, t, self.quantities, EXACT)
+            shift = claim.alpha * claim.shift + claim.beta
+            form = summed([form, Forms.constants(np.array([[shift]]))], self.quantities)
+            approximation, rounding = form.approximation, form.rounding
+            words = "a line"
+        else:
+            form = Forms(np.array([atom.number]), np.array([[[claim.alpha]]]), np.array([[claim.beta]]), zero, zero)
+            wrong_a, wrong_r = self._argument_error(atom, claim, t)
+            f = atom.function
+            pieces = _without(self.exact.excluded, wrong_a + wrong_r, *reach[f.key])  # type: ignore[union-attr]
+            each = [behaviour(f, *piece) for piece in pieces]  # type: ignore[arg-type]
+            slope, jump = max(one.slope for one in each), max(one.jump for one in each)
+            alpha = abs(claim.alpha) * SLACK
+            approximation = np.array([[alpha * slope * wrong_a]])
+            rounding = np.array([[alpha * (slope * wrong_r + jump)]])
+            words = f"{atom.where} = {f}"
+        total = proven.total
+        approximation = approximation + min(proven.approximation, total)
+        rounding = rounding + max(total - proven.approximation, 0.0) + 8 * 2.0**-53 * abs(claim.beta)
+        form = Forms(form.ids, form.coefficients, form.constant, approximation, rounding)
+        error = float((approximation + rounding)[0, 0])
+        terms = sum(len(part.slopes) for part in unit.parts)
+        return Explained(form, float(proven.reach.sum()), float(proven.mass.sum()), terms, words, error)
+
+    def _argument_error(self, atom: Atom, claim: Claim, t: Forms) -> tuple[float, float]:
+        """|scale t + shift - z|: what heads before have left, and all else."""
+        z = atom.argument
+        scaled = mapped(np.array([[claim.scale]]), None, t, self.quantities, EXACT)
+        opposite = mapped(np.array([[-1.0]]), None, z, self.quantities, EXACT)  # type: ignore[arg-type]
+        difference = summed([scaled, opposite, Forms.constants(np.array([[claim.shift]]))], self.quantities)
+        low, high = difference.ends(self.quantities)
+        whole = max(abs(float(low[0, 0])), abs(float(high[0, 0])))
+        approximate = float(difference.approximation[0, 0])
+        return approximate, max(whole - approximate, 0.0)
+
+
+def _key(parts: tuple[Part, ...], claim: Claim) -> tuple:
+    return (*(part.key() for part in parts), _canonical(claim))
+
+
+def _without(
+    excluded: Sequence[tuple[float, float]], error: float, low: float, high: float
+) -> list[tuple[float, float]]:
+    """[low, high] without open intervals, each made smaller by an error on both sides."""
+    pieces, start = [], low
+    for a, b in sorted(excluded):
+        a, b = a + error * SLACK, b - error * SLACK
+        if a < b and b > low and a < high:
+            pieces.append((start, a))
+            start = b
+    found = [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
+    require(bool(found), "the conditions leave no input")
+    return found
+
+
+HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}
+"""Functions with f(c z) = c^degree f(z) for c > 0."""
+
+
+def _canonical(claim: Claim) -> Claim:
+    """The same claim with scale 1 where f allows it, so that equal heads need one proof. Powers of two are exact."""
+    f = claim.function
+    degree = HOMOGENEOUS.get(f.nodes[-1][0]) if f is not None and f.nodes[0][0] == "variable" else None
+    plain = degree and f.nodes[-1][2][0] == 0 and (len(f.nodes) == 2 or f.nodes[-1][0] == "leaky_relu")  # type: ignore[union-attr]
+    if not plain or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
+        return claim
+    return Claim(f, 1.0, claim.shift / claim.scale, claim.alpha * claim.scale**degree, claim.beta)
+
+
+def _values(part: Part, points: np.ndarray) -> np.ndarray:
+    logits = part.slopes * points[:, None] + part.offsets
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return (weights @ part.values) / weights.sum(axis=1)
+
+
+def _function_values(function: Expression | None, points: np.ndarray) -> np.ndarray | None:
+    if function is None:
+        return points
+    name = function.variables[0] if function.variables else "x"
+    with precision(64):
+        found = np.array([float(function.ball({name: arb(float(point))}).mid()) for point in points])
+    return found if np.isfinite(found).all() else None

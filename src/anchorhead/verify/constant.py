@@ -1,0 +1,45 @@
+"""Constant softmaxes: logits that do not depend on the input. A copy is one where a single key is heard at all.
+
+Lemma (copy). If all other computed weights are 0, the one key's exponential is divided by itself: its weight is 1, and
+its value is read as it is.
+
+Lemma (constant softmax). With w = softmax(z) for the exact constants z, the dtype reads sum_k w_k v_k up to the error
+of `rounding.softmax_read_error`, for values that are forms: deviations and sizes are their largest over all inputs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, softmax_log_error, softmax_read_error
+from anchorhead.verify.scalar import Part
+
+
+def constant_softmax(
+    logits: Part, values: Forms, quantities: Quantities, model: Arithmetic
+) -> tuple[Forms, np.ndarray]:
+    """What is read (1, columns) of values (keys, columns), and bounds on the sizes of the columns."""
+    if len(logits.offsets) == 1:
+        one = Forms(values.ids, *values.arrays[:3], values.rounding + np.where(values.zero, 0.0, model.tiny))
+        settled = values.fixed & (values.error == 0)
+        one = Forms(one.ids, *one.arrays[:3], np.where(settled, 0.0, one.rounding))
+        return one, one.size(quantities)[0]
+    z = logits.offsets
+    gap = z.max() - z
+    weights = np.exp(-gap)
+    weights = weights / weights.sum()
+    turned = Forms(values.ids, *(np.swapaxes(array, 0, 1) for array in values.arrays))
+    mean = mapped(weights[None], None, turned, quantities, EXACT)  # (columns, 1)
+    mean = Forms(mean.ids, *(np.swapaxes(array, 0, 1) for array in mean.arrays))
+    noise = 16 * OWN_UNIT * (np.abs(z) + logits.sizes + 1)
+    own = logits.logit_error(np.zeros(1), np.abs(z)) + noise
+    lam = softmax_log_error(own, gap + 2 * noise.max(), model)
+    keys = len(z)
+    minus = Forms(mean.ids, -mean.coefficients, -mean.constant, *mean.arrays[2:]).tokens([0] * keys)
+    deviation = summed([values, minus], quantities).size(quantities).T
+    size, result = values.size(quantities).T, mean.size(quantities)[0]
+    upper = np.broadcast_to(np.minimum(weights * SLACK, 1.0), deviation.shape)
+    error, mass = softmax_read_error(upper, np.broadcast_to(lam, upper.shape), deviation, size, result, keys, model)
+    form = Forms(mean.ids, *mean.arrays[:3], mean.rounding + error[None])
+    return form, np.maximum(mass, form.size(quantities)[0])

@@ -1,0 +1,123 @@
+"""What a walk carries along: the program's quantities, the arithmetic, claims and their proofs, and steps so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from anchorhead.verify.claims import Claims, Explained, Pool, Unit
+from anchorhead.verify.exact import Exact
+from anchorhead.verify.forms import Forms, Quantities, joined, mapped
+from anchorhead.verify.rounding import Arithmetic
+from anchorhead.verify.tensor import Grids
+
+Tokens = dict[str, Forms]
+"""What is known of the tokens of each kind."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that was checked: where, by which lemma, what, and the largest error that it leaves."""
+
+    where: str
+    lemma: str
+    what: str
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """What softmaxes give to the features of a token: weights (outputs, reads) of what is read (1, reads).
+
+    size, terms   of each read: a bound on the sum of the absolute values of the numbers that it stands for, and how
+                  many these are in the sum that makes the outputs
+    """
+
+    weight: np.ndarray
+    form: Forms
+    size: np.ndarray
+    terms: np.ndarray
+
+
+@dataclass(eq=False)
+class Context:
+    """limit: an error that would be good enough, where a network is a single head. grids: what grids are allowed."""
+
+    exact: Exact
+    model: Arithmetic
+    pool: Pool
+    limit: float = 0.0
+    steps: list[Step] = field(default_factory=list)
+    grids: Grids | None = None
+
+    def __post_init__(self) -> None:
+        self.claims = Claims(self.exact, self.model, self.pool)
+        self.bases: dict[tuple, list[np.ndarray]] = {}
+
+    @property
+    def quantities(self) -> Quantities:
+        return self.exact.quantities
+
+    def map(self, weight: np.ndarray, bias: np.ndarray | None, x: Forms) -> Forms:
+        """W x + b as the dtype computes it."""
+        return mapped(weight, bias, x, self.quantities, self.model)
+
+    def size(self, x: Forms) -> np.ndarray:
+        return x.size(self.quantities)
+
+    def added(
+        self, reads: Sequence[Reads], bias: np.ndarray | None, own: Forms | None, carry: np.ndarray | None
+    ) -> Forms:
+        """sum of all reads, of what a skip carries along of the token's own features, and of the bias: one sum."""
+        weights, forms = [one.weight for one in reads], [one.form for one in reads]
+        size, terms = [one.size for one in reads], [one.terms for one in reads]
+        if own is not None and carry is not None:
+            weights, forms = [*weights, carry], [*forms, own]
+            size, terms = [*size, self.size(own)[0]], [*terms, np.ones(own.shape[1])]
+        matrix, sizes = np.concatenate(weights, axis=1), np.concatenate(size)[None]
+        both = joined(forms, axis=1)
+        return mapped(matrix, bias, both, self.quantities, self.model, sizes, np.concatenate(terms))
+
+    def explained(self, units: Sequence[Unit], where: str) -> list[Explained | None]:
+        """By the lemma of scalar heads."""
+        found = self.claims.explain(units)
+        known = [one for one in found if one is not None]
+        if known:
+            worst = max(known, key=lambda one: one.error)
+            self.steps.append(Step(where, "scalar head", f"{len(known)} heads; the worst: {worst.words}", worst.error))
+        if len(known) < len(found):
+            self.steps.append(Step(where, "interval", f"{len(found) - len(known)} heads of no function", np.inf))
+        return found
+
+    def enough(self, weight: np.ndarray) -> float:
+        """The error of a single head that the stated bound allows."""
+        return self.limit / float(np.abs(weight).max()) if self.limit else np.inf
+
+    # what no lemma explains
+
+    def anything(self, weight: np.ndarray, values: Forms, where: str) -> Reads:
+        """A mean of values (keys, columns) lies between the smallest and the largest of them, whatever the logits."""
+        low, high = values.ends(self.quantities)
+        self.steps.append(Step(where, "interval", "a softmax that no lemma explains", float(np.max(high - low))))
+        return self.hull(weight, low.min(axis=0)[None], high.max(axis=0)[None], len(low))
+
+    def between(self, weight: np.ndarray, unit: Unit) -> Reads:
+        """Every part of a unit lies between its values."""
+        ends = [[float((sign * part.values + part.value_error).max()) for part in unit.parts] for sign in (-1, 1)]
+        low, high = np.array([[-sum(ends[0])]]), np.array([[sum(ends[1])]])
+        return self.hull(weight, low, high, sum(len(part.values) for part in unit.parts))
+
+    def hull(self, weight: np.ndarray, low: np.ndarray, high: np.ndarray, keys: int) -> Reads:
+        """Something between two ends, read from so many keys: computed weights add up to 1 up to gamma_(keys + 2)."""
+        largest = np.maximum(np.abs(low), np.abs(high))
+        room = (4 * self.model.gamma(keys + 2) + 1e-12) * largest + 8 * keys * self.model.tiny
+        form = Forms.between(low - room, high + room)
+        size = self.size(form)[0]
+        return Reads(weight.reshape(len(weight), -1), form, size, np.ones(len(size)))
+
+
+def every(tokens: Tokens) -> Forms:
+    """All tokens, one after the other."""
+    return joined([tokens[kind] for kind in ("input", "register", "state") if kind in tokens])

@@ -1,0 +1,347 @@
+"""The exact quantities of a program: every entry as an affine form in inputs and in what functions give.
+
+A function of an affine quantity becomes a new quantity, an atom, of which its function, its argument and an interval
+are kept: heads are compared with atoms. Functions that are affine themselves make no atoms, and constants stay so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, arb_series
+
+from anchorhead.verify.balls import above, below, coefficient, hull, precision
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
+from anchorhead.verify.functions import behaviour, range_on
+from anchorhead.verify.program import Affine, Apply, Input, Opaque, Program
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """The quantity `number`: a function of forms (1, 1), one for each argument that it depends on.
+
+    where   the step, token and feature of the program, in words
+    parts   the quantity as a sum of simpler ones, as a form, where its function is a sum, a product or a ridge
+    """
+
+    number: int
+    function: Expression | Opaque
+    arguments: Mapping[str, Forms]
+    where: str
+    parts: Forms | None = None
+
+    @property
+    def argument(self) -> Forms | None:
+        """The one argument, if there is one."""
+        return next(iter(self.arguments.values())) if len(self.arguments) == 1 else None
+
+
+class Exact:
+    """The program's quantities over a box of inputs (tokens, features)."""
+
+    def __init__(
+        self, program: Program, low: np.ndarray, high: np.ndarray, excluded: tuple[tuple[float, float], ...] = ()
+    ) -> None:
+        """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies."""
+        self.program, self.quantities, self.excluded = program, Quantities(), excluded
+        self.atoms: dict[int, Atom] = {}
+        self._known: dict[tuple, int] = {}
+        self.forms: list[Forms | None] = []
+        self.inputs = self.quantities.add(low.reshape(-1), high.reshape(-1))
+        tokens, features = low.shape
+        for place, step in enumerate(program.steps):
+            match step:
+                case Input():
+                    require(place == 0, "a program of several inputs is not modelled")
+                    eye = np.eye(low.size).reshape(tokens, features, low.size)
+                    nothing = np.zeros((tokens, features))
+                    self.forms.append(Forms(self.inputs, eye, nothing, nothing, nothing))
+                case Affine():
+                    self.forms.append(self._affine(step, place))
+                case Apply():
+                    self.forms.append(self._apply(step, place))
+                case _:
+                    self.forms.append(None)
+
+    def of(self, place: int) -> Forms:
+        found = self.forms[place]
+        if found is None:
+            kind = type(self.program.steps[place]).__name__
+            raise NotVerified(f"step {place} of the program ({kind}) is no affine form of known quantities")
+        return found
+
+    @property
+    def output(self) -> Forms:
+        require(len(self.program.outputs) == 1, "a program of several outputs")
+        return self.of(self.program.outputs[0])
+
+    def expanded(self, form: Forms) -> Forms:
+        """The form with every quantity that has parts replaced by them, and theirs by theirs."""
+        while True:
+            sums = [q for q in form.ids.tolist() if q in self.atoms and self.atoms[q].parts is not None]
+            if not sums:
+                return form
+            columns = {q: place for place, q in enumerate(form.ids.tolist())}
+            rest = form.coefficients.copy()
+            rest[:, :, [columns[q] for q in sums]] = 0.0
+            terms = [Forms(form.ids, rest, *form.arrays[1:])]
+            flat = form.coefficients.reshape(-1, len(form.ids))
+            for q in sums:
+                part = mapped(flat[:, [columns[q]]], None, self.atoms[q].parts, self.quantities, EXACT)  # type: ignore[arg-type]
+                terms.append(part.reshaped(*form.shape))
+            form = summed(terms, self.quantities).pruned()
+
+    def _affine(self, step: Affine, place: int) -> Forms | None:
+        if any(self.forms[of] is None for of in step.of):
+            return None
+        terms = []
+        for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
+            q = self.of(of)
+            features = q.shape[1] if weight.ndim < 4 else q.shape[0] * q.shape[1]
+            if (
+                weight.size // (np.prod(weight.shape[:2]) if weight.ndim == 4 else weight.size // weight.shape[-1])
+            ) != features:
+                raise NotVerified(f"step {place} of the program: weights {weight.shape} of a quantity {q.shape}")
+            terms.append(_term(weight, radius, q, self.quantities))
+        tokens = max([len(step.bias), *(term.shape[0] for term in terms)])
+        width = step.bias.shape[1]
+        for term in terms:
+            require(
+                term.shape[1] == width and term.shape[0] in (1, tokens), f"step {place} of the program does not fit"
+            )
+        bias = Forms.constants(np.broadcast_to(step.bias, (tokens, width)))
+        if step.bias_radius is not None:
+            bias = Forms(*(bias.ids, *bias.arrays[:3]), np.broadcast_to(step.bias_radius, (tokens, width)))
+        terms = [term if term.shape[0] == tokens else term.tokens([0] * tokens) for term in terms]
+        return summed([*terms, bias], self.quantities).pruned()
+
+    def _apply(self, step: Apply, place: int) -> Forms | None:
+        if any(self.forms[of] is None for of in step.of):
+            return None
+        given = [self.of(of) for of in step.of]
+        tokens, width = max(one.shape[0] for one in given), len(step.which)
+        for one in given:
+            require(
+                one.shape[0] in (1, tokens) and one.shape[1] in (1, width), f"step {place} of the program does not fit"
+            )
+        jobs = []
+        for t in range(tokens):
+            for f in range(width):
+                arguments = {
+                    name: one.tokens([t if one.shape[0] > 1 else 0]).features([f if one.shape[1] > 1 else 0]).pruned()
+                    for name, one in zip(step.arguments, given, strict=True)
+                }
+                jobs.append((step.functions[step.which[f]], arguments, f"{self.program.name(place)}[{t},{f}]"))
+        self._prepare(jobs)
+        entries = [self._entry(*job) for job in jobs]
+        if self.excluded and any(isinstance(step, Apply) for step in self.program.steps[:place]):
+            raise NotVerified("a condition on arguments of a program with several functions is not modelled")
+        return joined(entries).reshaped(tokens, width)
+
+    def _prepare(self, jobs: list) -> None:
+        """One look at each function of one argument, on the hull of all its arguments."""
+        self._reach: dict[str, tuple[float, float]] = {}
+        for function, arguments, _ in jobs:
+            if isinstance(function, Expression) and len(function.variables) == 1:
+                low, high = (float(end[0, 0]) for end in arguments[function.variables[0]].ends(self.quantities))
+                before = self._reach.get(function.key, (low, high))
+                self._reach[function.key] = min(low, before[0]), max(high, before[1])
+
+    def _entry(self, function: Expression | Opaque, arguments: Mapping[str, Forms], where: str) -> Forms:
+        """One entry of an Apply, (1, 1)."""
+        if isinstance(function, Opaque):
+            return self._atom(function, {name: arguments[name] for name in function.arguments}, where)
+        own = {name: arguments[name] for name in function.variables}
+        linear = split(function)
+        if all(part.nodes[-1][0] == "variable" for part, _ in linear.terms):
+            return self._sum(linear, own, where)
+        constant = all(not len(one.ids) and not one.error.any() for one in own.values())
+        if constant or not own:
+            at = {name: arb(float(one.constant[0, 0])) for name, one in own.items()}
+            with precision():
+                low, high = below(function.ball(at)), above(function.ball(at))
+            return _as_error(Forms.between(np.array([[low]]), np.array([[high]])))
+        line = self._line(function, own)
+        if line is not None:
+            return line
+        parts = self._sum(linear, own, where) if len(linear.terms) > 1 else self._ridges(function, own, where)
+        return self._atom(function, own, where, parts)
+
+    def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
+        """A function that is affine between the ends of its one argument, as relu is on one side: that line."""
+        if len(own) != 1:
+            return None
+        name, z = next(iter(own.items()))
+        low, high = (float(end[0, 0]) for end in z.ends(self.quantities))
+        with precision(cap=4):
+            try:
+                found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
+            except Undecided:
+                return None
+            slope, bend = (coefficient(found, n) for n in (1, 2))
+            if not (bend.is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
+                return None
+            middle = low / 2 + high / 2
+            constant = function.ball({name: arb(middle)}) - slope * arb(middle)
+            parts = [_scaled(z, slope, self.quantities), _constant(constant)]
+        return summed(parts, self.quantities).pruned()
+
+    def _ridges(self, function: Expression, own: Mapping[str, Forms], where: str) -> Forms | None:
+        """A function of several quantities by functions of one: f(a) for an affine a, and a b as squares of a + b and
+        a - b, a quarter each."""
+        op, data, places = function.nodes[-1]
+        if len(own) < 2 or len(places) > 2 or (len(places) == 2 and op != "mul"):
+            return None
+        inner = []
+        for place in places:
+            linear = split(_below(function, place))
+            if not linear.terms or any(part.nodes[-1][0] != "variable" for part, _ in linear.terms):
+                return None
+            inner.append(self._sum(linear, own, where))
+        if len(inner) == 1:
+            return self._atom(Expression.of((("variable", "u", ()), (op, data, (0,)))), {"u": inner[0]}, where)
+        square = Expression.of((("variable", "u", ()), ("square", None, (0,))))
+        terms = []
+        for sign in (1.0, -1.0):
+            other = mapped(np.array([[sign]]), None, inner[1], self.quantities, EXACT)
+            both = summed([inner[0], other], self.quantities).pruned()
+            terms.append(
+                mapped(np.array([[sign / 4]]), None, self._atom(square, {"u": both}, where), self.quantities, EXACT)
+            )
+        return summed(terms, self.quantities).pruned()
+
+    def _sum(self, linear: Split, own: Mapping[str, Forms], where: str) -> Forms:
+        terms = [_constant(linear.constant)]
+        for part, factor in linear.terms:
+            inner = own[part.variables[0]] if part.nodes[-1][0] == "variable" else self._entry(
+                part, {name: own[name] for name in part.variables}, where
+            )  # fmt: skip
+            terms.append(_scaled(inner, factor, self.quantities))
+        return summed(terms, self.quantities).pruned()
+
+    def _atom(
+        self, function: Expression | Opaque, arguments: Mapping[str, Forms], where: str, parts: Forms | None = None
+    ) -> Forms:
+        name = function.key if isinstance(function, Expression) else function.digest
+        key = (name, *((n, one.ids.tobytes(), *(a.tobytes() for a in one.arrays)) for n, one in arguments.items()))
+        if key not in self._known:
+            low, high = self._range(function, arguments)
+            number = int(self.quantities.add(np.array([low]), np.array([high]))[0])
+            self._known[key] = number
+            self.atoms[number] = Atom(number, function, dict(arguments), where, parts)
+        zero = np.zeros((1, 1))
+        return Forms(np.array([self._known[key]]), np.ones((1, 1, 1)), zero, zero, zero)
+
+    def _range(self, function: Expression | Opaque, arguments: Mapping[str, Forms]) -> tuple[float, float]:
+        require(isinstance(function, Expression), f"{function} is not known: its values cannot be bounded")
+        ends = {name: [float(end[0, 0]) for end in one.ends(self.quantities)] for name, one in arguments.items()}
+        if len(ends) == 1:
+            low, high = next(iter(ends.values()))
+            whole = self._reach.get(function.key, (low, high))  # type: ignore[union-attr]
+            whole = min(low, whole[0]), max(high, whole[1])
+            return range_on(function, behaviour(function, *whole), low, high)  # type: ignore[arg-type]
+        with precision():
+            value = function.ball({name: hull(*one) for name, one in ends.items()})  # type: ignore[union-attr]
+        require(value.is_finite(), f"{function} is not bounded on the box by balls")
+        return below(value), above(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """An expression as sum factor_i part_i + constant, parts that are no sums."""
+
+    terms: list[tuple[Expression, arb]]
+    constant: arb
+
+
+def split(expression: Expression) -> Split:
+    """Sums, differences and constant factors taken apart; whatever else stands in the sum is a part."""
+    with precision():
+        factors, constant = _linear(expression, len(expression.nodes) - 1)
+    return Split([(_below(expression, place), factor) for place, factor in factors.items()], constant)
+
+
+def _linear(expression: Expression, place: int) -> tuple[dict[int, arb], arb]:
+    op, data, places = expression.nodes[place]
+    if op == "number":
+        return {}, arb(data)
+    if op in ("pi", "e"):
+        return {}, arb.pi() if op == "pi" else arb.const_e()
+    if op in ("add", "neg"):
+        factors: dict[int, arb] = {}
+        constant = arb(0)
+        sign = -1 if op == "neg" else 1
+        for argument in places:
+            inner, more = _linear(expression, argument)
+            constant += sign * more
+            for key, factor in inner.items():
+                factors[key] = factors.get(key, arb(0)) + sign * factor
+        return factors, constant
+    if op in ("mul", "div"):
+        parts = [_linear(expression, argument) for argument in places]
+        varying = [n for n, (inner, _) in enumerate(parts) if inner]
+        if not varying or (len(varying) == 1 and (op == "mul" or varying[0] == 0)):
+            scale = arb(1)
+            for n, (inner, constant) in enumerate(parts):
+                if not inner:
+                    scale = scale / constant if op == "div" and n == 1 else scale * constant
+            if scale.is_finite():
+                inner, constant = parts[varying[0]] if varying else ({}, arb(1))
+                return {key: factor * scale for key, factor in inner.items()}, constant * scale
+    return {place: arb(1)}, arb(0)
+
+
+def _below(expression: Expression, place: int) -> Expression:
+    """The part of an expression that ends at a node."""
+    needed, stack = set(), [place]
+    while stack:
+        node = stack.pop()
+        if node not in needed:
+            needed.add(node)
+            stack += expression.nodes[node][2]
+    order = sorted(needed)
+    new = {node: number for number, node in enumerate(order)}
+    nodes = tuple(
+        (op, data, tuple(new[p] for p in places)) for op, data, places in (expression.nodes[n] for n in order)
+    )
+    return Expression.of(nodes)
+
+
+def _term(weight: np.ndarray, radius: np.ndarray | None, q: Forms, quantities: Quantities) -> Forms:
+    if weight.ndim == 2:
+        result, uncertain = mapped(weight, None, q, quantities, EXACT), None
+        if radius is not None:
+            uncertain = q.size(quantities) @ radius.T
+    elif weight.ndim == 3:
+        result = joined([mapped(w, None, q.tokens([i]), quantities, EXACT) for i, w in enumerate(weight)])
+        uncertain = None if radius is None else np.einsum("tof,tf->to", radius, q.size(quantities))
+    else:
+        tokens, outputs = weight.shape[:2]
+        flat = q.reshaped(1, q.shape[0] * q.shape[1])
+        result = mapped(weight.reshape(tokens * outputs, -1), None, flat, quantities, EXACT).reshaped(tokens, outputs)
+        uncertain = None if radius is None else np.einsum("jonf,nf->jo", radius, q.size(quantities))
+    if uncertain is None:
+        return result
+    return Forms(result.ids, *result.arrays[:3], result.rounding + uncertain * (1 + 1e-9))
+
+
+def _scaled(form: Forms, factor: arb, quantities: Quantities) -> Forms:
+    middle = float(factor.mid())
+    off = max(above(factor) - middle, middle - below(factor)) if not (factor - middle).is_zero() else 0.0
+    result = mapped(np.array([[middle]]), None, form, quantities, EXACT)
+    return Forms(result.ids, *result.arrays[:3], result.rounding + off * form.size(quantities))
+
+
+def _constant(value: arb) -> Forms:
+    if value.is_exact() and (value - float(value)).is_zero():
+        return Forms.constants(np.array([[float(value)]]))
+    return _as_error(Forms.between(np.array([[below(value)]]), np.array([[above(value)]])))
+
+
+def _as_error(form: Forms) -> Forms:
+    """What is not known of a constant of the program counts as rounding: no head is to blame for it."""
+    return Forms(form.ids, form.coefficients, form.constant, form.rounding, form.approximation)

@@ -1,0 +1,399 @@
+"""Expressions as a file holds them: read, and evaluated over balls and over Taylor series of balls.
+
+A saved expression is {"nodes": [[operation, data?, places of arguments...], ...]}, the last node being the whole. The
+operations, and the functions that are named by their definitions, are in CORE and NAMED below: what is not there is
+refused. Evaluations take the numbers that variables stand for:
+
+    ball     arb: the result holds f(x) for every x of the balls. A switch that a ball does not decide gives the hull of
+             both sides; what may be unbounded is not finite.
+    series   arb_series around a ball: coefficient n holds f^(n)(x) / n! for every x of the ball. A switch that the ball
+             does not decide raises Undecided: on this ball the function may not be analytic.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from flint import arb, arb_series
+
+from anchorhead.verify.errors import NotVerified, Unreadable
+
+MAX_NODES = 2_000
+MAX_EXPONENT = 64
+Number = Any
+"""An arb, or an arb_series."""
+
+
+class Undecided(Exception):
+    """A ball on which a switch is on both sides, or a function is not analytic."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """nodes: (operation, data, places of the arguments), arguments before what is made of them. key: that as text."""
+
+    nodes: tuple[tuple[str, Any, tuple[int, ...]], ...]
+    key: str
+
+    @staticmethod
+    def of(nodes: tuple[tuple[str, Any, tuple[int, ...]], ...]) -> Expression:
+        return Expression(nodes, json.dumps(nodes))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(sorted({str(data) for op, data, _ in self.nodes if op == "variable"}))
+
+    def ball(self, at: Mapping[str, arb]) -> arb:
+        return evaluated(self, at, BALLS)
+
+    def series(self, at: Mapping[str, arb_series | arb]) -> arb_series:
+        found = evaluated(self, at, SERIES)
+        return found if isinstance(found, arb_series) else arb_series([found])
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        for op, data, places in self.nodes:
+            inside = [shown[place] for place in places]
+            if op in ("number", "variable"):
+                shown.append(f"{data:g}" if op == "number" else str(data))
+            else:
+                shown.append(f"{op}({', '.join([*inside, *([str(data)] if data is not None else [])])})"[:80])
+        return shown[-1]
+
+
+def read_expression(data: Any) -> Expression:
+    """The expression that was saved."""
+    rows = data.get("nodes") if isinstance(data, dict) else None
+    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_NODES:
+        raise Unreadable(f"an expression is a list of 1 to {MAX_NODES} nodes")
+    nodes = tuple(_node(row, place) for place, row in enumerate(rows))
+    return Expression.of(nodes)
+
+
+def _node(row: Any, place: int) -> tuple[str, Any, tuple[int, ...]]:
+    if not isinstance(row, list) or not row or not isinstance(row[0], str):
+        raise Unreadable(f"node {place} of an expression is not a list that begins with an operation")
+    op, *rest = row
+    data = None
+    if op in ("number", "variable", "integer_power", "where"):
+        if not rest:
+            raise Unreadable(f"node {place} of an expression, {op}, has no data")
+        data = _data(op, rest.pop(0))
+    for one in rest:
+        if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < place:
+            raise Unreadable(f"node {place} of an expression reads node {str(one)[:20]}")
+    most, least = _ARGUMENTS.get(op, (-1, 0))
+    if not least <= len(rest) <= most:
+        raise Unreadable(f"node {place} of an expression is {op[:40]!r} of {len(rest)} arguments")
+    return op, data, tuple(rest)
+
+
+def _data(op: str, value: Any) -> Any:
+    good = {
+        "number": isinstance(value, int | float) and not isinstance(value, bool),
+        "variable": isinstance(value, str) and len(value) < 100,
+        "integer_power": isinstance(value, int) and not isinstance(value, bool),
+        "where": value in ("<", "<="),
+    }[op]
+    if not good or (op == "integer_power" and abs(value) > MAX_EXPONENT):
+        raise Unreadable(f"{op} with the data {str(value)[:40]!r}")
+    if op != "number":
+        return value
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise Unreadable("a number that no float64 can hold") from error
+    if not math.isfinite(number):
+        raise Unreadable("a number that is not finite")
+    return number
+
+
+def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[str, Callable[..., Number]]) -> Number:
+    found: list[Number] = []
+    for op, data, places in expression.nodes:
+        args = [found[place] for place in places]
+        if op == "number":
+            found.append(arb(data))
+        elif op == "variable":
+            if data not in at:
+                raise NotVerified(f"{expression} depends on {data}, which it is not given")
+            found.append(at[data])
+        elif op in ("integer_power", "where"):
+            found.append(rules[op](data, *args))
+        elif op in rules:
+            found.append(rules[op](*args))
+        else:
+            found.append(NAMED[op](rules, *args))
+    return found[-1]
+
+
+# functions by name, from the operations of one set of rules
+
+
+def _clip(rules: Any, x: Number, low: Number, high: Number) -> Number:
+    return rules["min"](rules["max"](x, low), high)
+
+
+def _elu(rules: Any, x: Number, alpha: Number) -> Number:
+    return rules["where"]("<", arb(0), x, x, rules["mul"](alpha, rules["expm1"](x)))
+
+
+def _gelu(rules: Any, x: Number) -> Number:
+    return rules["mul"](arb(0.5), x, rules["erfc"](rules["div"](rules["neg"](x), arb(2).sqrt())))
+
+
+def _gelu_tanh(rules: Any, x: Number) -> Number:
+    inner = rules["add"](x, rules["mul"](arb(0.044715), rules["integer_power"](3, x)))
+    return rules["mul"](x, rules["sigmoid"](rules["mul"](2 * (2 / arb.pi()).sqrt(), inner)))
+
+
+def _soft_threshold(rules: Any, x: Number, lam: Number) -> Number:
+    below = rules["max"](rules["add"](x, rules["neg"](lam)), arb(0))
+    return rules["add"](below, rules["min"](rules["add"](x, lam), arb(0)))
+
+
+NAMED: dict[str, Callable[..., Number]] = {
+    "relu": lambda r, x: r["max"](x, arb(0)),
+    "leaky_relu": lambda r, x, slope: r["where"]("<", x, arb(0), r["mul"](slope, x), x),
+    "relu6": lambda r, x: _clip(r, x, arb(0), arb(6)),
+    "hardtanh": _clip,
+    "clip": _clip,
+    "hardswish": lambda r, x: r["div"](r["mul"](x, _clip(r, r["add"](x, arb(3)), arb(0), arb(6))), arb(6)),
+    "hardsigmoid": lambda r, x: r["div"](_clip(r, r["add"](x, arb(3)), arb(0), arb(6)), arb(6)),
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+    "silu": lambda r, x: r["mul"](x, r["sigmoid"](x)),
+    "mish": lambda r, x: r["mul"](x, r["tanh"](r["softplus"](x))),
+    "elu": _elu,
+    "selu": lambda r, x: r["mul"](arb(1.0507009873554804934193349852946), _elu(r, x, arb(1.6732632423543772))),
+    "celu": lambda r, x, a: r["where"]("<", arb(0), x, x, r["mul"](a, r["expm1"](r["div"](x, a)))),
+    "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
+    "square": lambda r, x: r["integer_power"](2, x),
+    "reciprocal": lambda r, x: r["div"](arb(1), x),
+    "tan": lambda r, x: r["div"](r["sin"](x), r["cos"](x)),
+    "soft_threshold": _soft_threshold,
+}
+_PARAMETERS = {"leaky_relu": 1, "hardtanh": 2, "clip": 2, "elu": 1, "celu": 1, "soft_threshold": 1}
+
+
+# over balls: monotone operations at the two ends, so that wide balls stay tight
+
+
+def _increasing(f: Callable[[arb], arb]) -> Callable[[arb], arb]:
+    return lambda a: f(a.lower()).union(f(a.upper())) if a.is_finite() else arb.nan()
+
+
+def _where_positive(f: Callable[[arb], arb], least: float) -> Callable[[arb], arb]:
+    return lambda a: f(a.lower()).union(f(a.upper())) if a.lower() > least else arb.nan()
+
+
+def _sqrt(a: arb) -> arb:
+    if not a.upper() >= 0:
+        return arb.nan()
+    return (a.lower().sqrt() if a.lower() > 0 else arb(0)).union(a.upper().sqrt())
+
+
+def _sigmoid(x: arb) -> arb:
+    return x.exp() / (1 + x.exp()) if x < 0 else 1 / (1 + (-x).exp())
+
+
+def _softplus(x: arb) -> arb:
+    return x + (-x).exp().log1p() if x > 0 else x.exp().log1p()
+
+
+def _times(a: Number, n: int) -> Number:
+    """a^n for n >= 1 by squaring."""
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else result * a
+        n >>= 1
+        a = a * a if n else a
+    return result
+
+
+def _integer_power(n: int, a: arb) -> arb:
+    if n < 0:
+        return 1 / _integer_power(-n, a)
+    if n == 0:
+        return arb(1)
+    low, high = _times(a.lower(), n), _times(a.upper(), n)
+    if n % 2 == 0 and not a > 0 and not a < 0:
+        return arb(0).union(low).union(high)
+    return low.union(high)
+
+
+def _power(a: arb, b: arb) -> arb:
+    if a.lower() > 0:
+        return BALLS["exp"](b * BALLS["log"](a))
+    return arb(0).union(BALLS["exp"](b * a.upper().log())) if b > 0 and a.upper() > 0 else arb.nan()
+
+
+def _abs(a: arb) -> arb:
+    return a if a >= 0 else -a if a <= 0 else arb(0).union(a.abs_upper())
+
+
+def decided(relation: str, a: arb, b: arb) -> bool | None:
+    """Whether a < b (or a <= b) for all numbers of two balls; None where it is not the same for all."""
+    if relation == "<":
+        return True if a < b else False if a >= b else None
+    return True if a <= b else False if a > b else None
+
+
+def _where(relation: str, a: arb, b: arb, then: arb, other: arb) -> arb:
+    side = decided(relation, a, b)
+    return then.union(other) if side is None else then if side else other
+
+
+BALLS: dict[str, Callable[..., arb]] = {
+    "pi": arb.pi,
+    "e": arb.const_e,
+    "add": lambda *terms: reduce(lambda a, b: a + b, terms),
+    "mul": lambda *factors: reduce(lambda a, b: a * b, factors),
+    "neg": lambda a: -a,
+    "div": lambda a, b: a / b,
+    "integer_power": _integer_power,
+    "power": _power,
+    "exp": _increasing(arb.exp),
+    "expm1": _increasing(arb.expm1),
+    "log": _where_positive(arb.log, 0),
+    "log1p": _where_positive(arb.log1p, -1),
+    "sqrt": _sqrt,
+    "sin": lambda a: a.sin(),
+    "cos": lambda a: a.cos(),
+    "tanh": _increasing(arb.tanh),
+    "sigmoid": _increasing(_sigmoid),
+    "softplus": _increasing(_softplus),
+    "erf": _increasing(arb.erf),
+    "erfc": _increasing(arb.erfc),
+    "abs": _abs,
+    "min": lambda *args: reduce(lambda a, b: a.min(b), args),
+    "max": lambda *args: reduce(lambda a, b: a.max(b), args),
+    "where": _where,
+}
+
+
+# over series
+
+
+def _first(a: Number) -> arb:
+    return a[0] if isinstance(a, arb_series) else a
+
+
+def _analytic(f: str, rule: Callable[[arb_series], Any], where: Callable[[arb], bool] = lambda a: True) -> Any:
+    """An operation of a series; of a mere constant that of balls. Refused where it is not analytic."""
+
+    def found(a: Number) -> Number:
+        if not isinstance(a, arb_series):
+            return BALLS[f](a)
+        if not where(a[0]):
+            raise Undecided(f)
+        return rule(a)
+
+    return found
+
+
+def _series_sigmoid(a: arb_series) -> arb_series:
+    """By the exponential that is small, so that wide balls in the tails stay tight."""
+    if a[0].mid() < 0:
+        w = a.exp()
+        return _series_quotient(w, 1 + w)
+    return _series_quotient(arb(1), 1 + (-a).exp())
+
+
+def _series_softplus(a: arb_series) -> arb_series:
+    positive = a[0].mid() > 0
+    inner = 1 + (-a if positive else a).exp()
+    return SERIES["log"](inner) + (a if positive else 0)
+
+
+def _series_power(n: int, a: Number) -> Number:
+    if not isinstance(a, arb_series):
+        return _integer_power(n, a)
+    if n == 0:
+        return arb(1)
+    return _series_quotient(arb(1), _times(a, -n)) if n < 0 else _times(a, n)
+
+
+def _series_quotient(a: Number, b: Number) -> Number:
+    if _first(b).contains(0):
+        raise Undecided("div")
+    return a / b
+
+
+def _general_power(a: Number, b: Number) -> Number:
+    if not isinstance(a, arb_series) and not isinstance(b, arb_series):
+        return _power(a, b)
+    return SERIES["exp"](b * SERIES["log"](a))
+
+
+def _series_abs(a: Number) -> Number:
+    first = _first(a)
+    if first >= 0:
+        return a
+    if first <= 0:
+        return -a
+    raise Undecided("abs")
+
+
+def _series_where(relation: str, a: Number, b: Number, then: Number, other: Number) -> Number:
+    side = decided(relation, _first(a), _first(b))
+    if side is None:
+        raise Undecided("where")
+    return then if side else other
+
+
+def _extreme(sign: int) -> Callable[..., Number]:
+    def found(*args: Number) -> Number:
+        best = args[0]
+        for other in args[1:]:
+            if sign * (_first(other) - _first(best)) >= 0:
+                best = other
+            elif not sign * (_first(best) - _first(other)) >= 0:
+                raise Undecided("min or max")
+        return best
+
+    return found
+
+
+SERIES: dict[str, Callable[..., Number]] = {
+    "pi": arb.pi,
+    "e": arb.const_e,
+    "add": BALLS["add"],
+    "mul": BALLS["mul"],
+    "neg": BALLS["neg"],
+    "div": _series_quotient,
+    "integer_power": _series_power,
+    "power": _general_power,
+    "exp": _analytic("exp", arb_series.exp),
+    "expm1": _analytic("expm1", lambda a: a.exp() - 1),
+    "log": _analytic("log", arb_series.log, lambda a: bool(a > 0)),
+    "log1p": _analytic("log1p", lambda a: (1 + a).log(), lambda a: bool(a > -1)),
+    "sqrt": _analytic("sqrt", arb_series.sqrt, lambda a: bool(a > 0)),
+    "sin": _analytic("sin", arb_series.sin),
+    "cos": _analytic("cos", arb_series.cos),
+    "tanh": _analytic("tanh", lambda a: 2 * _series_sigmoid(2 * a) - 1),
+    "sigmoid": _analytic("sigmoid", _series_sigmoid),
+    "softplus": _analytic("softplus", _series_softplus),
+    "erf": _analytic("erf", arb_series.erf),
+    "erfc": _analytic("erfc", arb_series.erfc),
+    "abs": _series_abs,
+    "min": _extreme(-1),
+    "max": _extreme(1),
+    "where": _series_where,
+}
+
+_MANY = 10_000
+_ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
+    **dict.fromkeys(SERIES, (1, 1)),
+    **dict.fromkeys(("add", "mul", "min", "max"), (_MANY, 1)),
+    **dict.fromkeys(("div", "power"), (2, 2)),
+    **dict.fromkeys(("pi", "e", "number", "variable"), (0, 0)),
+    "where": (4, 4),
+    **{op: (1 + _PARAMETERS.get(op, 0),) * 2 for op in NAMED},
+}

@@ -1,0 +1,203 @@
+"""What is known of the features of tokens: affine forms in exact quantities of the program, with errors.
+
+The quantities are real numbers that the program defines (its inputs, what its functions give), each with an interval.
+Feature f of token t, as the dtype computes it, is for every input of the box
+
+    coefficients[t, f] . quantities + constant[t, f] + a + r,    |a| <= approximation[t, f],  |r| <= rounding[t, f]:
+
+what heads leave in exact arithmetic, and what floating point adds. A feature of which nothing is known beyond an
+interval has no coefficients, the interval's middle as constant, and its radius as approximation.
+Coefficients are float64; what the verifier's own arithmetic loses is added to `rounding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorhead.verify.errors import require
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, dot_error, own_error, power_of_two
+
+EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
+"""Arithmetic that rounds nothing, for what a program says."""
+
+
+class Quantities:
+    """The live quantities: between what each lies."""
+
+    def __init__(self) -> None:
+        self.low, self.high = np.zeros(0), np.zeros(0)
+
+    def add(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """New quantities between these ends; their numbers."""
+        first = len(self.low)
+        self.low, self.high = np.concatenate([self.low, low]), np.concatenate([self.high, high])
+        require(bool((self.low <= self.high).all() and np.isfinite(self.high - self.low).all()), "an empty interval")
+        return np.arange(first, len(self.low))
+
+    def middle(self, ids: np.ndarray) -> np.ndarray:
+        return self.low[ids] / 2 + self.high[ids] / 2
+
+    def radius(self, ids: np.ndarray) -> np.ndarray:
+        middle = self.middle(ids)
+        return np.maximum(self.high[ids] - middle, middle - self.low[ids]) * SLACK
+
+    def size(self, ids: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(self.low[ids]), np.abs(self.high[ids]))
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """ids (quantities,), coefficients (tokens, features, quantities), the rest (tokens, features)."""
+
+    ids: np.ndarray
+    coefficients: np.ndarray
+    constant: np.ndarray
+    approximation: np.ndarray
+    rounding: np.ndarray
+
+    @classmethod
+    def constants(cls, values: np.ndarray) -> Forms:
+        values = np.asarray(values, np.float64)
+        nothing = np.zeros(values.shape)
+        return cls(np.zeros(0, int), np.zeros((*values.shape, 0)), values, nothing, nothing)
+
+    @classmethod
+    def between(cls, low: np.ndarray, high: np.ndarray) -> Forms:
+        """Nothing but intervals."""
+        require(bool(np.isfinite(low).all() and np.isfinite(high).all()), "a feature of which no interval is known")
+        middle = low / 2 + high / 2
+        radius = np.maximum(high - middle, middle - low) * SLACK
+        return cls(np.zeros(0, int), np.zeros((*middle.shape, 0)), middle, radius, np.zeros(middle.shape))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.constant.shape  # type: ignore[return-value]
+
+    @property
+    def error(self) -> np.ndarray:
+        return self.approximation + self.rounding
+
+    @property
+    def fixed(self) -> np.ndarray:
+        """Which features do not depend on the quantities: a constant, up to errors."""
+        return ~(self.coefficients != 0).any(axis=2)
+
+    @property
+    def zero(self) -> np.ndarray:
+        """Which features are 0, exactly."""
+        return self.fixed & (self.constant == 0) & (self.error == 0)
+
+    def exact_size(self, quantities: Quantities) -> np.ndarray:
+        """A bound on sum |coefficient| |quantity| + |constant|."""
+        return np.abs(self.coefficients) @ quantities.size(self.ids) + np.abs(self.constant)
+
+    def ends(self, quantities: Quantities, errors: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Between what each feature stays, as computed; without errors: the form alone."""
+        middle = self.coefficients @ quantities.middle(self.ids) + self.constant
+        reach = np.abs(self.coefficients) @ quantities.radius(self.ids) * SLACK
+        slack = np.where(self.fixed, 0.0, own_error(len(self.ids)) * self.exact_size(quantities))
+        reach = reach + slack + (self.error if errors else 0.0)
+        return np.where(reach > 0, np.nextafter(middle - reach, -np.inf), middle), np.where(
+            reach > 0, np.nextafter(middle + reach, np.inf), middle
+        )
+
+    def size(self, quantities: Quantities) -> np.ndarray:
+        """A bound on the computed feature's absolute value."""
+        low, high = self.ends(quantities)
+        return np.maximum(np.abs(low), np.abs(high))
+
+    def aligned(self, ids: np.ndarray) -> Forms:
+        """The same with the columns of other ids, which hold all of its own."""
+        if len(ids) == len(self.ids) and (ids == self.ids).all():
+            return self
+        coefficients = np.zeros((*self.shape, len(ids)))
+        coefficients[:, :, np.searchsorted(ids, self.ids)] = self.coefficients
+        return Forms(ids, coefficients, self.constant, self.approximation, self.rounding)
+
+    def tokens(self, index: slice | np.ndarray | list[int]) -> Forms:
+        return Forms(self.ids, *(array[index] for array in self.arrays))
+
+    def features(self, index: slice | np.ndarray | list[int]) -> Forms:
+        return Forms(self.ids, *(array[:, index] for array in self.arrays))
+
+    def reshaped(self, tokens: int, features: int) -> Forms:
+        coefficients = self.coefficients.reshape(tokens, features, len(self.ids))
+        return Forms(self.ids, coefficients, *(array.reshape(tokens, features) for array in self.arrays[1:]))
+
+    def pruned(self) -> Forms:
+        """Without the quantities that no feature depends on."""
+        used = (self.coefficients != 0).any(axis=(0, 1))
+        return self if used.all() else Forms(self.ids[used], self.coefficients[:, :, used], *self.arrays[1:])
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.coefficients, self.constant, self.approximation, self.rounding
+
+
+def joined(parts: Sequence[Forms], axis: int = 0) -> Forms:
+    """Tokens after tokens (axis 0), or features beside features (axis 1)."""
+    ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
+    every = [part.aligned(ids) for part in parts]
+    return Forms(ids, *(np.concatenate(arrays, axis) for arrays in zip(*(one.arrays for one in every), strict=True)))
+
+
+def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
+    """The exact sum of forms of one shape. An addition in float64 loses at most u of its result, and nothing if a
+    summand is 0."""
+    ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
+    size = quantities.size(ids)
+    first, *rest = (part.aligned(ids).arrays for part in parts)
+    coefficients, constant, approximation, rounding = first
+    for more, shift, approximate, rounded in rest:
+        total, middle = coefficients + more, constant + shift
+        lost = np.where((coefficients != 0) & (more != 0), np.abs(total), 0.0) @ size
+        lost = lost + np.where((constant != 0) & (shift != 0), np.abs(middle), 0.0)
+        coefficients, constant, approximation = total, middle, approximation + approximate
+        rounding = rounding + rounded + 2 * OWN_UNIT * lost
+    return Forms(ids, coefficients, constant, approximation * SLACK, rounding * SLACK)
+
+
+def mapped(
+    weight: np.ndarray,
+    bias: np.ndarray | None,
+    x: Forms,
+    quantities: Quantities,
+    model: Arithmetic,
+    size: np.ndarray | None = None,
+    terms: np.ndarray | None = None,
+) -> Forms:
+    """W x + b on the features of every token, as the dtype computes it: `dot_error` beside the exact map.
+
+    A row with one entry that is a power of two changes no digit: a constant stays as exact as it was. What the float64
+    of this file loses is at most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|).
+    A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
+    (tokens, features) bounds the sum of their absolute values.
+    """
+    absolute, present = np.abs(weight), ~x.zero
+    touched = (weight != 0).astype(np.float64)
+    coefficients = np.einsum("of,tfq->toq", weight, x.coefficients, optimize=True)
+    constant = x.constant @ weight.T
+    size = x.size(quantities) if size is None else size
+    require(bool(np.isfinite(size).all()), "a feature without a bound")
+    products, exact = size @ absolute.T, size @ np.where(power_of_two(weight), absolute, 0.0).T
+    several = np.ones(x.shape[1]) if terms is None else terms
+    count = (present * several) @ touched.T
+    lossless = (count <= 1) & (np.where(power_of_two(weight), 0.0, present[:, None, :] * touched).sum(axis=2) == 0)
+    magnitude = x.exact_size(quantities) @ absolute.T
+    plain = lossless  # whether float64 itself loses nothing: a scaled feature, beside a bias only if it has no constant
+    if bias is not None:
+        bias = np.broadcast_to(bias, constant.shape)
+        plain = lossless & ((bias == 0) | (np.abs(x.constant) @ absolute.T == 0))
+        lossless = np.where(bias != 0, count == 0, lossless)
+        constant, products, exact = constant + bias, products + np.abs(bias), exact + np.abs(bias)
+        count, magnitude = count + (bias != 0), magnitude + np.abs(bias)
+    require(bool((products < model.largest / 4).all()), "a sum may overflow")
+    carried_a, carried_r = x.approximation @ absolute.T * SLACK, x.rounding @ absolute.T * SLACK
+    slack = np.where(lossless | plain, 0.0, own_error(weight.shape[1]) * magnitude)
+    result = Forms(x.ids, coefficients, constant, carried_a, carried_r + slack)
+    settled = lossless & result.fixed & (result.error == 0) & ((constant == 0) | (np.abs(constant) >= model.tiny))
+    wrong = dot_error(products, exact, count, result.size(quantities), model)
+    return Forms(x.ids, coefficients, constant, carried_a, carried_r + slack + np.where(settled, 0.0, wrong)).pruned()

@@ -1,0 +1,124 @@
+"""What is known of a function of one variable on an interval: its range, and how fast it changes.
+
+Both by bisection, widest cells first, over Taylor series of length 2 whose constant term is a whole cell: coefficient 1
+then holds f' on the cell. Cells on which f is not analytic (a kink lies inside) are halved until they are NARROW, and
+then bounded by balls.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cache
+
+from flint import arb, arb_series
+
+from anchorhead.verify.balls import above, below, coefficient, exact, precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.expressions import Expression, Undecided
+
+NARROW = 2.0**-80
+"""Of the interval: a cell that is not halved any more."""
+CLOSE, FINE = 1.003, 1e-9
+"""The slope is found to within 0.3%, the range to within this part of it."""
+MAX_CELLS = 20_000
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """f on an interval: its values, |f(x) - f(y)| <= slope |x - y| + jump, and where it may turn.
+
+    turns   cells (left, right, low, high): outside of these f is monotone, inside it stays between low and high
+    """
+
+    low: float
+    high: float
+    slope: float
+    jump: float
+    turns: tuple[tuple[float, float, float, float], ...]
+
+
+@cache
+def behaviour(f: Expression, low: float, high: float) -> Behaviour:
+    """Of f between two floats; f is refused where it is not defined throughout."""
+    with precision(96, 4):
+        return _Search(f, low, high).run()
+
+
+def range_on(f: Expression, known: Behaviour, low: float, high: float) -> tuple[float, float]:
+    """Between what f stays on a part of the interval: its values at the ends, and where it may turn in between."""
+    name = f.variables[0] if f.variables else "x"
+    with precision(96, 4):
+        at = [f.ball({name: exact(end)}) for end in (low, high)]
+    inside = [turn for turn in known.turns if turn[0] <= high and turn[1] >= low]
+    least = min([*map(below, at), *(turn[2] for turn in inside)])
+    most = max([*map(above, at), *(turn[3] for turn in inside)])
+    return max(least, known.low), min(most, known.high)
+
+
+class _Search:
+    def __init__(self, f: Expression, low: float, high: float) -> None:
+        self.f, self.name = f, f.variables[0] if f.variables else "x"
+        self.start, self.end = exact(low), exact(high)
+        self.narrow = (self.end - self.start) * exact(NARROW)
+        self.known = [float("inf"), float("-inf")]  # values that f surely reaches
+        self.steepest = 0.0
+
+    def run(self) -> Behaviour:
+        least, most, slope, jump = float("inf"), float("-inf"), 0.0, 0.0
+        self._met(self.start), self._met(self.end)
+        waiting = deque([(self.start, self.end)])
+        turns: list[tuple[float, float, float, float]] = []
+        cells = 0
+        while waiting:
+            a, b = waiting.popleft()
+            cells += 1
+            if cells > MAX_CELLS:
+                raise NotVerified(f"{self.f} is not bounded within {MAX_CELLS} cells on [{self.start}, {self.end}]")
+            middle = ((a + b) / 2).mid()
+            self._met(middle)
+            slopes, (low, high) = self._on(a, b, middle)
+            if slopes is None:
+                good = not b - a > self.narrow
+            else:
+                steep = above(abs(slopes))
+                self.steepest = max(self.steepest, below(abs(slopes)))
+                good = steep <= max(CLOSE * self.steepest, slope, 1e-12)
+            room = FINE * (self.known[1] - self.known[0]) + 1e-300
+            inside = low >= self.known[0] - room and high <= self.known[1] + room
+            turning = slopes is None or not (slopes >= 0 or slopes <= 0)
+            inside = inside and not (turning and high - low > 10 * room)
+            if not (good and inside) and b - a > self.narrow:
+                waiting += [(a, middle), (middle, b)]
+                continue
+            if slopes is None:
+                jump += high - low
+            else:
+                slope = max(slope, above(abs(slopes)))
+            if turning:
+                turns.append((below(a), above(b), low, high))
+            least, most = min(least, low), max(most, high)
+        if not most - least < float("inf"):
+            raise NotVerified(f"{self.f} is not finite on [{self.start}, {self.end}]")
+        return Behaviour(least, most, slope, jump, tuple(turns))
+
+    def _met(self, point: arb) -> None:
+        value = self.f.ball({self.name: point})
+        self.known = [min(self.known[0], above(value)), max(self.known[1], below(value))]
+
+    def _on(self, a: arb, b: arb, middle: arb) -> tuple[arb | None, tuple[float, float]]:
+        """f' on a cell, if f is analytic there, and between what f stays: at the ends where it is monotone."""
+        cell = a.union(b)
+        values = self.f.ball({self.name: cell})
+        whole = below(values), above(values)
+        try:
+            slopes = coefficient(self.f.series({self.name: arb_series([cell, 1], prec=2)}), 1)
+        except Undecided:
+            return None, whole
+        if not slopes.is_finite():
+            return None, whole
+        if slopes >= 0 or slopes <= 0:
+            ends = [self.f.ball({self.name: end}) for end in (a, b)]
+            return slopes, (min(map(below, ends)), max(map(above, ends)))
+        around = self.f.ball({self.name: middle}) + slopes * arb(0, (b - a) / 2)
+        return slopes, (max(whole[0], below(around)), min(whole[1], above(around)))

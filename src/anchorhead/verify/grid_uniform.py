@@ -1,0 +1,235 @@
+"""The paper's placement on a grid: values of f at even places, and a softmax that picks the near ones.
+
+Weights are at least 0 and add up to 1. So for every x of the box, whatever places a_k the anchors are given,
+
+    |r(x) - f(x)| <= max_k |v_k + bias - f(a_k)| + sum_k w_k(x) |f(a_k) - f(x)|.
+
+On a cell between neighbouring places along every axis the second sum is at most the smaller of
+
+    slopes   sum_j L_j E|a_j - x_j| + q_2 osc(box)                      |difference quotients| <= L_j on block 2
+    ranges   osc(block 0) + sum_R q_R (osc(block R+1) - osc(block R))   block 3: the box; block R: R cells more around
+
+with q_R the weight of anchors beyond block R. E|a - x|^q, q = 1 or 2, on a part |x - c| <= h of a cell: with g(x) =
+sum_k w_k phi_k, phi_k = |a_k - x|^q, w_k' = w_k (alpha_k - A), A = sum w alpha, V the variance of alpha,
+
+    g' = sum w ((alpha - A) phi + phi'),    g'' = sum w (((alpha - A)^2 - V) phi + 2 (alpha - A) phi' + phi''),
+
+so g <= g(c) + h |g'(c)| + h^2/2 sup |g''|, and w_k <= w_k(c) e^(|alpha_k - A(c)| h) on the part.
+
+Rounding. The dtype's exponentials, divided by their exact sum, are convex weights of at most e^(2 Lambda) w_k: the
+second sum grows by that. Adding n numbers errs by gamma_(n-1) of their sizes, and a number by at most itself: anchors
+beyond block 2, of weight eps, cost at most 8 eps max|v|, and n is the number of anchors in the block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from anchorhead.verify.balls import above, below, exact, hull, precision, size
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.expressions import Expression
+from anchorhead.verify.grid_head import Grid
+from anchorhead.verify.grid_rounding import axis_errors, upper_weights
+from anchorhead.verify.grid_slopes import slopes_of
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, arithmetic_of
+
+BLOCKS, PARTS, MAX_PARTS = 3, 64, 8_000
+UP = 1 + 1e-9
+VALUE_ERROR = 2.0**-51
+"""Values of a function that is given are taken as right to this part of themselves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """For each cell of an axis: bounds on E|a - x| and E(a - x)^2, and on the weight beyond the blocks 0, 1, 2."""
+
+    places: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    beyond: np.ndarray
+
+
+def verify_uniform_grid(
+    grid: Grid,
+    functions: Sequence[Expression],
+    variables: Sequence[str],
+    low: Sequence[float],
+    high: Sequence[float],
+    dtype: str,
+    stated: float,
+) -> float:
+    """The bound that follows for expressions, at most `stated`; raises NotVerified where it is larger."""
+    grid.check()
+    axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
+    require(len(functions) == len(grid.bias) and len(variables) == len(axes), "a grid and a target of other sizes")
+    with precision():
+        ends = [_ends(axis, float(a), float(b)) for axis, a, b in zip(axes, low, high, strict=True)]
+        exact_part = max(_modulus(function, variables, axes, ends) for function in functions)
+        stored = 0.0
+        for place in np.ndindex(*grid.values.shape[:-1]):
+            at = {name: exact(axis.places[i]) for name, axis, i in zip(variables, axes, place, strict=True)}
+            for i, function in enumerate(functions):
+                stored = max(stored, size(function.ball(at) - exact(grid.values[place][i]) - exact(grid.bias[i])))
+    return _accepted(grid, axes, low, high, exact_part, stored, arithmetic_of(dtype), stated)
+
+
+def verify_uniform_lipschitz(
+    grid: Grid,
+    function: Callable[[np.ndarray], np.ndarray],
+    constants: Sequence[float],
+    euclidean: bool,
+    low: Sequence[float],
+    high: Sequence[float],
+    dtype: str,
+    stated: float,
+) -> float:
+    """The same for a function (n, d) -> (n, m) with a Lipschitz constant, for each axis or for distances."""
+    grid.check()
+    axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
+    require(len(constants) == (1 if euclidean else len(axes)), "a Lipschitz constant for each axis, or one")
+    if euclidean:
+        sums = [
+            sum(float(column.max()) for column in columns)
+            for columns in ([a.first for a in axes], [a.second for a in axes])
+        ]
+        exact_part = constants[0] * min(sums[0], math.sqrt(sums[1]))
+    else:
+        exact_part = sum(constant * float(axis.first.max()) for constant, axis in zip(constants, axes, strict=True))
+    points = np.stack(np.meshgrid(*(axis.places for axis in axes), indexing="ij"), axis=-1)
+    values = np.asarray(function(points.reshape(-1, len(axes))), np.float64).reshape(grid.values.shape)
+    held = grid.values + grid.bias
+    stored = float((np.abs(held - values) + VALUE_ERROR * np.abs(values) + 4 * OWN_UNIT * np.abs(held)).max())
+    return _accepted(grid, axes, low, high, exact_part * UP, stored, arithmetic_of(dtype), stated)
+
+
+def _accepted(
+    grid: Grid,
+    axes: list[Axis],
+    low: Sequence[float],
+    high: Sequence[float],
+    exact_part: float,
+    stored: float,
+    model: Arithmetic,
+    stated: float,
+) -> float:
+    d, u = len(axes), model.unit
+    errors = [axis_errors(grid, j, np.array([low[j], high[j]]), d, model) for j in range(d)]
+    most = sum(float(error.max()) for error in errors)
+    most += model.exp_error + 2 * u * most + 8 * d * model.tiny
+    require(most < 20, f"logits of a grid that {model.dtype} cannot hold")
+    grown = math.exp(2 * most) * UP
+    count = math.prod(min(len(axis.places), 2 * BLOCKS) for axis in axes)
+    beyond = min(1.0, sum(float(axis.beyond[-1].max()) for axis in axes)) * grown
+    largest = float(np.abs(grid.values).max())
+    many, few = float(model.gamma(count + 1)), float(model.gamma(count))
+    summed = (many + few) / (1 - few) * largest + 8 * beyond * largest
+    bias = float(np.abs(grid.bias).max())
+    added = u * (largest + summed + bias) if bias else 0.0
+    lost = 8 * grid.values.size * model.tiny * (largest + 1)
+    found = (grown * exact_part + stored + summed + added + lost) * UP
+    if not found <= stated:
+        raise NotVerified(f"a bound of {stated:.6g} on an even grid: only {found:.6g} is shown")
+    return found
+
+
+def _ends(axis: Axis, low: float, high: float) -> np.ndarray:
+    """Where cells begin and end."""
+    return axis.places if len(axis.places) > 1 else np.array([low, high])
+
+
+def _axis(grid: Grid, j: int, low: float, high: float) -> Axis:
+    p = len(grid.axes[j][0])
+    if p == 1:
+        away = max(high - (low / 2 + high / 2), (low / 2 + high / 2) - low) * UP
+        one = np.array([away])
+        return Axis(np.array([low / 2 + high / 2]), one, one**2 * UP, np.zeros((BLOCKS, 1)))
+    places = np.linspace(low, high, p)
+    cells = [_cell(grid, j, places, i) for i in range(p - 1)]
+    first, second, *beyond = (np.array(column) for column in zip(*cells, strict=True))
+    return Axis(places, first, second, np.array(beyond))
+
+
+def _cell(grid: Grid, j: int, places: np.ndarray, i: int) -> tuple[float, ...]:
+    """One cell between places i and i + 1, in parts."""
+    slopes = grid.axes[j][0]
+    cuts = np.linspace(places[i], places[i + 1], PARTS + 1)
+    centre, half, w, upper, mean, off = upper_weights(grid, j, cuts)
+    away = places - centre
+    lean = slopes - mean
+    variance = (upper * (np.abs(lean) + 1e-9 * np.abs(slopes).max()) ** 2).sum(axis=1, keepdims=True)
+    mean_off = (w * off * np.abs(lean)).sum(axis=1, keepdims=True) + 1e-14 * np.abs(slopes).max()
+    wide = np.abs(lean) + half * variance + mean_off
+    side = np.where(np.arange(len(places)) <= i, 1.0, -1.0)
+    found = []
+    for power in (1, 2):
+        phi = np.abs(away) ** power
+        slope = side if power == 1 else -2 * away
+        most = (np.abs(away) + half) ** power
+        steep = 1.0 if power == 1 else 2 * (np.abs(away) + half)
+        value = (w * phi * (1 + off)).sum(axis=1)
+        turn = np.abs((w * (lean * phi + slope)).sum(axis=1))
+        turn += (w * off * (np.abs(lean) * phi + np.abs(slope))).sum(axis=1) + (w * phi * mean_off).sum(axis=1)
+        bend = (upper * ((wide**2 + variance) * most + 2 * wide * steep + 2 * (power == 2))).sum(axis=1)
+        found.append(float((value + half[:, 0] * turn + half[:, 0] ** 2 / 2 * bend).max()) * UP)
+    heavy = upper.max(axis=0)
+    k = np.arange(len(places))
+    beyond = [float(heavy[(k < i - r) | (k > i + 1 + r)].sum()) * UP for r in range(BLOCKS)]
+    return (*found, *(min(one, 1.0) for one in beyond))
+
+
+def _modulus(function: Expression, variables: Sequence[str], axes: list[Axis], ends: list[np.ndarray]) -> float:
+    """sup over all cells of sum_k w_k |f(a_k) - f(x)|, by slopes or by ranges."""
+    shape = tuple(len(one) - 1 for one in ends)
+    low, high, steep = _ranges(function, variables, ends, shape)
+    whole = float(high.max() - low.min()) * SLACK
+    require(math.isfinite(whole), "a function that may be unbounded on the box")
+    blocks = [_blocks(low, high, steep, r) for r in range(BLOCKS)]
+    worst = 0.0
+    for cell in np.ndindex(*shape):
+        beyond = [min(1.0, sum(float(a.beyond[r][i]) for a, i in zip(axes, cell, strict=True))) for r in range(BLOCKS)]
+        oscillations = [float(block[0][cell]) for block in blocks]
+        steps = zip(oscillations, [*oscillations[1:], whole], beyond, strict=True)
+        ranges = oscillations[0] + sum(max(b - a, 0.0) * q for a, b, q in steps)
+        slopes = [float(a.first[i]) * float(s[cell]) for a, i, s in zip(axes, cell, blocks[-1][1], strict=True)]
+        found = min(ranges, sum(slopes) + beyond[-1] * whole)
+        worst = max(worst, found if math.isfinite(found) else ranges)
+    return worst * UP
+
+
+def _ranges(
+    function: Expression, variables: Sequence[str], ends: list[np.ndarray], shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """The range of f on each cell, and its steepest slopes, from parts of the cell."""
+    parts = max(1, min(PARTS, int((MAX_PARTS / math.prod(shape)) ** (1 / len(shape)))))
+    low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
+    steep = [np.zeros(shape) for _ in variables]
+    for cell in np.ndindex(*shape):
+        cuts = [np.linspace(e[i], e[i + 1], parts + 1) for e, i in zip(ends, cell, strict=True)]
+        for part in product(range(parts), repeat=len(shape)):
+            balls = [hull(c[i], c[i + 1]) for c, i in zip(cuts, part, strict=True)]
+            found = slopes_of(function, variables, balls)
+            low[cell], high[cell] = min(low[cell], below(found.ball)), max(high[cell], above(found.ball))
+            for along, one in zip(steep, found.along, strict=True):
+                along[cell] = max(along[cell], size(one) if one.is_finite() else math.inf)
+    return low, high, steep
+
+
+def _blocks(
+    low: np.ndarray, high: np.ndarray, steep: list[np.ndarray], reach: int
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Oscillation and steepest slopes over the cells up to `reach` away."""
+
+    def over(array: np.ndarray, by: Callable[..., np.ndarray], fill: float) -> np.ndarray:
+        for axis in range(array.ndim):
+            around = [(reach, reach) if j == axis else (0, 0) for j in range(array.ndim)]
+            wide = np.pad(array, around, constant_values=fill)
+            array = by(np.lib.stride_tricks.sliding_window_view(wide, 2 * reach + 1, axis=axis), axis=-1)
+        return array
+
+    spread = (over(high, np.max, -np.inf) - over(low, np.min, np.inf)) * SLACK
+    return spread, [over(one, np.max, 0.0) for one in steep]

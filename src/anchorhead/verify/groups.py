@@ -1,0 +1,195 @@
+"""What is known after Linear, Softmax, Linear: every group of features is a head, whose values are the last weights.
+
+The numbers w_k V_ok of all groups are added up in one sum. Values of one group in several outputs are multiples of one
+another, up to rounding: V_ok = take_o v_k + off_ok, and sum_k w_k |off_ok| <= max_k |off_ok|. So a group is explained
+once, for v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anchorhead.verify.claims import Unit
+from anchorhead.verify.constant import constant_softmax
+from anchorhead.verify.context import Context, Reads, Tokens, every
+from anchorhead.verify.errors import require
+from anchorhead.verify.forms import Forms, joined
+from anchorhead.verify.grammar import Linear, Softmax
+from anchorhead.verify.readings import Reading, heard, mixed, reading
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error, power_of_two
+
+Groups = list[tuple[Reading | None, slice]]
+"""The reading of each group of a token, and which features the group is."""
+
+
+def after_groups(
+    context: Context, before: Linear, softmax: Softmax, after: Linear, tokens: Tokens, linear: Tokens, where: str
+) -> Tokens:
+    """Tokens after the three layers; linear: what is known between the first two."""
+    inputs = _readings(context, before, softmax, tokens)
+    loud = iter(heard([one for row in inputs for one, _ in row]))
+    inputs = [[(next(loud), own) for _, own in row] for row in inputs]
+    if after.across:
+        require(after.mix is None and set(linear) == {"input"}, "a mix, or registers, after a Softmax are not modelled")
+        out, outputs = after.weight.shape[:2]
+        flat = after.weight.reshape(out * outputs, after.weight.shape[2], -1)
+        pairs = [(one, flat[:, i, own]) for i, row in enumerate(inputs) for one, own in row]
+        bias = None if after.bias is None else np.broadcast_to(after.bias, (out, outputs)).reshape(-1)
+        return {"input": _valued(context, pairs, bias, where, None).reshaped(out, outputs)}
+    weight = after.on_features()
+    result: Tokens = {}
+    for kind, forms in linear.items():
+        if kind == "input":
+            rows = [[(one, weight[:, own]) for one, own in row] for row in inputs]
+            each = [_valued(context, pairs, after.bias, f"{where}, token {i}", i) for i, pairs in enumerate(rows)]
+            result[kind] = joined(each)
+        else:
+            result[kind] = context.map(weight, after.bias, shares(forms))
+    return result
+
+
+def shares(forms: Forms) -> Forms:
+    """Of what leaves a softmax: numbers from 0 to 1, up to rounding."""
+    low = np.zeros(forms.shape)
+    return Forms.between(low, low + 1 + 1e-3)
+
+
+def _readings(context: Context, before: Linear, softmax: Softmax, tokens: Tokens) -> list[Groups]:
+    """The groups of every input token that leaves the first map."""
+    if not before.across:
+        dense, x = before.on_features(), tokens["input"]
+        bias = np.zeros(len(dense)) if before.bias is None else before.bias
+        return [_groups(context, x.tokens([i]), dense, bias, softmax.groups) for i in range(x.shape[0])]
+    require(before.mix is None, "a mix before a Softmax is not modelled")
+    out, width = before.weight.shape[:2]
+    x = every(tokens)
+    x = x.reshaped(1, x.shape[0] * x.shape[1])
+    rows = before.weight.reshape(out, width, -1)
+    bias = np.zeros((out, width)) if before.bias is None else np.broadcast_to(before.bias, (out, width))
+    return [_groups(context, x, rows[i], bias[i], softmax.groups) for i in range(out)]
+
+
+def _groups(context: Context, x: Forms, weight: np.ndarray, bias: np.ndarray, groups: Sequence[int]) -> Groups:
+    """Logits W x + b of one token. Where one feature t of x varies, they are exact in t but for their own sums."""
+    found: Groups = []
+    first = 0
+    zero, fixed = x.zero[0], x.fixed[0]
+    for size in groups:
+        own = slice(first, first + size)
+        first += size
+        rows, offsets = weight[own], bias[own]
+        touched = (rows != 0).any(axis=0) & ~zero
+        varying, still = np.flatnonzero(touched & ~fixed), np.flatnonzero(touched & fixed)
+        if len(varying) > 1:
+            logits = context.map(rows, offsets, x)
+            found.append((mixed(logits, context.quantities, context.model), own))
+            continue
+        products = rows[:, still] * x.constant[0, still]
+        exact = power_of_two(rows[:, still]) | power_of_two(x.constant[0, still])
+        sizes = np.abs(products).sum(axis=1) + np.abs(offsets)
+        exactly = np.where(exact, np.abs(products), 0.0).sum(axis=1) + np.abs(offsets)
+        terms = (products != 0).sum(axis=1) + (offsets != 0)
+        wrong = np.abs(rows[:, still]) @ x.error[0, still] * SLACK
+        wrong = wrong + np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
+        t = x.features([int(varying[0])]) if len(varying) else Forms.constants(np.zeros((1, 1)))
+        slopes = rows[:, varying[0]] if len(varying) else np.zeros(size)
+        constants = products.sum(axis=1) + offsets, sizes, exactly, terms, wrong, np.zeros(size)
+        found.append((reading(t, slopes, *constants, context.quantities, context.model), own))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """A unit, how much of it every output takes, and by how much that is off."""
+
+    take: np.ndarray
+    off: np.ndarray
+    unit: Unit
+
+
+def _valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, token: int | None) -> Forms:
+    """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for pairs of a reading and V (outputs, features)."""
+    outputs = len(pairs[0][1])
+    taken: list[_Taken] = []
+    reads: list[Reads] = []
+    off = np.zeros(outputs)
+    for one, values in pairs:
+        if one is None:
+            low, high = np.minimum(values.min(axis=1), 0.0), np.maximum(values.max(axis=1), 0.0)
+            between = context.hull(np.eye(outputs), low[None], high[None], values.shape[1])
+            reads.append(replace(between, terms=np.full(outputs, float(values.shape[1]))))
+            continue
+        own = values[:, one.keys]
+        if not own.any():
+            continue
+        if one.constant or len(one.keys) == 1:
+            form, size = constant_softmax(one.logits, Forms.constants(own.T), context.quantities, context.model)
+            reads.append(Reads(np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
+            continue
+        base = _base(context, one, own[np.abs(own).max(axis=1).argmax()])
+        ratios = own[:, base != 0] / base[base != 0]
+        take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
+        wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
+        part = replace(one.logits, values=base, value_error=np.zeros(len(base)))
+        taken.append(_Taken(take, wrong, Unit(one, (part,), _hints(context, take, token))))
+    taken = _same(taken)
+    found = context.explained([one.unit for one in taken], where)
+    for mine, one in zip(taken, found, strict=True):
+        keys = float(sum(len(part.values) for part in mine.unit.parts))
+        if one is None:
+            reads.append(replace(context.between(mine.take, mine.unit), terms=np.array([keys])))
+        else:
+            reads.append(Reads(mine.take[:, None], one.form, np.array([one.mass]), np.array([keys])))
+        off = off + mine.off * (1 + 1e-3)
+    if not reads:
+        return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])
+    y = context.added(reads, bias, None, None)
+    return Forms(y.ids, *y.arrays[:3], y.rounding + off)
+
+
+def _same(taken: list[_Taken]) -> list[_Taken]:
+    """Groups in the same t that are taken alike: parts of one unit."""
+    groups: dict[tuple, list[_Taken]] = {}
+    for one in taken:
+        t = one.unit.reading.t
+        name = (t.ids.tobytes(), *(array.tobytes() for array in t.arrays), np.round(one.take, 12).tobytes())
+        groups.setdefault(name, []).append(one)
+    found = []
+    for group in groups.values():
+        first = group[0]
+        if len(group) == 1:
+            found.append(first)
+            continue
+        parts = tuple(part for one in group for part in one.unit.parts)
+        largest = sum(float(np.abs(part.values).max()) for part in parts)
+        off = sum(one.off for one in group) + sum(np.abs(one.take - first.take) for one in group) * largest
+        found.append(_Taken(first.take, off, replace(first.unit, parts=parts)))
+    return found
+
+
+def _base(context: Context, one: Reading, values: np.ndarray) -> np.ndarray:
+    """Values along which a group's are measured: those that the derivation names, or of a group before it with the same
+    logits, if parallel."""
+    known = context.bases.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), [])
+    for base in (*context.pool.values, *known):
+        lead = int(np.abs(base).argmax())
+        if len(base) != len(values) or not base[lead]:
+            continue
+        if np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(values[lead] * base[lead]):
+            return base
+    known.append(values)
+    return values
+
+
+def _hints(context: Context, take: np.ndarray, token: int | None) -> dict:
+    """What alpha would have to be for the outputs to be the program's, where these follow."""
+    target = context.exact.output
+    target = target.reshaped(1, target.shape[0] * target.shape[1]) if token is None else target.tokens([token])
+    if target.shape[1] != len(take):
+        return {}
+    o = int(np.abs(take).argmax())
+    alphas = target.coefficients[0, o] / take[o]
+    return {int(q): [(float(alpha), 0.0)] for q, alpha in zip(target.ids, alphas, strict=True) if alpha}

@@ -1,0 +1,159 @@
+"""The signed average: softmax over copies of either sign reads a gradient.
+
+    q(h) = (mean a_i sinh(h g_i)) / (mean cosh(h g_i)),    logits h g_i and -h g_i, values a_i and -a_i
+
+Lemma. With G = max |g_i|, rho = h G < 1/2 and means over the examples,
+
+    q(h)/h = g + c_1 h^2 + c_2 h^4 + R,    g = mean a g,    |R| <= M rho^6 / (1 - rho^2),    M = 2.6 sup |mean a s g|
+    c_1 = mean(a g^3)/6 - g m_2/2,
+    c_2 = mean(a g^5)/120 - mean(a g^3) m_2/12 - g m_4/24 + g m_2^2/4,    m_k = mean g^k, sup over |s_i| <= 1.
+
+Proof. N(t) = mean a g S(t g^2) with S(x) = sinh(sqrt x)/sqrt x, and D(t) = mean cosh(sqrt t g) are entire in t =
+h^2. For |t| G^2 <= 1, |S| <= sinh 1 and |D| >= 2 - cosh 1, so N/D is analytic there and at most M, sinh(1)/(2 - cosh
+1) < 2.6. Its Taylor coefficients are at most M G^(2k) (Cauchy); from the third on they add up to R. The first come
+from division.
+
+A layer adds sum_a o_a q(h_a) to w, which is -rate g up to |K_0 + rate||g| + |K_1||c_1| + |K_2||c_2| + sum |o_a| h_a
+|R_a|, K_m = sum_a o_a h_a^(2m+1). All lengths are Euclidean. For every phi (n numbers), |mean a phi| <= sqrt(L)
+rms(phi), L the largest eigenvalue of mean a a', and |mean a phi| <= max|a| mean|phi|.
+
+*Rounding.* Computed weights are those of the softmax of z + lambda, |lambda_i| <= Lambda, for which (see
+rounding.py)
+
+    |r~ - r| <= e^Lambda (e^Lambda - 1) sum_k w_k |v_k - r|,    w_k <= e^(2 rho)/(2n),
+
+entry by entry, so its length is at most that factor times (e^(2 rho) S + |r|), S the length of (mean |a_j|)_j. Other
+tokens weigh exactly 0 and change no sum: what is left are sums of 2n terms.
+
+*Where logits carry g only up to e_i*, say g' + c_i and -(g' - c_i) with |g' - g| <= e and |c| <= e, q(h) has g' in
+the place of g, and factors exp(h c_i) of both sums: |mean a (g' - g)| is added, and e^(2 h e) - 1 of mean |a sinh(h
+g')| and of |q|.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
+
+CAUCHY = 2.6
+LARGEST_RHO = 0.5
+MANY = 1_000
+"""The length of a vector of a million entries of 1, more than any w here has."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Bounds on what a step averages, at the w where it begins; lengths are Euclidean.
+
+    pull, pull3, pull5   |mean a s g|, |mean a s g^3|, |mean a s g^5| for all |s_i| <= 1
+    m2, m4, most         mean g^2, mean g^4, max |g|
+    spread, entry        |(mean |a_j|)_j|, and the largest |a_ij|
+    terms                max_i of the absolute values that a logit over h sums up
+    wrong, wrong_pull    where logits carry g up to e: max e, and |mean a s e| for all |s_i| <= 1; g above is then what
+                         they carry
+    weight               a bound on the sum of |w_j|
+    examples             how many at most
+    """
+
+    pull: float
+    pull3: float
+    pull5: float
+    m2: float
+    m4: float
+    most: float
+    spread: float
+    entry: float
+    terms: float
+    weight: float
+    examples: int
+    wrong: float = 0.0
+    wrong_pull: float = 0.0
+
+
+def box_moments(
+    eigenvalue: float, length: float, entry: float, size: int, rms: float, most: float, terms: float, weight: float,
+    examples: int, wrong: float = 0.0,
+) -> Moments:  # fmt: skip
+    """For every prompt with |a_i| <= length, mean a a' <= eigenvalue, rms(g) <= rms and |g_i| <= most."""
+    root = min(length, eigenvalue**0.5)
+    pulls = (min(length * most ** (k - 2) * rms**2, root * most ** (k - 1) * rms) * SLACK for k in (3, 5))
+    spread = (
+        min(length, (size * eigenvalue) ** 0.5) * SLACK
+    )  # mean |a_j| <= sqrt(mean a_j^2), and these add up to the trace
+    m2 = rms**2 * SLACK
+    return Moments(
+        root * rms * SLACK, *pulls, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples, wrong,
+        root * wrong * SLACK,
+    )  # fmt: skip
+
+
+def prompt_moments(
+    A: np.ndarray, eigenvalue: float, g: np.ndarray, terms: float, weight: float, wrong: np.ndarray
+) -> Moments:
+    """For one prompt, of which |g_i| <= g_i, known up to wrong_i."""
+    size, n = np.abs(A), len(A)
+    pulls = [
+        min(float(np.linalg.norm(size.T @ g**k)) / n, math.sqrt(eigenvalue * float((g ** (2 * k)).mean()))) * SLACK
+        for k in (1, 3, 5)
+    ]
+    spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
+    off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
+    m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
+    return Moments(*pulls, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()), off)
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Heads that read a signed average: sharpness h_a, o_a by which they write it, how many products a logit sums."""
+
+    sharpness: tuple[float, ...]
+    outputs: tuple[float, ...]
+    terms: int
+
+    def powers(self) -> list[Fraction]:
+        """K_0, K_1, K_2."""
+        pairs = list(zip(map(Fraction, self.outputs), map(Fraction, self.sharpness), strict=True))
+        return [sum((o * h ** (2 * m + 1) for o, h in pairs), Fraction(0)) for m in range(3)]
+
+    def error(self, rate: float, at: Moments, model: Arithmetic) -> tuple[float, float, float]:
+        """Lengths: of sum_a o_a q(h_a) + rate g in exact arithmetic; of what rounding, and e, change in what is written
+        (the sums of the heads not yet rounded); and of sum_a |o_a q~(h_a)|."""
+        k0, k1, k2 = self.powers()
+        if not max(self.sharpness) * at.most < LARGEST_RHO:
+            return np.inf, np.inf, np.inf
+        c1 = at.pull3 / 6 + at.pull * at.m2 / 2
+        c2 = at.pull5 / 120 + at.pull3 * at.m2 / 12 + at.pull * (at.m4 / 24 + at.m2**2 / 4)
+        method = float(abs(k0 + Fraction(rate))) * at.pull + float(abs(k1)) * c1 + float(abs(k2)) * c2
+        method += rate * at.wrong_pull
+        rounding = size = 0.0
+        for h, o in zip(self.sharpness, self.outputs, strict=True):
+            rho = h * at.most
+            rest = CAUCHY * at.pull * rho**6 / (1 - rho**2)
+            read = h * (at.pull + h**2 * c1 + h**4 * c2 + rest)
+            wrong = self._rounding(h, rho, read, at, model)
+            method += abs(o) * h * rest
+            rounding += abs(o) * wrong
+            size += abs(o) * (read + wrong)
+        return method * SLACK, rounding * SLACK, size * SLACK
+
+    def _rounding(self, h: float, rho: float, read: float, at: Moments, model: Arithmetic) -> float:
+        """The length of what a head reads wrongly: see the top of this file."""
+        count = 2 * at.examples
+        # entries of the prompt, and products, may vanish, each times another factor of its product
+        vanished = 4 * (self.terms + 2) * model.tiny * (1 + at.weight)
+        logits = float(model.gamma(self.terms)) * h * at.terms + vanished
+        moved = float(softmax_log_error(np.array([logits]), np.array([2 * rho]), model)[0])
+        if not moved + 2 * h * at.wrong < 0.1:
+            return np.inf
+        up, grown = float(np.exp(2 * moved)), float(np.exp(2 * rho + 2 * h * at.wrong))
+        uneven = float(np.expm1(2 * h * at.wrong)) * (1.1 * h * at.pull + read)  # sinh x <= 1.1 x up to 1/2
+        shifted = up * moved * (grown * at.spread + read + uneven) + uneven
+        size = up * grown * at.spread
+        gamma = float(model.gamma(count + 1)), float(model.gamma(count - 1))
+        summed = (gamma[0] * size + gamma[1] * (read + shifted)) / (1 - float(model.gamma(count)))
+        return (shifted + summed + MANY * 8 * count * model.tiny * (at.entry + 1)) * SLACK

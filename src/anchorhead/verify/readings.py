@@ -1,0 +1,159 @@
+"""Attention and softmax groups lowered to readings: per asker and head, a logit and a value for every key that is seen.
+
+Masks, kinds of tokens, shared keys and softmax groups live here and nowhere else. A reading whose logits are affine in
+one number t, as the dtype has it, is what lemmas are about; t is a form with errors, what it stands for is told by that
+form, and the logits are exact functions of t up to their own rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anchorhead.verify.forms import Forms, Quantities, mapped
+from anchorhead.verify.grammar import Attention, Stream
+from anchorhead.verify.rounding import SLACK, Arithmetic, own_error, power_of_two
+from anchorhead.verify.scalar import Part, silent
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Logits in one number t, a form (1, 1) with an interval.
+
+    logits   slopes, offsets and errors; its values are not set
+    keys     which of the keys that were given these are: all, or after `heard` those that may weigh anything
+    ends     between what t lies, as computed
+    """
+
+    t: Forms
+    logits: Part
+    keys: np.ndarray
+    ends: tuple[float, float]
+
+    @property
+    def constant(self) -> bool:
+        return not self.logits.slopes.any()
+
+
+def seen(layer: Attention, stream: Stream, kind: str, place: int) -> np.ndarray:
+    """The tokens, numbered input, register, state, that the token at a place of a kind sees."""
+    inputs, registers, states = stream.inputs or 0, stream.registers, stream.states
+    first = {"input": 0, "register": inputs, "state": inputs + registers}
+    every = np.arange(inputs + registers + states)
+    own_registers = every[inputs : inputs + registers]
+    if layer.grid is not None:
+        return own_registers[: int(np.prod(layer.grid))]
+    if layer.mask is None or (layer.mask == "causal" and kind == "state"):
+        return every
+    if kind == "register":
+        return own_registers
+    if layer.mask == "causal":
+        return np.concatenate([every[: place + 1], own_registers])
+    if layer.mask == "self+registers":
+        return np.concatenate([[first[kind] + place], own_registers])
+    return every[inputs:]
+
+
+def lowered(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
+    """The logits sum_e q_e k_e of a query (1, size) and keys (keys, size); None where not affine in one number.
+
+    Constants may have errors: (q + dq)(k + dk) is off by |q||dk| + |k||dq| + |dq||dk|.
+    """
+    used = ~query.zero[0]
+    if not keys.fixed[:, used].all():
+        return None
+    varying = np.flatnonzero(~query.fixed[0])
+    if len(varying) > 1:
+        return mixed(_dot(query, keys, quantities, model), quantities, model)
+    rest = [e for e in np.flatnonzero(used) if e not in varying]
+    q, dq = query.constant[0, rest], query.error[0, rest]
+    k, dk = keys.constant[:, rest], keys.error[:, rest]
+    products = q * k
+    exact = power_of_two(q) | power_of_two(k)
+    sizes = np.abs(products).sum(axis=1)
+    terms = (products != 0).sum(axis=1)
+    exact_sizes = np.where(exact, np.abs(products), 0.0).sum(axis=1)
+    wrong = (np.abs(q) * dk + np.abs(k) * dq + dq * dk).sum(axis=1) * SLACK
+    own = np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
+    slopes = keys.constant[:, varying[0]] if len(varying) else np.zeros(len(k))
+    steep = keys.error[:, varying[0]] if len(varying) else np.zeros(len(k))
+    t = query.features([int(varying[0])]) if len(varying) else Forms.constants(np.zeros((1, 1)))
+    return reading(t, slopes, products.sum(axis=1), sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
+
+
+def reading(
+    t: Forms,
+    slopes: np.ndarray,
+    offsets: np.ndarray,
+    sizes: np.ndarray,
+    exact_sizes: np.ndarray,
+    terms: np.ndarray,
+    wrong: np.ndarray,
+    wrong_slope: np.ndarray,
+    quantities: Quantities,
+    model: Arithmetic,
+    whole: bool = False,
+) -> Reading:
+    nothing = np.zeros(len(slopes))
+    part = Part(slopes, offsets, nothing, sizes, exact_sizes, terms, wrong, wrong_slope, nothing, model, whole)
+    low, high = (float(end[0, 0]) for end in t.ends(quantities))
+    return Reading(t.pruned(), part, np.arange(len(slopes)), (low, high))
+
+
+def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:
+    """The readings without the keys that weigh nothing. Readings with the same logits keep the same keys: those that
+    are heard for some t between the ends of all of them, so that one proof serves all."""
+    groups: dict[tuple, list[Reading]] = {}
+    for one in readings:
+        if one is not None:
+            groups.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), []).append(one)
+    keys: dict[int, np.ndarray] = {}
+    for group in groups.values():
+        ends = min(one.ends[0] for one in group), max(one.ends[1] for one in group)
+        loud = np.logical_or.reduce([~silent(one.logits, [ends], one.logits.model) for one in group])
+        keys.update({id(one): np.flatnonzero(loud) for one in group})
+    return [
+        None if one is None else replace(one, logits=one.logits.only(keys[id(one)]), keys=keys[id(one)])
+        for one in readings
+    ]
+
+
+def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
+    """Logits (1, keys) that are sums of their own, each with its error, all along one direction of the quantities.
+
+    t is the number for which the steepest logit is right as computed: its error, divided by its slope, is one of t, and
+    every other logit errs by its own and by |slope| times that.
+    """
+    coefficients, offsets = logits.coefficients[0], logits.constant[0]
+    steep = np.abs(coefficients).max(axis=1, initial=0.0)
+    top = int(steep.argmax())
+    nothing = np.zeros(len(offsets))
+    if not steep[top] > 0:
+        t = Forms.constants(np.zeros((1, 1)))
+        return reading(
+            t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True
+        )
+    direction = coefficients[top] / steep[top]
+    along = int(np.abs(direction).argmax())
+    slopes = coefficients[:, along] / direction[along]
+    rest = coefficients - slopes[:, None] * direction
+    off = np.abs(rest) @ quantities.size(logits.ids) * SLACK
+    off += own_error(2) * (np.abs(coefficients) @ quantities.size(logits.ids))
+    if (off > 1e-3 * (steep @ np.ones_like(steep) + 1)).any():
+        return None
+    wrong = logits.error[0] + off
+    moved = wrong[top] / abs(slopes[top]) * SLACK
+    share = logits.approximation[0, top] / abs(slopes[top])
+    t = Forms(logits.ids, direction[None, None], np.zeros((1, 1)), np.array([[share]]), np.array([[moved - share]]))
+    wrong = wrong + np.abs(slopes) * moved * SLACK
+    wrong[top] = 0.0
+    return reading(t, slopes, offsets, nothing, nothing, nothing, wrong, nothing, quantities, model, True)
+
+
+def _dot(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic) -> Forms:
+    """The logits (1, keys) as forms of their own, keys being constants with errors."""
+    result = mapped(keys.constant, None, query, quantities, model)
+    uncertain = query.size(quantities) @ keys.error.T * (1 + 1e-9)
+    return Forms(result.ids, *result.arrays[:3], result.rounding + uncertain)

@@ -1,0 +1,247 @@
+"""Grids within a walk: a softmax over a tensor grid of registers read as a function of several inputs.
+
+The key of a register splits into one block an axis, block j depending on its index along axis j alone. An axis whose
+query is constant and of which a single point is heard is a gate: it picks that point, and the others are silent. Along
+every other axis the query is an input less an origin, rounded once, or 0 where an input is hidden. Then the head is
+that of `grid.verify_grid`, and it is compared with a sum of the program's functions of these inputs, found by looking
+at some points.
+
+How far a grid may be off is not known before all else is: it is an allowance, for which the lemma is proven at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+import numpy as np
+from flint import arb
+
+from anchorhead.verify.balls import precision
+from anchorhead.verify.exact import Atom, Exact
+from anchorhead.verify.expressions import Expression
+from anchorhead.verify.forms import Forms, summed
+from anchorhead.verify.grid import verify_grid
+from anchorhead.verify.grid_head import Grid
+from anchorhead.verify.readings import Reading, heard, lowered
+from anchorhead.verify.rounding import Arithmetic
+
+SAMPLES = 48
+GATE = 4000.0
+
+
+@dataclass(frozen=True, eq=False)
+class GridReading:
+    """Axes with slopes, offsets and origin, each along the input `ids`; of the points, those that the gates pick."""
+
+    ids: tuple[int, ...]
+    axes: tuple[tuple[np.ndarray, np.ndarray], ...]
+    origins: np.ndarray
+    places: np.ndarray
+
+
+def grid_reading(
+    query: Forms, keys: Forms, sides: Sequence[int], exact: Exact, model: Arithmetic
+) -> GridReading | None:
+    """The axes of a query (1, size) to registers (points, size); None where they are not those of a grid."""
+    size = query.shape[1] // len(sides)
+    quantities = exact.quantities
+    found: list[Reading] = []
+    for j, side in enumerate(sides):
+        own, stride = slice(j * size, (j + 1) * size), prod(sides[j + 1 :])
+        one = lowered(
+            query.features(own), keys.tokens(slice(0, side * stride, stride)).features(own), quantities, model
+        )
+        if one is None or one.logits.wrong.any() or one.logits.wrong_slope.any():
+            return None
+        found.append(one)
+    reach = sum(_largest(one) for one in found if not (one.constant and _gates(one)))
+    ids, axes, origins, index = [], [], [], []
+    for j, (one, side) in enumerate(zip(found, sides, strict=True)):
+        hidden = _hidden(query, keys, j, sides, exact) if one.constant and not _gates(one) else None
+        if hidden is not None:
+            ids.append(hidden[0])
+            axes.append((hidden[1], one.logits.offsets))
+            origins.append(0.0)
+            index.append(np.arange(side))
+            continue
+        if one.constant:
+            (loud,) = heard([one])
+            offsets = one.logits.offsets
+            picked = loud.keys if loud is not None else ()
+            others = np.delete(offsets, picked)
+            picks = len(picked) == 1 and offsets[picked[0]] == 0 and one.logits.terms[picked[0]] == 0
+            if not picks or (others > -GATE - 8 * reach).any():
+                return None
+            index.append(np.array(picked))
+            continue
+        if len(one.t.ids) != 1 or one.t.ids[0] not in exact.inputs or one.t.coefficients[0, 0, 0] != 1:
+            return None
+        largest = max(abs(end) for end in one.ends)
+        rounded = model.unit * largest if one.t.constant[0, 0] else 0.0
+        if one.t.error[0, 0] > (1 + 1e-7) * rounded + 64 * model.tiny or (one.logits.terms > 1).any():
+            return None
+        ids.append(int(one.t.ids[0]))
+        axes.append((one.logits.slopes, one.logits.offsets))
+        origins.append(-float(one.t.constant[0, 0]))
+        index.append(np.arange(side))
+    if not ids or len(set(ids)) < len(ids):
+        return None
+    places = np.ravel_multi_index(np.ix_(*index), sides).reshape([len(slopes) for slopes, _ in axes])
+    return GridReading(tuple(ids), tuple(axes), np.array(origins), places)
+
+
+def _gates(one: Reading) -> bool:
+    """Whether a single point of a constant axis is heard."""
+    (loud,) = heard([one])
+    return loud is not None and len(loud.keys) == 1
+
+
+def _hidden(query: Forms, keys: Forms, j: int, sides: Sequence[int], exact: Exact) -> tuple[int, np.ndarray] | None:
+    """An axis that is asked at its origin, because its input is hidden: along a quantity that is 0, and its slopes."""
+    size, stride = query.shape[1] // len(sides), prod(sides[j + 1 :])
+    along = keys.tokens(slice(0, sides[j] * stride, stride))
+    silent = [e for e in range(j * size, (j + 1) * size) if query.zero[0, e] and along.constant[:, e].any()]
+    if len(silent) != 1 or not along.fixed[:, silent[0]].all() or along.error[:, silent[0]].any() or size != 2:
+        return None
+    return int(exact.quantities.add(np.zeros(1), np.zeros(1))[0]), along.constant[:, silent[0]]
+
+
+def _largest(one: Reading) -> float:
+    return float((np.abs(one.logits.slopes) * max(abs(end) for end in one.ends) + np.abs(one.logits.offsets)).max())
+
+
+@dataclass(eq=False)
+class Grids:
+    """The grids of a walk, with what each is allowed; `hints`: errors in proportion to which that is shared out."""
+
+    exact: Exact
+    model: Arithmetic
+    hints: Sequence[float]
+    scale: float = 0.0
+    waiting: list[tuple[Grid, Expression, tuple[int, ...], float]] = field(default_factory=list)
+
+    def explain(
+        self, reading: GridReading, values: np.ndarray, betas: Sequence[float]
+    ) -> tuple[Forms, float, str] | None:
+        """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may
+        be missing from a function."""
+        quantities = self.exact.quantities
+        table = values[reading.places]
+        low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
+        x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
+        x = np.concatenate([x, np.array(list(product(*zip(low, high, strict=True))))])
+        read = _read(reading, table, x)
+        best: tuple[float, Forms, float] | None = None
+        for form in _sums(self.exact, set(reading.ids)):
+            y = _values(self.exact, form, reading.ids, x)
+            if y is None:
+                continue
+            middle = float((read - y).min() / 2 + (read - y).max() / 2)
+            for beta, handicap in [*((b, 1.0) for b in betas), (middle, 3.0)]:
+                error = handicap * max(float(np.abs(read - y - beta).max()), 1e-15)
+                if best is None or error < best[0]:
+                    best = error, form, beta
+        if best is None:
+            return None
+        allowed = self.scale * self.hints[len(self.waiting) % len(self.hints)]
+        _, form, beta = best
+        grid = Grid(reading.axes, reading.origins, table[..., None], np.zeros(1))
+        self.waiting.append((grid, _expression(self.exact, form, beta), reading.ids, allowed))
+        constant = Forms.constants(np.array([[beta]]))
+        found = summed([form, constant], quantities)
+        found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
+        names = ", ".join(f"x{q}" for q in reading.ids)
+        sides = " x ".join(map(str, table.shape))
+        size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
+        return found, size, f"a grid of {sides} along {names}"
+
+    def verify(self, dtype: str) -> None:
+        """Every grid for its allowance; raises where that does not do."""
+        quantities = self.exact.quantities
+        for grid, expression, ids, allowed in self.waiting:
+            ends = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
+            verify_grid(grid, [expression], [f"x{q}" for q in ids], *ends, dtype, allowed)
+
+
+def _read(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The head at points, in float64, to choose by."""
+    result = np.broadcast_to(table, (len(x), *table.shape))
+    for j, (slopes, offsets) in enumerate(reading.axes):
+        logits = slopes * (x[:, j : j + 1] - reading.origins[j]) + offsets
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        result = np.einsum("nk...,nk->n...", result, weights)
+    return result
+
+
+def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
+    """Sums of the program's functions of these inputs: of all of an output, of those of several inputs, of each."""
+    found: list[Forms] = []
+    for form in (exact.output, exact.expanded(exact.output)):
+        for t in range(form.shape[0]):
+            for f in range(form.shape[1]):
+                entry = form.tokens([t]).features([f]).pruned()
+                own = [q for q in entry.ids.tolist() if _inputs(exact, q) <= ids]
+                several = [q for q in own if len(_inputs(exact, q)) > 1]
+                functions = [q for q in own if q in exact.atoms]
+                for some in (own, functions, several, *([q] for q in several)):
+                    if some:
+                        found.append(_only(entry, some))
+    unique = {(form.ids.tobytes(), form.coefficients.tobytes()): form for form in found}
+    return list(unique.values())
+
+
+def _only(entry: Forms, some: Sequence[int]) -> Forms:
+    keep = np.isin(entry.ids, list(some))
+    nothing = np.zeros((1, 1))
+    return Forms(entry.ids[keep], entry.coefficients[:, :, keep], nothing, nothing, nothing)
+
+
+def _inputs(exact: Exact, q: int) -> set[int]:
+    """The inputs on which a quantity depends; -1 stands for what is not the plain value of one."""
+    if q not in exact.atoms:
+        return {q}
+    found: set[int] = set()
+    for z in exact.atoms[q].arguments.values():
+        plain = len(z.ids) == 1 and z.coefficients[0, 0, 0] == 1 and z.constant[0, 0] == 0 and not z.error.any()
+        found |= {int(z.ids[0])} if plain and z.ids[0] in exact.inputs else {-1}
+    return found
+
+
+def _expression(exact: Exact, form: Forms, beta: float) -> Expression:
+    """sum of coefficient times quantity, and beta, as one expression of x<number of the input>."""
+    nodes: list[tuple] = [("number", float(beta), ())]
+    terms = [0]
+    for q, factor in zip(form.ids.tolist(), form.coefficients[0, 0].tolist(), strict=True):
+        if q in exact.atoms:
+            last = _copied(exact.atoms[q], nodes)
+        else:
+            nodes.append(("variable", f"x{q}", ()))
+            last = len(nodes) - 1
+        nodes += [("number", factor, ()), ("mul", None, (last, len(nodes)))]
+        terms.append(len(nodes) - 1)
+    nodes.append(("add", None, tuple(terms)))
+    return Expression.of(tuple(nodes))
+
+
+def _copied(atom: Atom, nodes: list[tuple]) -> int:
+    first = len(nodes)
+    if not isinstance(atom.function, Expression):
+        raise TypeError("a function that is not known")
+    for op, data, places in atom.function.nodes:
+        name = f"x{int(atom.arguments[data].ids[0])}" if op == "variable" else data
+        nodes.append((op, name, tuple(first + place for place in places)))
+    return len(nodes) - 1
+
+
+def _values(exact: Exact, form: Forms, ids: tuple[int, ...], x: np.ndarray) -> np.ndarray | None:
+    if any(q in exact.atoms and not isinstance(exact.atoms[q].function, Expression) for q in form.ids.tolist()):
+        return None
+    expression = _expression(exact, form, 0.0)
+    with precision(64):
+        rows = [{f"x{q}": arb(float(value)) for q, value in zip(ids, row, strict=True)} for row in x]
+        found = np.array([float(expression.ball(row).mid()) for row in rows])
+    return found if np.isfinite(found).all() else None

@@ -1,0 +1,76 @@
+"""What the library proves, the verifier finds again, by its own route and no larger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import anchorhead as ah
+from anchorhead.verify import verify
+from tests.networks import names, network
+
+from .files import report
+
+QUICK = (
+    "head (float64)",
+    "head, summed (float32)",
+    "truncated linear, one head (float64)",
+    "truncated linear, many heads (float32)",
+    "truncated linear, outputs (float32)",
+    "two-layer, transformer (float32)",
+    "attention-softmax, causal (float32)",
+    "deep, sequence (float32)",
+    "neurons, smooth (float64)",
+    "neurons, uniform (float32)",
+    "expressions, causal (float64)",
+    "kernel smoother (float64)",
+    "grid, tokens (float64)",
+    "parts, tokens (float32)",
+    "parts, causal (float64)",
+)
+"""Rows that are verified wherever tests run; the others in `make slow`."""
+NAMES = [
+    name
+    for kind in ("scalar", "truncated linear", "mlp", "kernel smoother", "grid", "expressions")
+    for name in names(kind, "proven")
+]
+
+
+def _marked(name: str) -> object:
+    return pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow])
+
+
+@pytest.mark.parametrize("name", [_marked(name) for name in NAMES])
+def test_bounds_of_the_table_follow(name: str, tmp_path: Path) -> None:
+    found = report(name, tmp_path)
+    assert found.verified, found.why
+    assert 0 <= found.found <= found.stated
+    assert found.steps or not found.found
+    assert "exp within 4 ulp" in str(found)
+
+
+@pytest.mark.parametrize("what", ["kinks", "affine"])
+def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
+    nets = {
+        "kinks": lambda: ah.head("abs(x) + relu(x)", on=(-1, 1), within=1e-3).network,
+        "affine": lambda: ah.convert(torch.nn.Linear(3, 2), (-1, 1), 1e-3),
+    }
+    nets[what]().save(tmp_path / "net.safetensors")
+    found = verify(tmp_path / "net.safetensors")
+    assert found.verified, found.why
+
+
+def test_a_bound_that_is_measured_is_not_verified(tmp_path: Path) -> None:
+    def measured(header: dict, arrays: dict) -> None:
+        header["certificate"]["kind"] = "measured"
+
+    assert not report("head (float32)", tmp_path, measured).verified
+
+
+def test_reports_name_the_worst(tmp_path: Path) -> None:
+    found = report("neurons, uniform (float32)", tmp_path)
+    assert found.largest is not None
+    assert "relu" in found.largest.what
+    assert network("neurons, uniform (float32)").certificate.bound == found.stated

@@ -1,0 +1,170 @@
+"""Folders of attention-only models: every layer follows from the files; what was changed afterwards is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb, arb_series
+from safetensors.numpy import load_file, save_file
+
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.expressions import Undecided
+from anchorhead.verify.folder import FAMILIES, REPORT, verify_folder
+from anchorhead.verify.folder_activations import ACTIVATIONS
+from anchorhead.verify.folder_layer import Map, Norm, largest_singular, range_of
+from anchorhead.verify.rounding import arithmetic_of
+
+pytest.importorskip("transformers")
+sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    from attention_only_models import small
+
+    import anchorhead as ah
+    from anchorhead.convert.attention_only.folder import write_folder
+
+    made: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("models") / name.replace(" ", "_")
+            write_folder(*ah.attention_only(small(name), within=1e-5), made[name])
+        return made[name]
+
+    return folder
+
+
+def test_every_family_is_known() -> None:
+    from anchorhead.convert.attention_only.families import FAMILIES as CONVERTED
+
+    assert set(FAMILIES) == set(CONVERTED)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
+def test_every_layer_follows(folders: Callable[[str], Path], name: str) -> None:
+    layers = verify_folder(folders(name))
+    assert len(layers) == 2
+    assert all(0.9 * layer.stated < layer.bound <= layer.stated for layer in layers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["roberta", "xlm-roberta", "distilbert", "opt", "opt, norm after", "vit", "whisper", "qwen3", "gemma3"]
+)
+def test_every_layer_of_other_families_follows(folders: Callable[[str], Path], name: str) -> None:
+    assert len(verify_folder(folders(name))) >= 2
+
+
+def tampered(folder: Path, out: Path, config: Any = None, report: Any = None, arrays: Any = None) -> Path:
+    """A copy in which one of the three files was changed."""
+    shutil.copytree(folder, out)
+    for name, change in (("config.json", config), (REPORT, report)):
+        if change is not None:
+            data = json.loads((out / name).read_text())
+            change(data)
+            (out / name).write_text(json.dumps(data))
+    if arrays is not None:
+        held = load_file(out / "model.safetensors")
+        arrays(held)
+        save_file({name: np.ascontiguousarray(array) for name, array in held.items()}, out / "model.safetensors")
+    return out
+
+
+def scaled(name: str, factor: float) -> Callable[[dict[str, np.ndarray]], None]:
+    def change(held: dict[str, np.ndarray]) -> None:
+        (found,) = [one for one in held if one.endswith(name)]
+        held[found] = held[found] * np.float32(factor)
+
+    return change
+
+
+def set_in(data: Any, *path: Any) -> Callable[[Any], None]:
+    def change(whole: Any) -> None:
+        for step in path[:-1]:
+            whole = whole[step]
+        whole[path[-1]] = data(whole[path[-1]])
+
+    return change
+
+
+HEAD = ("attention_only", "heads", 0)
+CHANGES: dict[str, dict[str, Any]] = {
+    "a smaller bound": {"report": set_in(lambda x: x * 0.97, "layers", 0, "certificate", "bound")},
+    "a smaller error of the heads": {"report": set_in(lambda x: x * 0.5, "layers", 0, "relative")},
+    "another activation": {"report": set_in(lambda x: "gelu_new", "layers", 0, "activation")},
+    "another activation everywhere": {
+        "report": set_in(lambda x: [{**one, "activation": "relu"} for one in x], "layers"),
+        "config": set_in(lambda x: {"hidden_act": "relu"}, "attention_only", "activations"),
+    },
+    "a value of a head": {"config": set_in(lambda x: x + 2.0**-8, *HEAD, "values", 5)},
+    "a coefficient of the powers": {"config": set_in(lambda x: x * 1.0625, *HEAD, "powers", "denominator", 4)},
+    "a head as it is loaded": {"arrays": scaled("layer.0.intermediate.intermediate_act_fn.values", 1.001)},
+    "powers as they are loaded": {"arrays": scaled("layer.1.intermediate.intermediate_act_fn.quotient", 1.001)},
+    "a larger matrix of queries": {"arrays": scaled("layer.0.intermediate.dense.weight", 1.02)},
+    "a larger output matrix": {"arrays": scaled("layer.1.output.dense.weight", 1.02)},
+    "another norm": {"arrays": scaled("layer.0.attention.output.LayerNorm.weight", 1.02)},
+    "no room for the norm": {"report": set_in(lambda x: 0.0, "layers", 0, "certificate", "conditions", 0, "slack")},
+    "a norm that divides by less": {"config": set_in(lambda x: -1e-5, "layer_norm_eps")},
+    "a layer less": {"report": set_in(lambda x: x[:1], "layers")},
+    "a layer twice": {"report": set_in(lambda x: [x[0], x[0]], "layers")},
+    "another dtype": {"config": set_in(lambda x: "float64", "attention_only", "dtype")},
+    "a head that is not there": {
+        "config": set_in(lambda x: 7, "attention_only", "layers", "encoder.layer.0.intermediate.intermediate_act_fn")
+    },
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_was_changed_is_refused(folders: Callable[[str], Path], tmp_path: Path, what: str) -> None:
+    with pytest.raises(NotVerified):
+        verify_folder(tampered(folders("bert"), tmp_path / "changed", **CHANGES[what]))
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_no_steeper_and_no_larger(name: str) -> None:
+    one = ACTIVATIONS[name]
+    steep, growth = one.on(30.0)
+    with precision(cap=2):
+        for x in np.linspace(-30, 30, 1501).tolist():
+            assert float(abs(one.function.ball({"x": arb(x)})).lower()) <= growth * max(1.0, abs(x))
+            try:
+                slope = one.function.series({"x": arb_series([x, 1])})[1]
+            except Undecided:
+                continue
+            assert float(abs(slope).lower()) <= steep
+
+
+def test_ranges_hold_for_what_a_norm_puts_out() -> None:
+    rng = np.random.default_rng(0)
+    norm = Norm(rng.normal(size=24), rng.normal(size=24), True, 1e-3, 2.0**-22)
+    weight, bias = rng.normal(size=(40, 24)), rng.normal(size=40)
+    found = range_of(Map(weight, bias), norm, arithmetic_of("float32"))
+    p = rng.normal(size=(4_000, 24))
+    p[:24] = weight[:24] * norm.scale  # what drives a neuron farthest
+    p -= p.mean(axis=1, keepdims=True)
+    p *= np.sqrt(24) / np.linalg.norm(p, axis=1, keepdims=True)
+    s = (p * norm.scale + norm.shift) @ weight.T + bias
+    assert (np.abs(s) <= found.magnitude).all()
+    assert np.abs(s[:24]).max() > 0.9 * found.magnitude[:24].min()
+    assert np.linalg.norm(s, axis=1).max() <= found.length
+    assert found.low <= s.min()
+    assert s.max() <= found.high
+
+
+def test_the_largest_singular_value_is_not_below_the_truth() -> None:
+    rng = np.random.default_rng(1)
+    for shape in ((5, 9), (30, 10), (12, 12)):
+        matrix = rng.normal(size=shape)
+        truth = np.linalg.svd(matrix, compute_uv=False)[0]
+        assert truth <= largest_singular(matrix) <= truth * 1.01
+    assert largest_singular(np.zeros((3, 4))) == 0

@@ -1,0 +1,77 @@
+"""Gated neurons: what the table states follows, less than the largest error and moved weights are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flint import arb
+
+from anchorhead.heads.gate import GateHead
+from anchorhead.heads.gate_table import all_gates
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.gate import underflow, verify_gate
+from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.self_key_head import ORDER, Cell
+from anchorhead.verify.self_key_rounding import gate_rounding, moved_weights
+from tests.verify.heads_as_stored import function_of, gate_of
+
+HEADS = [head for frontier in all_gates() for head in frontier.heads]
+QUICK = [head for head in HEADS if head.high == 64 and head.registers in (7, 13)][:5]
+
+
+def label(head: GateHead) -> str:
+    return f"{head.function}-{head.high:g}-{head.dtype}-{head.registers}"
+
+
+def verified(head: GateHead, stated: float) -> int:
+    return verify_gate(gate_of(head), function_of(head.function), head.low, head.high, head.dtype, stated)
+
+
+@pytest.mark.parametrize("head", QUICK, ids=label)
+def test_what_the_table_states_follows(head: GateHead) -> None:
+    assert verified(head, head.bound) > 0
+    assert underflow(gate_of(head), head.dtype) <= head.underflow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", HEADS, ids=label)
+def test_all_that_the_table_states_follows(head: GateHead) -> None:
+    assert verified(head, head.bound) > 0
+
+
+def test_less_than_the_largest_error_is_refused() -> None:
+    head = next(one for one in HEADS if one.function == "silu" and one.registers == 9 and one.dtype == "float64")
+    f, parts = function_of("silu"), [part.head().mixture() for part in gate_of(head)]
+    with precision():
+        gaps = [
+            abs(f.ball({"x": arb(x)}) - sum((one.enclosure(arb(x)) for one in parts), arb(0))) / max(1.0, abs(x))
+            for x in np.linspace(-20, 20, 2001).tolist()
+        ]
+        worst = max(float(gap.lower()) for gap in gaps)
+    with pytest.raises(NotVerified):
+        verified(head, worst * 0.98)
+
+
+@pytest.mark.parametrize("g", [-3.0, 0.5, 20.0])
+def test_every_rounding_after_the_weights_counts(g: float) -> None:
+    """A sum of p + 1 exponentials, a division, two products and a sum of two heads: p + 4 in a row."""
+    model, head = arithmetic_of("float32"), gate_of(QUICK[0])[0].head()
+    with precision(cap=ORDER + 1):
+        cell, mixture = Cell.of(g, g), head.mixture()
+        moved = moved_weights(head, mixture, cell, model)
+        least = moved.mean_moved + (len(head.slopes) + 3) * model.unit * abs(float(moved.mean.mid()))
+        assert gate_rounding(head, mixture, cell, 2, model) >= least
+
+
+@pytest.mark.parametrize("name", ["slopes", "offsets", "factor"])
+def test_a_moved_weight_is_refused(name: str) -> None:
+    head = QUICK[1]
+    parts = gate_of(head)
+    was = getattr(parts[0], name)
+    now = was * 1.001 if name == "factor" else [was[0] * 1.01 + 1e-3, *was[1:]]
+    changed = [replace(parts[0], **{name: now}), *parts[1:]]
+    with pytest.raises(NotVerified):
+        verify_gate(changed, function_of(head.function), -64.0, 64.0, head.dtype, head.bound)

@@ -1,0 +1,220 @@
+"""Heads over a grid: what is stated follows, less than the largest error and moved weights are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev
+
+import anchorhead as ah
+from anchorhead.network import Network
+from anchorhead.proof.grid_form import grid_form
+from anchorhead.targets.several import SeveralVariables
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.expressions import Expression, read_expression
+from anchorhead.verify.grid import _Proof, verify_grid
+from anchorhead.verify.grid_head import Expanded, Grid
+from anchorhead.verify.grid_polynomial import largest, on_part
+from anchorhead.verify.grid_rounding import grid_rounding
+from anchorhead.verify.rounding import arithmetic_of
+
+QUICK = [
+    ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-3, "float32"),
+    ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-6, "float64"),
+    ("log(2 + x*y*z)", "xyz", (-1, 1), 1e-2, "float32"),
+]
+SLOW = [
+    ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-8, "float64"),
+    ("exp(sin(x*y))", "xy", (-2, 2), 1e-5, "float64"),
+    ("1/(1 + x**2 + y**2 + z**2)", "xyz", (-1, 1), 1e-5, "float64"),
+    ("sin(x*y + z*w)", "xyzw", (-1, 1), 1e-2, "float64"),
+    ("exp(-(x - y)**2)*x", "xy", (-2, 2), 5e-3, "float32"),
+]
+Case = tuple[str, str, tuple[float, float], float, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    network: Network
+    grid: Grid
+    functions: list[Expression]
+    target: SeveralVariables
+
+    def verified(self, stated: float, grid: Grid | None = None) -> int:
+        t = self.target
+        return verify_grid(grid or self.grid, self.functions, t.variables, t.low, t.high, self.network.dtype, stated)
+
+
+@cache
+def built(case: Case) -> Built:
+    text, names, on, within, dtype = case
+    network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, dtype=dtype)
+    assert network.target is not None
+    atom, target = grid_form(network).atom, SeveralVariables.from_record(network.target)
+    axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]
+    rest = (np.asarray(array, np.float64) for array in (atom.origins, atom.values, atom.bias))
+    return Built(network, Grid(axes, *rest), [read_expression(e.to_json()) for e in target.expressions], target)
+
+
+def errors(one: Built, count: int) -> np.ndarray:
+    t = one.target
+    x = np.random.default_rng(5).uniform(t.low, t.high, (count, len(t.low))).astype(one.network.dtype)
+    return np.abs(np.asarray(one.network(x), np.longdouble) - t.values(x.astype(np.longdouble)))
+
+
+@pytest.mark.parametrize("case", QUICK, ids=str)
+def test_what_is_stated_follows(case: Case) -> None:
+    one = built(case)
+    assert one.network.certificate is not None
+    assert one.verified(one.network.certificate.bound) > 0
+    assert float(errors(one, 2_000).max()) <= one.network.certificate.bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SLOW, ids=str)
+def test_more_that_is_stated_follows(case: Case) -> None:
+    one = built(case)
+    assert one.network.certificate is not None
+    assert one.verified(one.network.certificate.bound) > 0
+
+
+@pytest.mark.parametrize("case", QUICK[1:], ids=str)
+def test_less_than_the_largest_error_is_refused(case: Case) -> None:
+    one = built(case)
+    with pytest.raises(NotVerified, match="grid"):
+        one.verified(float(errors(one, 20_000).max()) * 0.97)
+
+
+@pytest.mark.parametrize("what", ["values", "bias", "slopes", "offsets"])
+def test_a_moved_weight_is_refused(what: str) -> None:
+    one = built(QUICK[0])
+    assert one.network.certificate is not None
+    if what in ("values", "bias"):
+        moved = getattr(one.grid, what).copy()
+        moved.flat[moved.size // 2] += 0.05 * np.abs(moved).max() + 1e-3
+        grid = replace(one.grid, **{what: moved}, _known={})
+    else:
+        column = 0 if what == "slopes" else 1
+        axis = [array.copy() for array in one.grid.axes[0]]
+        axis[column][2] += 0.05
+        grid = replace(one.grid, axes=[(axis[0], axis[1]), *one.grid.axes[1:]], _known={})
+    with pytest.raises(NotVerified):
+        one.verified(one.network.certificate.bound, grid)
+
+
+def test_rounding_counts() -> None:
+    one = built(QUICK[0])
+    assert one.network.certificate is not None
+    exact, rounding = one.network.certificate.terms.values()
+    assert rounding > 0.3 * exact
+    with pytest.raises(NotVerified, match="grid"):
+        one.verified(exact * 1.2)
+
+
+@pytest.mark.parametrize("what", ["function", "head"])
+def test_rests_count(what: str) -> None:
+    one = built(QUICK[0])
+    still = replace(one.grid, bias=np.zeros(1), _known={})
+    cuts, nothing, part = [np.array([-1.0, 1.0])] * 2, np.zeros((1, 1, 1)), [(-1.0, 1.0), (-1.0, 1.0)]
+    proof = _Proof(still, one.functions, ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
+    proof._leaf(part, nothing, 0.9e-3, Expanded(nothing, 2, 1e-6))
+    rests = (1.1e-3, 0.0) if what == "function" else (0.999e-3, 2e-6)
+    with pytest.raises(NotVerified, match="only"):
+        proof._leaf(part, nothing, rests[0], Expanded(nothing, 2, rests[1]))
+
+
+def test_a_kink_in_the_box_is_refused() -> None:
+    one = built(QUICK[0])
+    kinked = [read_expression({"nodes": [["variable", "x"], ["variable", "y"], ["max", 0, 1]]})]
+    with pytest.raises(NotVerified, match="smooth"):
+        verify_grid(one.grid, kinked, ("x", "y"), (-1.0, -1.0), (1.0, 1.0), "float32", 0.01)
+
+
+def test_weights_expanded_on_a_part_are_those_of_the_softmax() -> None:
+    one = built(QUICK[1])
+    low, high, rng = -0.4, 0.1, np.random.default_rng(6)
+    slopes, offsets = one.grid.axes[0]
+    with precision():
+        balls, rounded, rest = one.grid.coefficients(0, low, high, 1e-12)
+    x = rng.uniform(low, high, 200)
+    z = x[:, None] * slopes + offsets - one.grid.origins[0] * slopes
+    w = np.exp(z - z.max(axis=1, keepdims=True))
+    w /= w.sum(axis=1, keepdims=True)
+    t = (2 * x - low - high) / (high - low)
+    assert rest <= 1.1e-12
+    assert len(balls) == len(rounded)
+    np.testing.assert_allclose(chebyshev.chebvander(t, len(rounded) - 1) @ rounded, w, atol=2e-12)
+
+
+def test_what_is_dropped_is_counted() -> None:
+    rng = np.random.default_rng(7)
+    values, weights = rng.normal(size=(6, 4, 1)), rng.dirichlet(np.ones(4), size=50)
+    matrix = rng.normal(size=(12, 6)) * 0.3 ** np.arange(12)[:, None]
+    found = Expanded(values, 0, 0.0).along_next(matrix, 0.0, 1.0, 1e-2)
+    assert len(found.tensor) < 12
+    t = chebyshev.chebvander(np.linspace(-1, 1, 50), 11)
+    whole = np.einsum("ni,ik,kjm,nj->nm", t, matrix, values, weights)
+    kept = np.einsum("ni,ijm,nj->nm", t[:, : len(found.tensor)], found.tensor, weights)
+    assert np.abs(whole - kept).max() <= found.error <= 1.01e-2
+
+
+def test_the_bound_on_a_polynomial_is_near_its_largest_value() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(10):
+        p = rng.normal(size=(7, 6)) * 0.6 ** np.add.outer(np.arange(7), np.arange(6))
+        x = np.linspace(-1, 1, 401)
+        truth = np.abs(chebyshev.chebgrid2d(x, x, p)).max()
+        assert truth <= largest(p, truth * 1.02) <= truth * 1.02
+        assert largest(p, truth * 0.98) > truth * 0.98
+
+
+def test_a_polynomial_on_a_part_of_a_box_is_the_same() -> None:
+    p = np.random.default_rng(9).normal(size=(8, 3))
+    part, lost = on_part(p, 0, (-2.0, 1.0), (-0.5, 0.25))
+    x, y = np.linspace(-0.5, 0.25, 30), np.linspace(-1, 1, 5)
+    before = chebyshev.chebgrid2d((2 * x + 1) / 3, y, p)
+    after = chebyshev.chebgrid2d((x + 0.125) / 0.375, y, part)
+    np.testing.assert_allclose(after, before, atol=1e-13)
+    assert 0 < lost < 1e-12
+
+
+def test_rounding_covers_what_the_dtype_computes() -> None:
+    one = built(QUICK[0])
+    t, atom = one.target, grid_form(one.network).atom
+    cuts, bounds = grid_rounding(one.grid, t.low, t.high, arithmetic_of("float32"), 0.0)
+    x = np.random.default_rng(10).uniform(t.low, t.high, (3_000, 2)).astype(np.float32)
+    away = np.abs(atom(x).astype(np.longdouble) - atom.exact(x)).max(axis=1)
+    cells = tuple(np.clip(np.searchsorted(c, x[:, j]) - 1, 0, len(c) - 2) for j, c in enumerate(cuts))
+    assert (away <= bounds[cells]).all()
+
+
+def steep() -> Grid:
+    """Two anchors an axis, whose logits cancel where they cross: rounding of the logits is nearly all there is."""
+    axis = np.array([-40.0, 40.0]), np.array([30.0, -30.0])
+    return Grid([axis, axis], np.zeros(2), np.array([[[1.0], [-2.0]], [[0.5], [3.0]]]), np.zeros(1))
+
+
+@pytest.mark.parametrize("x", [(-0.9, 0.8), (0.1, -0.2), (0.75, 0.751)], ids=str)
+@pytest.mark.parametrize("which", ["solved", "steep"])
+def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> None:
+    """Logits, distances from the largest, exp, and every sum at its worst, all against r."""
+    grid, model = steep() if which == "steep" else built(QUICK[0]).grid, arithmetic_of("float32")
+    _, bounds = grid_rounding(grid, x, tuple(a + 1e-9 for a in x), model, 0.0)
+    u, parts, sizes = model.unit, [], []
+    for (slopes, offsets), origin, a in zip(grid.axes, grid.origins, x, strict=True):
+        parts.append(slopes * (a - origin) + offsets)
+        sizes.append(np.abs(slopes * (a - origin)) + np.abs(offsets))
+    z, size = (np.add.outer(*both).ravel().astype(np.longdouble) for both in (parts, sizes))
+    w = np.exp(z - z.max())
+    w /= w.sum()
+    worst = 0.0
+    for v in grid.values.reshape(len(z), -1).T:
+        wrong = 0.99 * (4 * u * size + u * (z.max() - z) + model.exp_error) * np.sign(v - w @ v)
+        moved = abs((w * np.exp(wrong)) @ v / (w @ np.exp(wrong)) - w @ v)
+        summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
+        worst = max(worst, float(moved + 0.99 * summed))
+    assert float(bounds.min()) >= worst

@@ -1,0 +1,114 @@
+"""The paper's even grids: what is stated follows, and what is less than the largest error, or moved, is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from flint import arb
+
+import anchorhead as ah
+from anchorhead.heads.grid import uniform_grid
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic import FLOAT64
+from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.targets.parser import parse
+from anchorhead.targets.several import SeveralVariables
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.expressions import read_expression
+from anchorhead.verify.grid_head import Grid
+from anchorhead.verify.grid_slopes import slopes_of
+from anchorhead.verify.grid_uniform import verify_uniform_grid, verify_uniform_lipschitz
+
+CASES = [
+    ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
+    ("sqrt(x*y)", "xy", (0, 1), 0.4, "float64"),
+    ("x*y*z", "xyz", (0, 1), 0.3, "float32"),
+]
+Case = tuple[str, str, tuple[float, float], float, str]
+
+
+def stored(atom: object) -> Grid:
+    axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]  # type: ignore[attr-defined]
+    return Grid(axes, *(np.asarray(getattr(atom, name), np.float64) for name in ("origins", "values", "bias")))
+
+
+@cache
+def built(case: Case) -> tuple[Network, Grid, SeveralVariables]:
+    text, names, on, within, dtype = case
+    network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, placement="uniform", dtype=dtype)
+    assert network.target is not None
+    return network, stored(grid_form(network).atom), SeveralVariables.from_record(network.target)
+
+
+def verified(grid: Grid, target: SeveralVariables, dtype: str, stated: float) -> float:
+    functions = [read_expression(one.to_json()) for one in target.expressions]
+    return verify_uniform_grid(grid, functions, target.variables, target.low, target.high, dtype, stated)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_stated_follows(case: Case) -> None:
+    network, grid, target = built(case)
+    assert network.certificate is not None
+    found = verified(grid, target, network.dtype, network.certificate.bound)
+    x = np.random.default_rng(0).uniform(target.low, target.high, (3_000, len(target.low))).astype(network.dtype)
+    worst = float(np.abs(np.asarray(network(x), np.longdouble) - target.values(x.astype(np.longdouble))).max())
+    assert worst <= found <= network.certificate.bound
+    with pytest.raises(NotVerified, match="even grid"):
+        verified(grid, target, network.dtype, worst * 0.97)
+
+
+@pytest.mark.parametrize("what", ["values", "bias", "slopes", "offsets"])
+def test_a_moved_weight_is_refused(what: str) -> None:
+    network, grid, target = built(CASES[0])
+    assert network.certificate is not None
+    if what in ("values", "bias"):
+        moved = getattr(grid, what).copy()
+        moved.flat[0] += 0.05
+        wrong = replace(grid, **{what: moved})
+    else:
+        axis = [array.copy() for array in grid.axes[0]]
+        axis[what == "offsets"][3] += 60.0
+        wrong = replace(grid, axes=[(axis[0], axis[1]), grid.axes[1]])
+    with pytest.raises(NotVerified):
+        verified(wrong, target, network.dtype, network.certificate.bound)
+
+
+@pytest.mark.parametrize("constants", [1.5, (1.0, 1.0)], ids=str)
+def test_a_function_with_its_constant(constants: float | tuple[float, float]) -> None:
+    lipschitz = Lipschitz.of(constants, 2)
+
+    def f(x: np.ndarray) -> np.ndarray:
+        return np.abs(x[..., 0] - x[..., 1])[..., None]
+
+    atom = uniform_grid(f, (-1.0, -1.0), (1.0, 1.0), (17, 17), 2.7)
+    places = np.linspace(-1, 1, 17)
+    values = f(np.stack(np.meshgrid(places, places, indexing="ij"), axis=-1))
+    stated = prove_uniform_lipschitz(atom, values, lipschitz, (-1.0, -1.0), (1.0, 1.0), FLOAT64).total * 1.01
+    given = (lipschitz.constants, lipschitz.euclidean, (-1.0, -1.0), (1.0, 1.0), "float64")
+    assert verify_uniform_lipschitz(stored(atom), f, *given, stated) <= stated
+    with pytest.raises(NotVerified):
+        verify_uniform_lipschitz(stored(atom), lambda x: f(x) + 0.01 * x[..., :1], *given, stated)
+    with pytest.raises(NotVerified):
+        verify_uniform_lipschitz(stored(atom), f, *given, stated * 0.9)
+
+
+@pytest.mark.parametrize("text", ["sin(x*y) + exp(-x)", "max(x, y*y)", "abs(x - y)/(2 + y)", "sqrt(1 + x*x)*tanh(y)"])
+def test_slopes_hold_every_difference_quotient(text: str) -> None:
+    function, rng = read_expression(parse(text, ("x", "y")).to_json()), np.random.default_rng(1)
+    with precision():
+        for low in rng.uniform(-1, 0.7, (20, 2)):
+            found = slopes_of(function, ("x", "y"), [arb(float(a)).union(arb(float(a + 0.3))) for a in low])
+            for _ in range(5):
+                p, q = (low + 0.3 * rng.uniform(size=2) for _ in range(2))
+                for j in range(2):
+                    r = p.copy()
+                    r[j] = q[j]
+                    ends = [function.ball({"x": arb(float(z[0])), "y": arb(float(z[1]))}) for z in (p, r)]
+                    assert found.ball.overlaps(ends[0])
+                    assert found.along[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))

@@ -1,0 +1,82 @@
+"""Kernel smoothers as attention: nothing but rounding, and stored numbers that are no others than the program's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flint import arb
+
+from anchorhead.constructions.kernel_smoother import kernel_smoother
+from anchorhead.network import Network
+from anchorhead.proof.kernel_smoother import _stored
+from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.kernel import Kernel, verify_kernel
+
+LOW, HIGH = (-1.0, 0.5), (2.0, 1.5)
+
+
+def smoother(p: int, amplitudes: bool) -> KernelSmoother:
+    rng = np.random.default_rng(p)
+    weights = rng.uniform(0.5, 2, p) if amplitudes else None
+    return KernelSmoother(rng.normal(size=(p, 2)), rng.normal(size=(p, 2)), np.array([0.3, 0.7]), weights)
+
+
+def keys_of(target: KernelSmoother) -> list[list[arb]]:
+    with precision():
+        squares = [arb(b) ** 2 for b in target.bandwidth.tolist()]
+        amplitudes = np.ones(target.anchors) if target.amplitudes is None else target.amplitudes
+        keys = []
+        for centre, a in zip(target.centres.tolist(), amplitudes.tolist(), strict=True):
+            terms = [arb(c) ** 2 / b for c, b in zip(centre, squares, strict=True)]
+            slopes = [arb(c) / b for c, b in zip(centre, squares, strict=True)]
+            keys.append([*slopes, arb(a).log() - sum(terms, arb(0)) / 2])
+        return keys
+
+
+def stored(network: Network) -> Kernel:
+    tokens, middle = _stored(network)
+    return Kernel(tokens[:, 3:5], tokens[:, 5], tokens[:, 6:], -tokens[0, :2], middle)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("p", "amplitudes"), [(1, False), (20, True), (300, False)])
+def test_what_is_stated_follows(p: int, amplitudes: bool, dtype: str) -> None:
+    target = smoother(p, amplitudes)
+    network = kernel_smoother(target, (np.array(LOW), np.array(HIGH)), dtype)
+    assert network.certificate is not None
+    kernel, keys = stored(network), keys_of(target)
+    found = verify_kernel(kernel, keys, target.responses, LOW, HIGH, dtype, network.certificate.bound)
+    x = np.random.default_rng(1).uniform(LOW, HIGH, (2_000, 2)).astype(dtype)
+    away = np.abs(np.asarray(network(x), np.longdouble) - target.values(x))
+    assert float(away.max()) <= found
+    with pytest.raises(NotVerified, match="only"):
+        verify_kernel(
+            kernel, keys, target.responses, LOW, HIGH, dtype, min(found * 0.98, float(away.max()) or found * 0.9)
+        )
+
+
+@pytest.mark.parametrize("what", ["slopes", "offsets", "values", "origin", "middle"])
+def test_a_moved_weight_is_refused(what: str) -> None:
+    target = smoother(20, False)
+    network = kernel_smoother(target, (np.array(LOW), np.array(HIGH)), "float64")
+    assert network.certificate is not None
+    kernel = stored(network)
+    moved = getattr(kernel, what).copy()
+    moved.flat[0] += 1e-9
+    wrong = replace(kernel, **{what: moved})
+    with pytest.raises(NotVerified):
+        verify_kernel(wrong, keys_of(target), target.responses, LOW, HIGH, "float64", network.certificate.bound)
+
+
+def test_what_all_keys_share_changes_nothing() -> None:
+    target = smoother(20, False)
+    network = kernel_smoother(target, (np.array(LOW), np.array(HIGH)), "float64")
+    assert network.certificate is not None
+    with precision():
+        shifted = [[key[0] + 3, key[1] - 1, key[2] + 5] for key in keys_of(target)]
+    bound = network.certificate.bound
+    assert verify_kernel(stored(network), shifted, target.responses, LOW, HIGH, "float64", bound) <= bound
