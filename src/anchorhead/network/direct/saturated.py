@@ -48,8 +48,8 @@ UNITS = {"float32": Decimal(2) ** -24, "float64": Decimal(2) ** -53}
 SMALLEST = {"float32": 2.0**-50, "float64": 2.0**-400}
 """The square of a width must be a number with all its digits."""
 SIGMOID_ULPS = 64
-"""The relative error that a sigmoid is granted, in units u: a softmax of two logits takes less than 20 (exp within 4 ulp
-twice, a difference, a sum, a quotient). It is weighted by how little r changes within a width."""
+"""The relative error that a sigmoid is granted, in units u: a softmax of two logits takes less than 20 (exp within
+4 ulp twice, a difference, a sum, a quotient). It is weighted by how little r changes within a width."""
 
 
 @dataclass(frozen=True)
