@@ -85,3 +85,14 @@ def test_prompts_made_for_another_loss_are_refused(loss: str) -> None:
             use(wrong)
     right = net.prompt(X, np.maximum(signs, 0.0) if loss == "poisson" else signs)
     assert np.abs(net(right, outside="ignore") - net.exact(right)).max() <= net.certify(right).bound
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_prompts_whose_copies_are_swapped_are_refused(loss):
+    """The network would read the row with -1 as the negative copy, and exact descent as an example of intercept -1."""
+    net = incontext.gradient_descent(loss, steps=3, rate=0.3, features=1, intercept=True)
+    prompt = np.array(net.prompt([[0.3], [-0.2], [0.5]], [0, 1, 1]))
+    prompt[[1, 4]] = prompt[[4, 1]]
+    for call in (net, net.certify, net.exact):
+        with pytest.raises(ah.AnchorheadError, match="no prompt for the"):
+            call(prompt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class Head:
         if offsets is None and values is None:
             parts = [Part.of(part.slopes, part.offsets, part.values, kind) for part in _parts(slopes)]
         else:
-            parts = [Part.of(*(as_numbers(one) for one in (slopes, offsets, values)), kind)]
+            parts = [Part.of(as_numbers(slopes), as_numbers(offsets), as_numbers(values), kind)]
         outputs = parts[0].values.shape[1]
         if any(part.values.shape[1] != outputs for part in parts):
             raise AnchorheadError("softmaxes that add up have values of the same length each")
@@ -221,7 +221,7 @@ def certified_head(
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
         certificate = bound.statement(target).certificate(box, atom.dtype)
         entries = head_entries(atom, target.name, (target.low, target.high), bound.exact, bound.rounding)
-        network = network.with_(derivation=replace(network.derivation, entries=entries))
+        network = network.with_entries(entries)
     return Head(atom, target, network.with_(certificate=certificate))
 
 

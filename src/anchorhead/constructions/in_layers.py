@@ -86,7 +86,7 @@ class Guesses(Shapes):
     def _solved(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
     ) -> Shape:
-        size = float(np.abs(range_of(activation, *(np.array([end]) for end in interval))).max())
+        size = float(np.abs(range_of(activation, np.array(interval[:1]), np.array(interval[1:]))).max())
         rounding = ROUNDING * arithmetic_of(self.dtype).unit * size
         anchors = np.zeros(anchors_for(activation, *interval, error))
         part = Part.of(anchors, anchors, np.full((len(anchors), 1), size), self.dtype)

@@ -8,7 +8,6 @@ the box, slopes and offsets are centred, and responses are stored less the middl
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,8 +57,8 @@ def kernel_smoother(
             "smaller box, a larger bandwidth"
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
-    known = network.with_(derivation=replace(network.derivation, entries=(entry,)))
-    return known.with_(certificate=bound.statement(target).certificate(box, kind), outside=outside)
+    certificate = bound.statement(target).certificate(box, kind)
+    return network.with_entries([entry]).with_(certificate=certificate, outside=outside)
 
 
 def _network(target: KernelSmoother, box: Box, kind: str) -> Network:

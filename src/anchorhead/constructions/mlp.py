@@ -64,7 +64,7 @@ def mlp_network(
             network = nearest.network
         except AnchorheadError:
             raise AnchorheadError(said) from refused
-        bound = network.certificate.bound
+        bound = np.inf if network.certificate is None else network.certificate.bound
         raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, within) from refused
 
 
@@ -117,7 +117,7 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
     raise NotReached(
         f"{_refusal(within, way)}: the best bound found is {known.total:.3g} ({terms}). {_helps(way)}",
         network,
-        network.certificate.bound,
+        np.inf if network.certificate is None else network.certificate.bound,
         within,
     )
 

@@ -130,10 +130,11 @@ def _coefficients(low: Fraction, high: Fraction, middle: Fraction, slope: tuple[
     the value of the integral of e^(-t^2) itself."""
     a, b, m = float(low), float(high), float(middle)
     t = np.linspace(a, b, 401)
-    for degree in range(41):
+    degree = 0
+    fit = Chebyshev.interpolate(lambda s: np.exp(-(s**2)), degree, domain=[a, b])
+    while np.abs(fit(t) - np.exp(-(t**2))).max() > 0.4 * slope[0] * 10.0 ** slope[1] and degree < 40:
+        degree += 1
         fit = Chebyshev.interpolate(lambda s: np.exp(-(s**2)), degree, domain=[a, b])
-        if np.abs(fit(t) - np.exp(-(t**2))).max() <= 0.4 * slope[0] * 10.0 ** slope[1] or degree == 40:
-            break
     local = fit.convert(kind=Polynomial, domain=[m - 1, m + 1], window=[-1, 1])
     return tuple(float(c) for c in local.integ(k=[0.0]).coef + np.eye(1, degree + 2)[0] * _gauss(m))
 

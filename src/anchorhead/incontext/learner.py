@@ -125,7 +125,8 @@ class Learner(Network):
 
     def _examples(self, x: Any) -> list[Examples]:
         """What the prompt says; refuses one that was made for another loss."""
-        sets, loss = examples_of(x, self.descent.features), self.descent.loss
+        loss = self.descent.loss
+        sets = examples_of(x, self.descent.features, loss)
         if self.embed.tokens is not None and 2 * len(sets[0].y) != self.embed.tokens:
             raise AnchorheadError(
                 f"a prompt of {counted(len(sets[0].y), 'example')}: this layout was built for "

@@ -37,7 +37,7 @@ def measured_certificate(
     for number in range(PROMPTS):
         n = min(sizes[number % len(sizes)], target.examples)
         made = _prompt(target, n, x, y, slope, rng).astype(network.dtype)
-        one = examples_of(made, target.features)[0]
+        one = examples_of(made, target.features, target.loss)[0]
         exact = target.path(one.design(target.intercept), one.y)
         tensor = torch.from_numpy(made)
         with threads_for(network._numbers(tensor)):

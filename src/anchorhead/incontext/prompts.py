@@ -79,8 +79,12 @@ class Examples:
         return np.concatenate([self.X, self.ones[:, None]], axis=1) if intercept else self.X
 
 
-def examples_of(given: Any, features: int) -> list[Examples]:
-    """The examples of one prompt (2n, d + 2), or of many (..., 2n, d + 2); refuses what is no prompt."""
+def examples_of(given: Any, features: int, loss: Loss | None = None) -> list[Examples]:
+    """The examples of one prompt (2n, d + 2), or of many (..., 2n, d + 2); refuses what is no prompt.
+
+    loss   for which it is a prompt: only for a loss of the margin may the column of signs be -1 in the first half. There
+           the copies are told apart by the last column; for all others, a row with -1 is read as a negative copy.
+    """
     array = _array(given, "the prompt")
     if array.ndim < 2 or array.shape[-1] != features + 2 or array.shape[-2] % 2 or not array.shape[-2]:
         raise AnchorheadError(
@@ -93,6 +97,11 @@ def examples_of(given: Any, features: int) -> list[Examples]:
         raise AnchorheadError(
             "this is no prompt: its second half must be the negative of its first, with 1 or -1 in the last column "
             "but one. incontext.prompt(X, y) makes it so"
+        )
+    if loss is not None and loss.form != "y phi(y s)" and not (plus[..., -2] == 1).all():
+        raise AnchorheadError(
+            f"this is no prompt for the {loss}: the last column but one must be 1 in its first half and -1 in its "
+            "second. incontext.prompt(X, y) makes it so"
         )
     rows = plus.reshape(-1, n, features + 2).astype(np.float64)
     return [Examples(row[:, :features], row[:, features], row[:, features + 1]) for row in rows]

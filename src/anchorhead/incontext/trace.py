@@ -67,7 +67,7 @@ def trace(learner: Learner, prompt: Any) -> Trace:
         (6, 1)
     """
     array = learner.cast(prompt)
-    examples = examples_of(array, learner.descent.features)
+    examples = examples_of(array, learner.descent.features, learner.descent.loss)
     if len(examples) != 1:
         raise AnchorheadError(f"{len(examples)} prompts: trace one at a time")
     try:

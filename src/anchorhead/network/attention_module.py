@@ -114,7 +114,8 @@ class AttentionModule(nn.Module):
         """(..., features that are shown, tokens) of a kind of token; found once for steps that leave it as it is."""
         known = before.get(kind)
         if known is None or known[0] is not x:
-            known = before[kind] = x, x.index_select(-1, self.shown).mT.contiguous()
+            shown = x if self.shown is None else x.index_select(-1, self.shown)
+            known = before[kind] = x, shown.mT.contiguous()
         return known[1]
 
     def _heads(self, x: Tensor, name: str, heads: slice = slice(None)) -> Tensor:

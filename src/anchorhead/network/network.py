@@ -167,6 +167,11 @@ class Network(ReadOnly):
         program, (data, arrays) = parted(record, tokens, ends)
         return self.with_(program=program, derivation=Derivation(record.kind, data, arrays, tuple(entries)))
 
+    def with_entries(self, entries: Iterable[Entry]) -> Self:
+        """The same network, whose derivation says this."""
+        known = self.derivation
+        return self if known is None else self.with_(derivation=replace(known, entries=tuple(entries)))
+
     def __call__(
         self, *inputs: Any, outside: Outside | None = None, evaluation: str | None = None, **named: Any
     ) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -25,7 +26,8 @@ Units = list[tuple[int, np.ndarray, Unit]]
 
 def after_attention(context: Context, layer: Attention, tokens: Tokens, wanted: dict, where: str, last: bool) -> Tokens:
     """Tokens after the layer; wanted: the features of each kind that later layers read; last: whether none follows."""
-    stream = Stream(*(tokens[kind].shape[0] if kind in tokens else 0 for kind in KINDS), 0)
+    inputs, registers, states = (tokens[kind].shape[0] if kind in tokens else 0 for kind in KINDS)
+    stream = Stream(inputs, registers, states, 0)
     shown = every(tokens)
     keys = [context.map(weight, None, shown) for weight in layer.key]
     values = [context.map(weight, None, shown) for weight in layer.value]
@@ -75,7 +77,8 @@ def _bounded(
     """Of tokens whose answers nobody reads: what is carried, and means of values, no larger than these."""
     own = context.map(carry, bias, kept)
     largest = [context.size(value).max(axis=0) for value in values]
-    reach = sum(np.abs(layer.output[h]) @ largest[min(h, len(largest) - 1)] for h in range(layer.heads)) * 1.01
+    means = (np.abs(layer.output[h]) @ largest[min(h, len(largest) - 1)] for h in range(layer.heads))
+    reach = cast("np.ndarray", sum(means)) * 1.01
     require(bool((reach < context.model.largest / 4).all()), "a sum may overflow")
     written = (layer.output != 0).any(axis=(0, 2))
     return Forms(own.ids, *own.arrays[:2], own.approximation + np.where(written, reach, 0.0), own.rounding)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from flint import arb
@@ -116,7 +117,7 @@ class Claims:
             job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
             job.limit = min(job.limit, unit.limit)
             if found[0] is not None and self.exact.excluded:
-                job.error = max(job.error, sum(self._argument_error(*found, unit.reading.t)))
+                job.error = max(job.error, sum(self._argument_error(found[0], found[1], unit.reading.t)))
         for key, job in jobs.items():
             known = self.proven.get(key)
             if known is None or self.exact.excluded or not known[1].covers(job):
@@ -158,7 +159,7 @@ class Claims:
         """The atom and the claim with the smallest error at some points, and that error."""
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
-        read = sum(_values(part, points) for part in unit.parts)
+        read = cast("np.ndarray", sum(_values(part, points) for part in unit.parts))
         size = float(np.abs(read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
         for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
@@ -312,7 +313,7 @@ def _canonical(claim: Claim) -> Claim:
     f = claim.function
     degree = HOMOGENEOUS.get(f.nodes[-1][0]) if f is not None and f.nodes[0][0] == "variable" else None
     plain = degree and f.nodes[-1][2][0] == 0 and (len(f.nodes) == 2 or f.nodes[-1][0] == "leaky_relu")  # type: ignore[union-attr]
-    if not plain or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
+    if degree is None or not plain or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
         return claim
     return Claim(f, 1.0, claim.shift / claim.scale, claim.alpha * claim.scale**degree, claim.beta)
 

@@ -97,10 +97,10 @@ def _data(op: str, value: Any) -> Any:
     good = {
         "number": isinstance(value, int | float) and not isinstance(value, bool),
         "variable": isinstance(value, str) and len(value) < 100,
-        "integer_power": isinstance(value, int) and not isinstance(value, bool),
+        "integer_power": isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_EXPONENT,
         "where": value in ("<", "<="),
     }[op]
-    if not good or (op == "integer_power" and abs(value) > MAX_EXPONENT):
+    if not good:
         raise Unreadable(f"{op} with the data {str(value)[:40]!r}")
     if op != "number":
         return value
@@ -395,5 +395,5 @@ _ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
     **dict.fromkeys(("div", "power"), (2, 2)),
     **dict.fromkeys(("pi", "e", "number", "variable"), (0, 0)),
     "where": (4, 4),
-    **{op: (1 + _PARAMETERS.get(op, 0),) * 2 for op in NAMED},
+    **{op: (1 + _PARAMETERS.get(op, 0), 1 + _PARAMETERS.get(op, 0)) for op in NAMED},
 }

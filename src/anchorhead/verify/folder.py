@@ -105,6 +105,7 @@ def _verified(folder: Path, tell: Callable[[str], None]) -> list[LayerChecked]:
     config, report = _json(folder / "config.json"), _json(folder / REPORT)
     settings = config.get("attention_only")
     require(isinstance(settings, dict) and settings.get("format") == 2, f"{folder} holds no attention-only model")
+    assert isinstance(settings, dict)
     require(report.get("kind") == "proven", f"{folder}: its errors are measured, nothing is stated as proven")
     model = arithmetic_of(str(settings.get("dtype")))
     require(report.get("dtype") == config.get("dtype") == model.dtype, "config and report name different dtypes")
@@ -145,7 +146,8 @@ def _prepared(
     require(certificate.get("kind") == "proven", f"{name} states a measured error")
     where = family.norm if isinstance(family.norm, str) else family.norm(config)
     scale = arrays[f"{name}.{where}.weight"] + family.gain
-    shift = arrays.get(f"{name}.{where}.bias", np.zeros_like(scale))
+    stored = arrays.get(f"{name}.{where}.bias")
+    shift = np.zeros_like(scale) if stored is None else stored
     (image,) = [one for one in certificate["conditions"] if one.get("kind") == "image of a norm"]
     same = np.array_equal(image["scale"], scale) and np.array_equal(image["shift"], shift)
     require(same and image["norm"] == ("LayerNorm" if family.centred else "RMSNorm"), f"{name}: another norm")
@@ -247,10 +249,12 @@ def _self_key(numbers: Mapping[str, Any], model: Arithmetic) -> tuple[SelfKey, Q
     skip, bias = _floats([numbers["skip"], numbers["bias"]], model)
     quotient = None
     if made is not None:
-        four = _floats([made[name] for name in ("rate", "low", "high", "own")], model)
-        sums = [_floats(made[name], model) for name in ("numerator", "denominator")]
-        quotient = Quotient(*four[:3], *sums, four[3] if own is not None else 0.0, int(made["own_index"]))
-    return SelfKey(*columns, own is not None, skip, bias), quotient
+        rate, low, high, factor = _floats([made[name] for name in ("rate", "low", "high", "own")], model)
+        above, below = (_floats(made[name], model) for name in ("numerator", "denominator"))
+        factor = factor if own is not None else 0.0
+        quotient = Quotient(rate, low, high, above, below, factor, int(made["own_index"]))
+    slopes, offsets, values = columns
+    return SelfKey(slopes, offsets, values, own is not None, skip, bias), quotient
 
 
 def _parts(numbers: Mapping[str, Any], model: Arithmetic) -> list[GatePart]:
@@ -283,12 +287,12 @@ class _Arrays:
         except (OSError, SafetensorError, ValueError) as error:
             raise Unreadable(f"{folder} cannot be read: {error}") from error
 
-    def get(self, name: str, default: np.ndarray | None = None) -> np.ndarray | None:
+    def get(self, name: str) -> np.ndarray | None:
         for was, now in self.renamed:
             name = name.replace(was, now)
         names = [one for one in self.files if one == name or one.endswith(f".{name}")]
         if not names:
-            return default
+            return None
         require(len(names) == len(self.files[names[0]]) == 1, f"there are several arrays {name}")
         with safe_open(self.files[names[0]][0], framework="numpy") as file:
             part = file.get_slice(names[0])

@@ -133,7 +133,7 @@ class Forms:
         return self if used.all() else Forms(self.ids[used], self.coefficients[:, :, used], *self.arrays[1:])
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return self.coefficients, self.constant, self.approximation, self.rounding
 
 

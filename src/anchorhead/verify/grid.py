@@ -108,7 +108,7 @@ class _Proof:
 
     def _derivatives(self, balls: list[arb], j: int) -> list[float]:
         """Bounds on |d_j^n f| / n! on the box, n = 0, 1, …; infinite where a function may not be smooth."""
-        at = dict(zip(self.variables, balls, strict=True))
+        at: dict[str, arb_series | arb] = dict(zip(self.variables, balls, strict=True))
         at[self.variables[j]] = arb_series([balls[j], 1], prec=MAX_DEGREE + 2)
         most = [0.0] * (MAX_DEGREE + 2)
         for function in self.functions:
@@ -192,8 +192,8 @@ def _on_arrays(rule: Callable[..., arb]) -> Callable[..., Any]:
 
     def found(*args: Any) -> Any:
         if isinstance(args[0], str | int):
-            data, *args = args
-            return np.frompyfunc(partial(rule, data), len(args), 1)(*args)
+            data, *rest = args
+            return np.frompyfunc(partial(rule, data), len(rest), 1)(*rest)
         return np.frompyfunc(rule, len(args), 1)(*args) if args else rule()
 
     return found

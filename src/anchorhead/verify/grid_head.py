@@ -71,7 +71,11 @@ class Grid:
         place = axis, low, high
         if place not in self._known or self._known[place][2] > allowed:
             found, rest = _coefficients(*self.axes[axis], float(self.origins[axis]), low, high, allowed)
-            self._known[place] = found, found.astype(np.float64), rest + float(_RADII(found).astype(np.float64).sum())
+            self._known[place] = (
+                found,
+                found.astype(np.float64),
+                rest + float(np.asarray(_RADII(found), np.float64).sum()),
+            )
         return self._known[place]
 
 
@@ -133,7 +137,9 @@ class Expanded:
     @property
     def radii(self) -> float:
         """Of all coefficients together, where they are balls."""
-        return 0.0 if self.tensor.dtype == np.float64 else float(_RADII(self.tensor).astype(np.float64).sum()) * SLACK
+        return (
+            0.0 if self.tensor.dtype == np.float64 else float(np.asarray(_RADII(self.tensor), np.float64).sum()) * SLACK
+        )
 
     def along_next(self, matrix: np.ndarray, rest: float, largest: float, allowed: float) -> Expanded:
         """With the weights of one axis more expanded: (n, p) coefficients, of which those that matter little are left
@@ -143,7 +149,7 @@ class Expanded:
         """
         exactly = matrix.dtype == object and self.tensor.dtype == object
         tensor = np.moveaxis(np.tensordot(matrix, self.tensor, axes=(1, self.axes)), 0, self.axes)
-        sizes = np.abs(tensor) if tensor.dtype == np.float64 else _SIZES(tensor).astype(np.float64)
+        sizes = np.abs(tensor) if tensor.dtype == np.float64 else np.asarray(_SIZES(tensor), np.float64)
         inner = tuple(range(self.axes))
         outer = tuple(range(self.axes + 1, tensor.ndim))
         weight = sizes.sum(axis=inner).max(axis=tuple(i - self.axes for i in outer)) * SLACK

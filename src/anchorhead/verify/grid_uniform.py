@@ -72,7 +72,7 @@ def verify_uniform_grid(
         exact_part = max(_modulus(function, variables, axes, ends) for function in functions)
         stored = 0.0
         for place in np.ndindex(*grid.values.shape[:-1]):
-            at = {name: exact(axis.places[i]) for name, axis, i in zip(variables, axes, place, strict=True)}
+            at = {name: exact(float(axis.places[i])) for name, axis, i in zip(variables, axes, place, strict=True)}
             for i, function in enumerate(functions):
                 stored = max(stored, size(function.ball(at) - exact(grid.values[place][i]) - exact(grid.bias[i])))
     return _accepted(grid, axes, low, high, exact_part, stored, arithmetic_of(dtype), stated)

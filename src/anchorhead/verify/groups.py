@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -165,7 +166,8 @@ def _same(taken: list[_Taken]) -> list[_Taken]:
             continue
         parts = tuple(part for one in group for part in one.unit.parts)
         largest = sum(float(np.abs(part.values).max()) for part in parts)
-        off = sum(one.off for one in group) + sum(np.abs(one.take - first.take) for one in group) * largest
+        off = cast("np.ndarray", sum(one.off for one in group))
+        off = off + cast("np.ndarray", sum(np.abs(one.take - first.take) for one in group)) * largest
         found.append(_Taken(first.take, off, replace(first.unit, parts=parts)))
     return found
 

@@ -11,7 +11,7 @@ from flint import arb
 
 from anchorhead.verify.balls import precision
 from anchorhead.verify.certificate import Certificate
-from anchorhead.verify.errors import require
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention, Network
@@ -25,7 +25,8 @@ def kernel_bound(network: Network, program: Program, exact: Exact, certificate: 
     """The bound that follows, at most the stated one."""
     require(len(program.outputs) == 1, REFUSED)
     step = program.steps[program.outputs[0]]
-    require(isinstance(step, Attend) and step.queries is not None and step.mask is None, REFUSED)
+    if not isinstance(step, Attend) or step.queries is None or step.mask is not None:
+        raise NotVerified(REFUSED)
     d = certificate.low.shape[1]
     queries, values = (exact.of(place) for place in (step.queries, step.values))
     wanted = np.concatenate([np.eye(d), np.zeros((1, d))])
@@ -36,8 +37,8 @@ def kernel_bound(network: Network, program: Program, exact: Exact, certificate: 
     with precision():
         balls = _constant(program, step.keys)
     kernel = _stored(network, d)
-    ends = (end[0].tolist() for end in (certificate.low, certificate.high))
-    return verify_kernel(kernel, balls.tolist(), values.constant, *ends, network.dtype, certificate.bound)
+    low, high = (end[0].tolist() for end in (certificate.low, certificate.high))
+    return verify_kernel(kernel, balls.tolist(), values.constant, low, high, network.dtype, certificate.bound)
 
 
 def _constant(program: Program, place: int | None) -> np.ndarray:

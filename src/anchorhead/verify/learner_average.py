@@ -81,14 +81,14 @@ def box_moments(
 ) -> Moments:  # fmt: skip
     """For every prompt with |a_i| <= length, mean a a' <= eigenvalue, rms(g) <= rms and |g_i| <= most."""
     root = min(length, eigenvalue**0.5)
-    pulls = (min(length * most ** (k - 2) * rms**2, root * most ** (k - 1) * rms) * SLACK for k in (3, 5))
+    pull3, pull5 = (min(length * most ** (k - 2) * rms**2, root * most ** (k - 1) * rms) * SLACK for k in (3, 5))
     spread = (
         min(length, (size * eigenvalue) ** 0.5) * SLACK
     )  # mean |a_j| <= sqrt(mean a_j^2), and these add up to the trace
     m2 = rms**2 * SLACK
     return Moments(
-        root * rms * SLACK, *pulls, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples, wrong,
-        root * wrong * SLACK,
+        root * rms * SLACK, pull3, pull5, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples,
+        wrong, root * wrong * SLACK,
     )  # fmt: skip
 
 
@@ -97,14 +97,17 @@ def prompt_moments(
 ) -> Moments:
     """For one prompt, of which |g_i| <= g_i, known up to wrong_i."""
     size, n = np.abs(A), len(A)
-    pulls = [
+    pull, pull3, pull5 = (
         min(float(np.linalg.norm(size.T @ g**k)) / n, math.sqrt(eigenvalue * float((g ** (2 * k)).mean()))) * SLACK
         for k in (1, 3, 5)
-    ]
+    )
     spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
     off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
     m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
-    return Moments(*pulls, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()), off)
+    return Moments(
+        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()),
+        off,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

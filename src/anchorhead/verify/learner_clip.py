@@ -94,7 +94,7 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
             values.append(held[0, 0])
             sizes.append(found.size)
             require(found.terms <= 2, "logits of the threshold are not a slope and an offset")
-        parts.append(scalar_part(*(np.array(one) for one in (slopes, offsets, values, sizes)), model))
+        parts.append(scalar_part(np.array(slopes), np.array(offsets), np.array(values), np.array(sizes), model))
         with precision():
             middle = float(tau.mid())
             taus.append((middle, above(abs(tau - arb(middle)))))

@@ -98,7 +98,7 @@ def _read_score(reading: Reading, layer: Attention, after: Live, residual: bool)
         require(output.shape == (1,), "a score is not one number")
         for sign, copy in ((1.0, tokens.plus), (-1.0, tokens.minus)):
             expected = _residuals(reading, sign, residual)
-            references = 0
+            references, h = 0, math.nan
             require(
                 "state" in seen(layer, "input") and "input" not in seen(layer, "input"), "scores are seen by examples"
             )

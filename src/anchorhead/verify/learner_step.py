@@ -60,10 +60,9 @@ class Reading:
         require(repeat.times == target.times, f"it takes {repeat.times} steps, not {target.times}")
         self.body: list[Attention] = list(repeat.layers)
         for layer in self.body:
-            plain = (
-                isinstance(layer, Attention) and layer.bias is None and layer.grid is None and layer.skip is not None
-            )
-            require(plain and layer.skip.bias is None, "a step of a learner is attention with a skip, without biases")
+            plain = isinstance(layer, Attention) and layer.bias is None and layer.grid is None
+            plain = plain and layer.skip is not None and layer.skip.bias is None
+            require(plain, "a step of a learner is attention with a skip, without biases")
         require(not last.across and last.bias is None and last.weight.ndim == 2, "the last map of a learner picks w")
         self.network, self.target, self.embed, self.mark = network, target, network.embed, mark
         require(

@@ -68,6 +68,7 @@ def read_descent(program: Program) -> Descent:
     require(
         given.tokens is None and given.most is not None and d >= 1, "examples are any number of tokens up to a most"
     )
+    assert given.most is not None
     require(size in (d, d + 1) and not any(one.radii[0] is not None for one in (examples, labels)), "A is no example")
     pick, ones = np.eye(size, d + 1), np.zeros((1, size))
     if size > d:

@@ -123,7 +123,8 @@ def embedded(embed: Embed, mark: int, moving: np.ndarray, live: Live) -> Tokens:
         made[own] = exact_rows(rows, np.concatenate([entries, constant[None]]), "an example as it is embedded")
         forms.append(made)
     state = np.concatenate([embed.states[0][:, None], np.diag(moving.astype(np.float64))], axis=1)
-    return Tokens(*forms, embed.registers[..., None], state, columns)
+    plus, minus = forms
+    return Tokens(plus, minus, embed.registers[..., None], state, columns)
 
 
 def exact_rows(rows: np.ndarray, forms: np.ndarray, what: str) -> np.ndarray:
@@ -173,7 +174,7 @@ def logit(query: np.ndarray, key: np.ndarray, asker: np.ndarray, asked: np.ndarr
     exact: dict[tuple[int, int], Fraction] = {}
     terms, size = 0, 0.0
     for one, other in zip(q, k, strict=True):
-        left, right = np.flatnonzero(one), np.flatnonzero(other)
+        left, right = np.flatnonzero(one).tolist(), np.flatnonzero(other).tolist()
         if not (len(left) and len(right)):
             continue
         terms += 1

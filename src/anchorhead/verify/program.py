@@ -130,10 +130,13 @@ class _Reader:
         steps = tuple(self._step(row, place, prefix, depth) for place, row in enumerate(rows))
         names, outputs = data.get("names"), data.get("outputs")
         conditions, axis = data.get("conditions"), data.get("token_axis")
-        good = isinstance(names, list) and len(names) == len(rows) and all(isinstance(name, str) for name in names)
-        good = good and isinstance(outputs, list) and outputs and isinstance(conditions, list)
-        if not good or not all(isinstance(one, dict) for one in conditions) or not isinstance(axis, bool):
-            raise Unreadable("the names, outputs, conditions or axis of a program are damaged")
+        damaged = "the names, outputs, conditions or axis of a program are damaged"
+        if not isinstance(names, list) or len(names) != len(rows) or not all(isinstance(name, str) for name in names):
+            raise Unreadable(damaged)
+        if not isinstance(outputs, list) or not outputs or not isinstance(conditions, list):
+            raise Unreadable(damaged)
+        if not all(isinstance(one, dict) for one in conditions) or not isinstance(axis, bool):
+            raise Unreadable(damaged)
         return Program(steps, tuple(names), tuple(_place(one, len(rows)) for one in outputs), tuple(conditions), axis)
 
     def _step(self, row: Any, place: int, prefix: str, depth: int) -> Any:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 from flint import arb, arb_series
@@ -53,6 +54,10 @@ BATCH = 256
 MANY = 24
 """So many anchors are looked at neighbour by neighbour."""
 
+_Nd = np.ndarray
+_Arrays = tuple[_Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd]
+"""Those of a Part, in its order."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -81,14 +86,15 @@ class Part:
     lean: float = 0.0
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> _Arrays:
         return (
             self.slopes, self.offsets, self.values, self.sizes, self.exact_sizes, self.terms, self.wrong,
             self.wrong_slope, self.value_error,
         )  # fmt: skip
 
     def only(self, keys: np.ndarray) -> Part:
-        return Part(*(array[keys] for array in self.arrays), self.model, self.whole, self.lean)
+        arrays = cast("_Arrays", tuple(array[keys] for array in self.arrays))
+        return Part(*arrays, self.model, self.whole, self.lean)
 
     def key(self) -> tuple:
         """All but how far things may be off."""
@@ -96,8 +102,9 @@ class Part:
 
     def worse(self, other: Part) -> Part:
         """The same softmax, as far off as this one or the other."""
-        wrong = (np.maximum(mine, theirs) for mine, theirs in zip(self.arrays[6:], other.arrays[6:], strict=True))
-        return Part(*self.arrays[:6], *wrong, self.model, self.whole, max(self.lean, other.lean))
+        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
+        wrong, slope, values = (np.maximum(mine, theirs) for mine, theirs in pairs)
+        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, max(self.lean, other.lean))
 
     def covers(self, other: Part) -> bool:
         """Whether the other is nowhere further off."""
@@ -376,7 +383,8 @@ class _Proof:
                 )
                 middle = ((a + b) / 2).mid()
                 waiting += [(a, middle), (middle, b)]
-        return Proven(total * SLACK, approximation * SLACK, *(reach * SLACK), count)
+        read, mass = reach * SLACK
+        return Proven(total * SLACK, approximation * SLACK, read, mass, count)
 
     def _cut(self, a: arb, b: arb) -> list[tuple[arb, arb]]:
         """First cells: for many anchors, between the places where neighbours weigh the same, so that cells of even

@@ -162,8 +162,8 @@ class Grids:
         """Every grid for its allowance; raises where that does not do."""
         quantities = self.exact.quantities
         for grid, expression, ids, allowed in self.waiting:
-            ends = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
-            verify_grid(grid, [expression], [f"x{q}" for q in ids], *ends, dtype, allowed)
+            low, high = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
+            verify_grid(grid, [expression], [f"x{q}" for q in ids], low, high, dtype, allowed)
 
 
 def _read(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -55,7 +55,8 @@ class _Lowering:
         if embed.tokens is None:
             raise Refused("any number of tokens may enter")
         start = embed.start()
-        self.layers, self.output = layers, output
+        self.layers = layers
+        self.output: Kind = output
         self.streams = streams(layers, start)
         self.needed = through(layers, everything(self.streams[-1], (output,)), start)
         self.steps: list[Plan] = []
@@ -111,7 +112,8 @@ class _Lowering:
     def _embed(self, embed: Embed) -> None:
         needed = self.needed[0]
         found: dict[Kind, Image | Held] = {}
-        for kind, numbers in (("register", embed.registers), ("state", embed.states)):
+        constants: tuple[tuple[Kind, Any], ...] = (("register", embed.registers), ("state", embed.states))
+        for kind, numbers in constants:
             if kind in needed and numbers is not None:
                 found[kind] = Held.constants(numbers)
         if "input" in needed:
@@ -152,8 +154,8 @@ class _Lowering:
 
     def _settle(self, found: Mapping[Kind, Image | Held], shape: tuple[int, ...] | None = None) -> None:
         """From images to what is held: one step for all sums, which hands on the entries that are still picked."""
-        helds = {kind: one.held if isinstance(one, Image) else one for kind, one in found.items()}
-        sums = {kind: np.argwhere(held.place == DENSE) for kind, held in helds.items()}
+        helds: dict[Kind, Held] = {kind: one.held if isinstance(one, Image) else one for kind, one in found.items()}
+        sums: dict[Kind, np.ndarray] = {kind: np.argwhere(held.place == DENSE) for kind, held in helds.items()}
         total = sum(map(len, sums.values()))
         if total:
             kept = np.unique(np.concatenate([held.place[held.place >= 0] for held in helds.values()]))

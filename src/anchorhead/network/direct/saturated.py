@@ -240,7 +240,7 @@ class _Mean:
 
     def crossing(self, slope: Decimal, offset: Decimal) -> tuple[Decimal, Decimal]:
         """Where log D is the logit of another anchor, and the slope of their difference there."""
-        t = self.origin
+        t, tilt = self.origin, Decimal(0)
         for _ in range(12):
             weights = [(a * t + g).exp() for a, g in zip(self.a, self.g, strict=True)]
             total = sum(weights, Decimal(0))

@@ -212,7 +212,7 @@ class DirectModule:
 
 def is_traced() -> bool:
     """Whether a program is being made of a call, or a derivative forwards: those are for the layers as written."""
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[reportPrivateImportUsage]
     return traced or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
