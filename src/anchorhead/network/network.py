@@ -22,7 +22,7 @@ from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
 from anchorhead.network.derivation import Derivation, Entry
-from anchorhead.network.direct import DirectModule, WithGradients, is_traced, lower
+from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
@@ -231,13 +231,16 @@ class Network(ReadOnly):
             )
 
     def _direct(self, tensor: Tensor) -> DirectModule | None:
-        """The steps of the direct evaluation, where the certificate covers it."""
+        """The steps of the direct evaluation, where the certificate covers it and the layers are such as have one."""
         if self.certificate is None or "direct" not in self.certificate.evaluations or is_traced():
             return None
         key = "direct", tensor.device
         if key not in self._cache:
             with lasting_tensors():
-                self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device)
+                try:
+                    self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device)
+                except Refused:  # a certificate that other layers were given
+                    self._cache[key] = None
         return self._cache[key]
 
     def _without_names(self, given: int) -> AnchorheadError:

@@ -4,7 +4,8 @@ import { NetworkError, attention, embed, linear, repeat, softmax } from "./layer
 import { network } from "./network.js";
 import { FileError, quoted, readSafetensors } from "./safetensors.js";
 
-const FORMAT = 2;
+const FORMAT = 3;
+const STILL_READ = 2; // what it calls a target is a program and a derivation since
 const MAX_NESTING = 9;
 const MAX_INPUTS = 100000; // numbers that go in: the page holds a default and a box for each
 
@@ -31,7 +32,8 @@ export function openNetwork(buffer) {
     if (dtypes.size !== 1) throw new NetworkError("its weights are of more than one type");
     const dtype = dtypes.has("F32") ? "float32" : "float64";
     const certificate = header.certificate === null ? null : checkedCertificate(header.certificate, first);
-    return { network: net, dtype, target: header.target, certificate, names: inputNames(header.target, first) };
+    const target = header.format < FORMAT ? header.target : targetOf(header);
+    return { network: net, dtype, target, certificate, names: inputNames(target, first) };
   } catch (error) {
     if (error instanceof FileError) throw error;
     if (error instanceof NetworkError) throw new FileError(`This file is not a valid network: ${error.message}.`);
@@ -56,11 +58,20 @@ function description(metadata) {
 function checkFormat(version) {
   if (!Number.isInteger(version) || version < 1)
     throw new FileError("This file does not say which format it has: anchorhead did not save it, or it is damaged.");
-  if (version !== FORMAT)
+  if (version > FORMAT || version < STILL_READ)
     throw new FileError(
       `This file has format ${version}; this page reads format ${FORMAT}. ` +
         (version > FORMAT ? "A newer anchorhead has a newer page." : "Build the network again and save it."),
     );
+}
+
+/** What a network approximates: by which construction, its hints, and the names of its input's features. */
+function targetOf({ program, derivation }) {
+  if (typeof program !== "object" || program === null || typeof derivation !== "object" || derivation === null)
+    return null;
+  const features = program.steps?.[0]?.features;
+  const named = Array.isArray(features) && features.every((name) => typeof name === "string" && name !== "");
+  return { kind: derivation.kind, data: { ...derivation.data, ...(named ? { variables: features } : {}) } };
 }
 
 const MAKERS = { Embed: embed, Linear: linear, Attention: attention, Softmax: softmax, Repeat: repeat };
