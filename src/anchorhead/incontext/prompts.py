@@ -82,8 +82,8 @@ class Examples:
 def examples_of(given: Any, features: int, loss: Loss | None = None) -> list[Examples]:
     """The examples of one prompt (2n, d + 2), or of many (..., 2n, d + 2); refuses what is no prompt.
 
-    loss   for which it is a prompt: only for a loss of the margin may the column of signs be -1 in the first half. There
-           the copies are told apart by the last column; for all others, a row with -1 is read as a negative copy.
+    loss   for which it is a prompt: only for a loss of the margin may the column of signs be -1 in the first half.
+           There the copies are told apart by the last column; for all others, a row with -1 is a negative copy.
     """
     array = _array(given, "the prompt")
     if array.ndim < 2 or array.shape[-1] != features + 2 or array.shape[-2] % 2 or not array.shape[-2]:
