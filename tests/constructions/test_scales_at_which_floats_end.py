@@ -20,7 +20,10 @@ def outcome(build):
         return None
 
 
-@pytest.mark.parametrize(("scale", "dtype"), [*((scale, "float64") for scale in SCALES), (1e200, "float32")])
+@pytest.mark.parametrize(
+    ("scale", "dtype"),
+    [*((scale, "float64") for scale in SCALES), pytest.param(1e200, "float32", marks=pytest.mark.slow)],
+)
 def test_heads_are_built_or_refused(scale, dtype):
     on = (-scale, scale)
     for build in (

@@ -148,6 +148,7 @@ def _written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @needs_coq
 def test_coq_accepts_a_head_on_its_own_axioms_alone(tmp_path: Path) -> None:
     path = tmp_path / "log1p.v"
@@ -163,6 +164,7 @@ def test_an_axiom_of_ours_would_be_seen(tmp_path: Path) -> None:
     assert strange(assumptions(["bad.within"], tmp_path)) == {"bad.wrong"}
 
 
+@pytest.mark.slow
 @needs_coq
 def test_coq_refuses_a_smaller_error(tmp_path: Path) -> None:
     head = ah.head("log1p", on=(0, 1), within=1e-2, progress=False)

@@ -16,7 +16,7 @@ from anchorhead.network import Network
 from anchorhead.proof.check import CHECKERS
 from anchorhead.proof.check_callable import check_callable
 from anchorhead.proof.statement import Statement
-from tests.networks import names, row_of, tags
+from tests.networks import names, quick, row_of, tags
 from tests.networks import network as of_table
 
 
@@ -65,7 +65,7 @@ def what_follows(name: str) -> Statement:
     return CHECKERS[network.target.kind](network, network.target, certificate)
 
 
-@pytest.mark.parametrize("name", names("proven"))
+@pytest.mark.parametrize("name", quick(names("proven")))
 def test_what_follows_is_accepted_and_what_does_not_is_refused(name: str, remembered: None) -> None:
     network, certificate = certified(name)
     assert ah.check(network, row_of(name).function) is certificate
