@@ -25,7 +25,7 @@ def composed(after: Program, before: Program) -> Program:
         raise AnchorheadError("one of the programs has an axis of tokens and the other has none")
     if inside.low is not None and inside.high is not None:
         _require_inside(before, inside)
-    count, entry = len(before.steps), after.inputs[0]
+    entry = after.inputs[0]
     places: dict[int, int] = {entry: before.output}
     steps: list[Step] = list(before.steps)
     names = list(before.names)
@@ -34,7 +34,6 @@ def composed(after: Program, before: Program) -> Program:
             places[place] = len(steps)
             steps.append(moved(step, places))
             names.append(after.names[place])
-    assert len(steps) == count + len(after.steps) - 1
     conditions = (*before.conditions, *after.conditions)
     outputs = tuple(places[place] for place in after.outputs)
     title = f"{after.title} after {before.title}" if after.title and before.title else ""
