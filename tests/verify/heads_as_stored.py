@@ -7,8 +7,8 @@ from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_powers import powers
 from anchorhead.targets.parser import parse
 from anchorhead.verify.expressions import Expression, read_expression
-from anchorhead.verify.gate import GatePart
-from anchorhead.verify.self_key_head import Quotient, SelfKey
+from anchorhead.verify.self_keys.gate import GatePart
+from anchorhead.verify.self_keys.head import Quotient, SelfKey
 
 TEXTS = {"linear": "x", "quick_gelu": "x*sigmoid(1.702*x)"}
 

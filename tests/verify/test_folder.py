@@ -17,9 +17,9 @@ from safetensors.numpy import load_file, save_file
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Undecided
-from anchorhead.verify.folder import FAMILIES, REPORT, verify_folder
-from anchorhead.verify.folder_activations import ACTIVATIONS
-from anchorhead.verify.folder_layer import Map, Norm, largest_singular, range_of
+from anchorhead.verify.folders.activations import ACTIVATIONS
+from anchorhead.verify.folders.folder import FAMILIES, REPORT, verify_folder
+from anchorhead.verify.folders.layer import Map, Norm, largest_singular, range_of
 from anchorhead.verify.rounding import arithmetic_of
 
 pytest.importorskip("transformers")

@@ -12,10 +12,10 @@ from anchorhead.heads.gate import GateHead
 from anchorhead.heads.gate_table import all_gates
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.gate import underflow, verify_gate
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.self_key_head import ORDER, Cell
-from anchorhead.verify.self_key_rounding import gate_rounding, moved_weights
+from anchorhead.verify.self_keys.gate import underflow, verify_gate
+from anchorhead.verify.self_keys.head import ORDER, Cell
+from anchorhead.verify.self_keys.rounding import gate_rounding, moved_weights
 from tests.verify.heads_as_stored import function_of, gate_of
 
 HEADS = [head for frontier in all_gates() for head in frontier.heads]

@@ -16,10 +16,10 @@ from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression, read_expression
-from anchorhead.verify.grid import _Proof, verify_grid
-from anchorhead.verify.grid_head import Expanded, Grid
-from anchorhead.verify.grid_polynomial import largest, on_part
-from anchorhead.verify.grid_rounding import grid_rounding
+from anchorhead.verify.grids.grid import _Proof, verify_grid
+from anchorhead.verify.grids.head import Expanded, Grid
+from anchorhead.verify.grids.polynomial import largest, on_part
+from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.rounding import arithmetic_of
 
 QUICK = [

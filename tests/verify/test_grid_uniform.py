@@ -21,9 +21,9 @@ from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import read_expression
-from anchorhead.verify.grid_head import Grid
-from anchorhead.verify.grid_slopes import slopes_of
-from anchorhead.verify.grid_uniform import verify_uniform_grid, verify_uniform_lipschitz
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.slopes import slopes_of
+from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),

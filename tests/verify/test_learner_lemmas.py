@@ -11,11 +11,11 @@ from flint import arb
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression
-from anchorhead.verify.learner_average import Average, box_moments, prompt_moments
-from anchorhead.verify.learner_growth import Drift, Varying, curvature, safe_limit
-from anchorhead.verify.learner_link import between, slopes
-from anchorhead.verify.learner_score import Score
-from anchorhead.verify.learner_tokens import exact_rows
+from anchorhead.verify.learners.average import Average, box_moments, prompt_moments
+from anchorhead.verify.learners.growth import Drift, Varying, curvature, safe_limit
+from anchorhead.verify.learners.link import between, slopes
+from anchorhead.verify.learners.score import Score
+from anchorhead.verify.learners.tokens import exact_rows
 from anchorhead.verify.rounding import MODELS
 
 X = ("variable", "x", ())

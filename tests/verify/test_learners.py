@@ -18,7 +18,7 @@ from anchorhead.verify import verify
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import read_network
-from anchorhead.verify.learner import bound_for_learner, bound_for_one_prompt
+from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt
 from anchorhead.verify.program import read_program
 
 SMALL = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3}

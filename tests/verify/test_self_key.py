@@ -14,11 +14,11 @@ from anchorhead.heads.own_table import own_frontiers
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.self_key import verify_self_key
-from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
-from anchorhead.verify.self_key_head import ORDER, Cell
-from anchorhead.verify.self_key_rounding import largest_move, moved_weights, powers_rounding, softmax_rounding
-from anchorhead.verify.self_key_tail import line_of
+from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
+from anchorhead.verify.self_keys.head import ORDER, Cell
+from anchorhead.verify.self_keys.rounding import largest_move, moved_weights, powers_rounding, softmax_rounding
+from anchorhead.verify.self_keys.self_key import verify_self_key
+from anchorhead.verify.self_keys.tail import line_of
 from tests.proof.own_cases import as_attention, fused
 from tests.verify.heads_as_stored import function_of, self_key_of
 

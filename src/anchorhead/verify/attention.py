@@ -13,10 +13,10 @@ from anchorhead.verify.context import Context, Reads, Step, Tokens, every
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import KINDS, Attention, Stream
+from anchorhead.verify.grids.tensor import GridReading, grid_reading
 from anchorhead.verify.readings import Reading, heard, lowered, seen
 from anchorhead.verify.rounding import OWN_UNIT, own_error
 from anchorhead.verify.scalar import Part
-from anchorhead.verify.tensor import GridReading, grid_reading
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
 """For each head the reading of one token, and the tokens that it sees."""

@@ -10,8 +10,8 @@ import numpy as np
 from anchorhead.verify.claims import Claims, Explained, Pool, Unit
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
+from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.tensor import Grids
 
 Tokens = dict[str, Forms]
 """What is known of the tokens of each kind."""

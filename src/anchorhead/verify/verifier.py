@@ -16,11 +16,11 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import Network, read_network
+from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
-from anchorhead.verify.learner import bound_for_learner, is_learner
+from anchorhead.verify.learners.learner import bound_for_learner, is_learner
 from anchorhead.verify.program import Attend, Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.tensor import Grids
 from anchorhead.verify.walk import compared, walk
 
 

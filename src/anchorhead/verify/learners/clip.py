@@ -19,9 +19,9 @@ from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention
-from anchorhead.verify.learner_average import MANY
-from anchorhead.verify.learner_step import Reading, of_head
-from anchorhead.verify.learner_tokens import Live, exact_rows, logit, seen
+from anchorhead.verify.learners.average import MANY
+from anchorhead.verify.learners.step import Reading, of_head
+from anchorhead.verify.learners.tokens import Live, exact_rows, logit, seen
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove, silent
 

@@ -13,12 +13,12 @@ from flint import arb, arb_mat
 
 from anchorhead.verify.balls import above, below, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.learner_average import prompt_moments
-from anchorhead.verify.learner_growth import Drift, Varying, curvature, matrix
-from anchorhead.verify.learner_layers import Step
-from anchorhead.verify.learner_link import Link, slopes
-from anchorhead.verify.learner_link_error import LinkError
-from anchorhead.verify.learner_target import Descent
+from anchorhead.verify.learners.average import prompt_moments
+from anchorhead.verify.learners.growth import Drift, Varying, curvature, matrix
+from anchorhead.verify.learners.layers import Step
+from anchorhead.verify.learners.link import Link, slopes
+from anchorhead.verify.learners.link_error import LinkError
+from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
 

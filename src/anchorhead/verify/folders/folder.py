@@ -20,12 +20,12 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from anchorhead.verify.errors import NotVerified, Unreadable, require
-from anchorhead.verify.folder_activations import Activation, activation_of
-from anchorhead.verify.folder_layer import Map, Norm, Range, gated_bound, plain_bound, range_of
-from anchorhead.verify.gate import GatePart, underflow, verify_gate
+from anchorhead.verify.folders.activations import Activation, activation_of
+from anchorhead.verify.folders.layer import Map, Norm, Range, gated_bound, plain_bound, range_of
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
-from anchorhead.verify.self_key import verify_self_key
-from anchorhead.verify.self_key_head import Quotient, SelfKey
+from anchorhead.verify.self_keys.gate import GatePart, underflow, verify_gate
+from anchorhead.verify.self_keys.head import Quotient, SelfKey
+from anchorhead.verify.self_keys.self_key import verify_self_key
 
 REPORT = "attention_only_report.json"
 MAX_JSON, MAX_NUMBERS, MAX_LAYERS = 2**26, 2**28, 2_000

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.grid_head import Grid
-from anchorhead.verify.grid_polynomial import contract
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.polynomial import contract
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 
 FIRST, MAX_CELLS = 8, 300_000

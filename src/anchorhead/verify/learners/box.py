@@ -25,12 +25,12 @@ import math
 from dataclasses import dataclass
 
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.learner_average import box_moments
-from anchorhead.verify.learner_growth import Drift, Varying
-from anchorhead.verify.learner_layers import Step
-from anchorhead.verify.learner_link import Link, between, slopes
-from anchorhead.verify.learner_link_error import LinkError
-from anchorhead.verify.learner_target import Descent
+from anchorhead.verify.learners.average import box_moments
+from anchorhead.verify.learners.growth import Drift, Varying
+from anchorhead.verify.learners.layers import Step
+from anchorhead.verify.learners.link import Link, between, slopes
+from anchorhead.verify.learners.link_error import LinkError
+from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
 FARTHEST = 2.0**20

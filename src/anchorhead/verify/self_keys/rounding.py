@@ -23,7 +23,7 @@ from flint import arb
 
 from anchorhead.verify.balls import above, size
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.self_key_head import Cell, Mixture, Quotient, SelfKey, exponential
+from anchorhead.verify.self_keys.head import Cell, Mixture, Quotient, SelfKey, exponential
 
 UP = 1 + 1e-9
 """More than float64 loses in the few sums of positive numbers here; and than the products of roundings left out."""

@@ -19,10 +19,10 @@ from anchorhead.verify.balls import above, precision, size
 from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
-from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
-from anchorhead.verify.self_key_head import ORDER, Cell, Mixture, Quotient, SelfKey
-from anchorhead.verify.self_key_rounding import powers_rounding, softmax_rounding
-from anchorhead.verify.self_key_tail import line_of
+from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
+from anchorhead.verify.self_keys.head import ORDER, Cell, Mixture, Quotient, SelfKey
+from anchorhead.verify.self_keys.rounding import powers_rounding, softmax_rounding
+from anchorhead.verify.self_keys.tail import line_of
 
 MAX_KEYS = 4096
 WIDEST = 2.0**8

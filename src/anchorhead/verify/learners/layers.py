@@ -15,13 +15,13 @@ import numpy as np
 
 from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Attention, Network
-from anchorhead.verify.learner_average import Average, Moments
-from anchorhead.verify.learner_clip import Clip, read_clip, scalar_part
-from anchorhead.verify.learner_link import Link
-from anchorhead.verify.learner_score import Score
-from anchorhead.verify.learner_step import Reading, Update, of_head
-from anchorhead.verify.learner_target import Descent
-from anchorhead.verify.learner_tokens import Live, exact_rows, logit, seen
+from anchorhead.verify.learners.average import Average, Moments
+from anchorhead.verify.learners.clip import Clip, read_clip, scalar_part
+from anchorhead.verify.learners.link import Link
+from anchorhead.verify.learners.score import Score
+from anchorhead.verify.learners.step import Reading, Update, of_head
+from anchorhead.verify.learners.target import Descent
+from anchorhead.verify.learners.tokens import Live, exact_rows, logit, seen
 from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic, power_of_two
 from anchorhead.verify.scalar import Part, silent
 

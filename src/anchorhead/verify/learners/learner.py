@@ -16,12 +16,12 @@ import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
-from anchorhead.verify.learner_box import Box, Curved, bound_for_box
-from anchorhead.verify.learner_layers import read_step
-from anchorhead.verify.learner_link import Link, read_link
-from anchorhead.verify.learner_prompt import bound_for_prompt
-from anchorhead.verify.learner_target import Descent, read_descent
-from anchorhead.verify.learner_tokens import require_finite
+from anchorhead.verify.learners.box import Box, Curved, bound_for_box
+from anchorhead.verify.learners.layers import read_step
+from anchorhead.verify.learners.link import Link, read_link
+from anchorhead.verify.learners.prompt import bound_for_prompt
+from anchorhead.verify.learners.target import Descent, read_descent
+from anchorhead.verify.learners.tokens import require_finite
 from anchorhead.verify.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 

@@ -23,8 +23,8 @@ from anchorhead.verify.balls import precision
 from anchorhead.verify.exact import Atom, Exact
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import Forms, summed
-from anchorhead.verify.grid import verify_grid
-from anchorhead.verify.grid_head import Grid
+from anchorhead.verify.grids.grid import verify_grid
+from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
 

@@ -15,9 +15,9 @@ from flint import arb
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Attention, Linear, Network, Repeat
-from anchorhead.verify.learner_average import MANY, Average
-from anchorhead.verify.learner_target import Descent
-from anchorhead.verify.learner_tokens import Live, Tokens, embedded, exact_rows, live_features, logit, seen
+from anchorhead.verify.learners.average import MANY, Average
+from anchorhead.verify.learners.target import Descent
+from anchorhead.verify.learners.tokens import Live, Tokens, embedded, exact_rows, live_features, logit, seen
 from anchorhead.verify.rounding import SILENT, Arithmetic, power_of_two
 
 Handled = Mapping[str, set[int]]

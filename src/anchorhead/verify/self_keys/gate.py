@@ -19,10 +19,10 @@ from anchorhead.verify.balls import precision, size
 from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.self_key import require_room, scales
-from anchorhead.verify.self_key_cover import coefficients, cover, taylor_bound
-from anchorhead.verify.self_key_head import ORDER, Cell, SelfKey
-from anchorhead.verify.self_key_rounding import gate_rounding
+from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
+from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey
+from anchorhead.verify.self_keys.rounding import gate_rounding
+from anchorhead.verify.self_keys.self_key import require_room, scales
 
 
 @dataclass(frozen=True)

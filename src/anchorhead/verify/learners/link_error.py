@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anchorhead.verify.learner_link import Link, Steepness, between, steepness
-from anchorhead.verify.learner_score import Score
+from anchorhead.verify.learners.link import Link, Steepness, between, steepness
+from anchorhead.verify.learners.score import Score
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, Proven, prove
 

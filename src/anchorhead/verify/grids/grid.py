@@ -27,11 +27,11 @@ from flint import arb, arb_series
 from anchorhead.verify.balls import above, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import BALLS, Expression, Undecided, evaluated
-from anchorhead.verify.grid_head import Expanded, Grid
-from anchorhead.verify.grid_polynomial import Interval, added, from_values, largest, on_part
-from anchorhead.verify.grid_rounding import grid_rounding
+from anchorhead.verify.grids.head import Expanded, Grid
+from anchorhead.verify.grids.polynomial import Interval, added, from_values, largest, on_part
+from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
-from anchorhead.verify.self_key_cover import coefficients
+from anchorhead.verify.self_keys.cover import coefficients
 
 MAX_DEGREE, MAX_NODES = 24, 40_000
 MAX_BOXES = 20_000

@@ -1,0 +1,1 @@
+"""Heads on grids of anchors: functions of several variables."""

@@ -1,0 +1,1 @@
+"""Learners: networks whose forward pass is gradient descent."""
