@@ -218,6 +218,35 @@ def test_the_budget_ends_a_run_and_the_state_goes_on(tmp_path, capsys):
         main(given)
 
 
+def test_what_a_table_shows_is_not_tried_again(tmp_path, capsys):
+    output = tmp_path / "half.csv"
+    given = ["--device", "cpu", "--only", "own softplus", "--dtypes", "bfloat16", "--output", str(output), "--missing"]
+    assert main([*given, "--paths", "direct"]) == 0
+    assert main([*given, "--list"]) == 0
+    left = [
+        line.split(":")[0]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("own softplus bfloat16 p")
+    ]
+    assert len(left) == 5
+    assert left[0] == "own softplus bfloat16 powers"
+    assert left[1] == "own softplus bfloat16 plain best"
+    assert main([*given, "--paths", "direct", "plain"]) == 0
+    assert "direct" not in capsys.readouterr().out
+    rows = table.read(output)
+    assert {row.ways for row in rows} == {"direct; plain"}
+    # another bound, another device and inputs left out: each is to be tried
+    (job,) = [job for job in JOBS.values() if job.name == "own softplus bfloat16 direct"]
+    assert table.missing(rows, job, "CPU") is None
+    lowered = [replace(row, bound="1e-9") if row.anchors == "7" else row for row in rows]
+    assert [head.anchors for head in table.missing(lowered, job, "CPU").heads] == [7]
+    assert table.missing([replace(row, inputs="5") for row in rows], job, "CPU").heads == job.heads
+    assert table.missing([replace(row, violations="1") for row in rows], job, "CPU").heads == job.heads
+    assert table.missing(rows, job, "another").heads == job.heads
+    with pytest.raises(SystemExit):
+        main(["--missing"])
+
+
 def test_a_way_that_does_not_work_here_is_told_and_the_others_are_tried(capsys):
     job = with_head(JOBS["own silu float32 direct"])
     outcome = exhaust([replace(job, path="triton"), job], "cpu", 2**10, None, math.inf, State())

@@ -5,6 +5,7 @@
     python -m tools.exhaust --dtypes float16 bfloat16           all 65,536 inputs of half precision: seconds on a CPU
     python -m tools.exhaust --state state.json --output exhausted.csv     all: minutes on a GPU, days on a CPU
 
+With --missing what the table of --output already shows is left out: heads by the bounds and ways that stand there.
 With --state what was done is kept, and the next call goes on from there. With --output rows go to a table (others in it
 stay), with --page to a page. Exit status: 0 where all that was asked for is done and no bound is exceeded, 1 if a bound
 is exceeded or a way of evaluation does not work here, 3 if the budget was spent first: call again.
@@ -24,7 +25,7 @@ from anchorhead.disk import check_writable
 from tools.exhaust import table
 from tools.exhaust.floats import DTYPES
 from tools.exhaust.jobs import ORDER, Job, jobs
-from tools.exhaust.run import State, exhaust
+from tools.exhaust.run import State, device_name, exhaust
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [job for job in jobs(ways, given.dtypes) if _wanted(job, given.only, given.paths)]
     if not chosen:
         parser.error(f"--only {given.only} --paths {given.paths}: no job is called so; see --list")
+    if given.missing and given.output is None:
+        parser.error("--missing is what a table lacks: give --output, too")
+    held = [] if given.output is None else table.read(given.output)
+    if given.missing:
+        shown = device_name(kind)
+        chosen = [left for job in chosen if (left := table.missing(held, job, shown)) is not None]
     if given.list:
         sizes = [len(job.heads) * job.inputs(given.slice).count for job in chosen]
         for job, size in zip(chosen, sizes, strict=True):
@@ -46,7 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in (given.state, given.output, given.page):
         if path is not None:
             check_writable(path)
-    held = [] if given.output is None else table.read(given.output)
     outcome = exhaust(chosen, kind, given.slice, given.chunk, given.budget, State(given.state))
     if given.output is not None:
         table.write(given.output, held := table.merged([*held, *outcome.rows]))
@@ -82,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--only", nargs="+", default=[], metavar="WORDS", help='jobs with all these words: "own gelu" "table sin"')
     add("--paths", nargs="+", default=[], choices=ORDER, help="these ways to evaluate alone; else all")
     add("--dtypes", nargs="+", default=["float32"], choices=list(DTYPES), help="of the inputs; float32 unless told")
+    add("--missing", action="store_true", help="what the table of --output lacks alone")
     add("--device", default="auto", choices=["auto", "cuda", "cpu"], help="a GPU if there is one")
     add("--slice", type=_count, metavar="N", help="about so many inputs a head, not all: to try it")
     add("--chunk", type=_count, metavar="N", help="inputs at once: 2^26 on a GPU, 2^20 on a CPU; changes no result")

@@ -56,6 +56,7 @@ CARRIED = (ALONE, "1", "largest")
 ORDER = ("triton", "direct", "powers", "plain", "network")
 SLOW = ("plain", "network")
 """Paths with an axis of keys."""
+BEST = "best"
 
 Run = Callable[[Tensor, Tensor | None], Tensor]
 
@@ -128,7 +129,7 @@ class Job:
     """Heads of a function on an interval, by one path, for all inputs of a dtype.
 
     u       of a gate: see CARRIED
-    which   empty for all heads; by a slow path "best", the head with the smallest bound, or "others"
+    which   empty for all heads; by a slow path one head: "best", that with the smallest bound, or "anchors=5"
     """
 
     kind: str
@@ -154,6 +155,11 @@ class Job:
         where = f"[{self.low:g},{self.high:g}]" if self.kind != "own" else ""
         words = (self.kind, self.function, where, self.dtype, self.path, self.u and f"u={self.u}", self.which)
         return " ".join(word for word in words if word)
+
+    @property
+    def way(self) -> str:
+        """The path, and of a gate what u is: as the table has it."""
+        return f"{self.path} u={self.u}" if self.u else self.path
 
     @property
     def relative(self) -> bool:
@@ -186,11 +192,14 @@ class Job:
 
 
 def jobs(device: str, dtypes: Sequence[str] = ("float32",)) -> list[Job]:
-    """Every job on a kind of device, "cuda" or "cpu": fast paths first, and of slow ones the best heads first."""
+    """Every job on a kind of device, "cuda" or "cpu": fast paths first, then slow ones: there the best heads first, and
+    of the others those that take longest last."""
     found = [job for dtype in dtypes for frontier in _frontiers() for job in _of(frontier, device, dtype)]
 
-    def late(job: Job) -> tuple[bool, int, int]:
-        return job.which == "others", ORDER.index(job.path), CARRIED.index(job.u or ALONE)
+    def late(job: Job) -> tuple[int, int, int]:
+        if job.which not in ("", BEST):
+            return len(ORDER), job.inputs().count * (2 + job.heads[0].anchors), 0
+        return ORDER.index(job.path), CARRIED.index(job.u or ALONE), 0
 
     return sorted(found, key=late)
 
@@ -208,7 +217,9 @@ def _of(frontier: OwnFrontier | GateFrontier | Frontier, device: str, dtype: str
     low, high = _ends(frontier)
     for path in PATHS[device][kind]:
         heads = tuple(_head(head) for head in frontier.heads if path != "powers" or head.step)
-        whole = {"": heads} if path not in SLOW else {"best": heads[-1:], "others": heads[:-1]}
+        whole = {"": heads}
+        if path in SLOW:
+            whole = {BEST: heads[-1:], **{f"anchors={head.anchors}": (head,) for head in heads[:-1]}}
         ways = ("",) if kind != "gate" else CARRIED if path == PATHS[device][kind][0] else (ALONE,)
         for u in ways:
             for which, some in whole.items():

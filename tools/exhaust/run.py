@@ -64,6 +64,11 @@ class Outcome:
     left: int = 0
 
 
+def device_name(kind: str) -> str:
+    """As the table has it."""
+    return torch.cuda.get_device_name() if kind == "cuda" else "CPU"
+
+
 def exhaust(
     chosen: Sequence[Job], kind: str, most: int | None, chunk: int | None, budget: float, state: State
 ) -> Outcome:
@@ -74,7 +79,7 @@ def exhaust(
     budget  seconds, after which no job goes on
     """
     device, end = torch.device(kind), time.monotonic() + budget
-    shown = torch.cuda.get_device_name(device) if kind == "cuda" else "CPU"
+    shown = device_name(kind)
     digests = [job.digest(job.inputs(most), shown) for job in chosen]
     ahead = [job for job, digest in zip(chosen, digests, strict=True) if "rows" not in state.of(job, digest)]
     if kind == "cuda" and ahead:

@@ -16,6 +16,7 @@ import numpy as np
 from anchorhead.disk import read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
 from tools.exhaust.floats import DTYPES
+from tools.exhaust.jobs import Job
 from tools.exhaust.walk import Walk
 
 LARGEST = 100_000_000
@@ -86,13 +87,27 @@ def rows(walk: Walk, device: str) -> list[Row]:
     """What Arb says of every head of a job that is done."""
     job = walk.job
     on = job.kind, job.function, repr(job.low), repr(job.high)
-    way = f"{job.path} u={job.u}" if job.u else job.path
     found = []
     for head, judged in zip(job.heads, walk.judged(), strict=True):
         tried = str(head.anchors), job.dtype, device, str(walk.inputs.count), str(walk.inputs.of)
         sizes = repr(head.bound), repr(judged.error), _share(judged.share)
-        found.append(Row(*on, *tried, *sizes, _shortest(judged.at.x), way, way, str(judged.violations)))
+        found.append(Row(*on, *tried, *sizes, _shortest(judged.at.x), job.way, job.way, str(judged.violations)))
     return found
+
+
+def missing(known: Iterable[Row], job: Job, device: str) -> Job | None:
+    """The job with those heads alone that no row shows as done on this device, by this way, for all inputs, within the
+    bound that they have now; None where none is left."""
+    done = {
+        (*row.key[:7], row.bound)
+        for row in known
+        if row.complete and not int(row.violations) and job.way in row.ways.split(BETWEEN)
+    }
+    on = job.kind, job.function, repr(job.low), repr(job.high)
+    left = tuple(
+        head for head in job.heads if (*on, str(head.anchors), job.dtype, device, repr(head.bound)) not in done
+    )
+    return replace(job, heads=left) if left else None
 
 
 def merged(known: Iterable[Row]) -> list[Row]:
