@@ -120,7 +120,7 @@ def _after_heads(
     units = []
     for group in groups.values():
         one, weight, _ = group[0]
-        hints = head_hints(context, 0, one.t, weight, taken.bias) if last else {}
+        hints = head_hints(context, 0, one.t, weight, taken.bias) if last and len(groups) == 1 else {}
         units.append((0, weight, Unit(one, tuple(part for _, _, part in group), hints, np.inf, strict=True)))
     units = merged(context, units)
     reads, extra = [], np.zeros(len(taken.bias))
