@@ -25,7 +25,6 @@ from anchorhead.verify.program import Apply, Attend, Input, Opaque, Program, rea
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.walk import compared, walk
 
-
 Tell = Callable[[int, int, str], object]
 """Told how much is done, of how much, and what comes next."""
 
@@ -129,7 +128,7 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
     network, program = read_network(stored), read_program(stored)
     apply = [function for step in program.steps if isinstance(step, Apply) for function in step.functions]
     opaque = any(isinstance(function, Opaque) for function in apply)
-    require(given.function is None or opaque, "function= is for callables: this program holds its functions, leave it out")
+    require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
     require(given.prompt is None, "certificates for one prompt are not verified yet")
     if is_learner(program):
         _verify_learner(stored, network, program, known)
