@@ -13,6 +13,7 @@ import numpy as np
 from anchorhead.verify.certificate import Certificate, read_certificate
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
+from anchorhead.verify.direct.walk import direct_bound
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
@@ -133,25 +134,24 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
     if is_learner(program):
         _verify_learner(stored, network, program, known)
         return "for all prompts of the stated box that keep to its conditions"
-    _verify_network(stored, network, program, known, given.tell)
-    return "on the stated box"
+    return _verify_network(stored, network, program, known, given.tell)
 
 
-def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> None:
+def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> str:
     """A certificate for all inputs of a box."""
     tokens, features = network.embed.tokens, network.embed.weight.shape[2]
     require(tokens is not None, "a network of any number of tokens is not verified yet")
     certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
     known.stated = certificate.bound
-    known.unverified += [f"that the bound covers the evaluation {one!r}" for one in certificate.evaluations[1:]]
     _check_fit(network, program, certificate)
     model = arithmetic_of(network.dtype)
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     if isinstance(program.steps[program.outputs[0]], Attend):
+        require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
-        return
+        return "on the stated box"
     limit = (1 - 1e-5) * certificate.bound if len(network.layers) == 1 else 0.0
     context = Context(exact, model, pool_of(stored), limit, tell)
     try:
@@ -166,6 +166,12 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
             f"{known.found:.6g} could be shown"
         )
     grids.verify(network.dtype, tell)
+    if "direct" not in certificate.evaluations:
+        return "on the stated box"
+    tell(0, 1, "the evaluation 'direct'")
+    known.found = max(known.found, direct_bound(network, context, certificate.bound))
+    known.steps += context.steps
+    return "on the stated box, for the evaluations 'plain' and 'direct'"
 
 
 def _verify_folder(folder: Path, known: _Known, given: Given) -> str:
@@ -214,6 +220,7 @@ def _verify_learner(stored: Stored, network: Network, program: Program, known: _
     certificate = read_certificate(stored, (1, network.embed.weight.shape[2]))
     known.stated = certificate.bound
     require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
+    require(certificate.evaluations == ("plain",), "a learner has no other evaluation than 'plain'")
     known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
     known.found = bound_for_learner(
         network, program, certificate.low[0], certificate.high[0], certificate.conditions, certificate.bound

@@ -38,7 +38,7 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """place (tokens, features): the number of an entry, CONSTANT, UNKNOWN or SUM; factor: of the entry, or the constant."""
+    """place (tokens, features): the number of an entry, CONSTANT, UNKNOWN or SUM; factor: its own, or the constant."""
 
     place: np.ndarray
     factor: np.ndarray

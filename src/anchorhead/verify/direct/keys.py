@@ -1,4 +1,4 @@
-"""The keys of heads: which of them are left out because they never weigh anything, and which one a constant query picks."""
+"""The keys of heads: which are left out because they never weigh anything, and which one a constant query picks."""
 
 from __future__ import annotations
 

@@ -184,7 +184,10 @@ class _Planner:
         """Logits of a group are multiples of one entry plus constants; one sum of all weights."""
         size = softmax.groups[0]
         fits = set(after) == {"input"} and set(softmax.groups) == {size} and before.across == behind.across
-        require(fits and before.mix is None and behind.mix is None, "direct: groups of several sizes, or tokens of several kinds")
+        require(
+            fits and before.mix is None and behind.mix is None,
+            "direct: groups of several sizes, or tokens of several kinds",
+        )
         if before.across:
             weight, source = before.weight.reshape(-1, np.prod(before.weight.shape[2:])), self._every().reshaped(1, -1)
             shape = behind.weight.shape[:2]
@@ -223,7 +226,9 @@ class _Planner:
         written = (layer.output != 0).any(axis=(0, 2))
         asking = [kind for kind in KINDS if kind in after and (after[kind] & written).any()]
         plain = layer.mask in (None, "causal") and (layer.grid is None or len(layer.grid) == 1)
-        require(plain and len(asking) == 1, "direct: a mask, a grid of several axes, or several kinds of tokens that ask")
+        require(
+            plain and len(asking) == 1, "direct: a mask, a grid of several axes, or several kinds of tokens that ask"
+        )
         kind, own = asking[0], self.tokens[asking[0]]
         require(layer.mask is None or kind == "input", "direct: a causal mask on tokens that are no inputs")
         present = {one: len(self.tokens[one].place) if one in self.tokens else 0 for one in KINDS}
@@ -244,13 +249,15 @@ class _Planner:
         value = value.reshaped(len(shown), len(layer.value), -1)
         fixed = queries.held.factor.reshape(len(own.place), heads, size)
         if len(varies):
-            reads = self._heads(layer, queries, int(varies[0]), fixed, key, value.required("values"), visible, after[kind])
+            reads = self._heads(
+                layer, queries, int(varies[0]), fixed, key, value.required("values"), visible, after[kind]
+            )
         else:
             reads = copies(layer, fixed, key, value, visible)
         self._handed_on(layer, kind, reads, after, bool(len(varies)))
 
     def _handed_on(self, layer: Attention, kind: str, reads: Held, after: Needed, anew: bool) -> None:
-        """What is read at one kind, and what the skip keeps of all; anew: the vector is a new one, old entries are gone."""
+        """What is read at one kind, and what the skip keeps of all; anew: the vector is new, old entries are gone."""
         outputs = layer.outputs
         skip = np.zeros((outputs, layer.query.shape[2])) if layer.skip is None else layer.skip.on_features()
         bias = np.zeros(outputs) if layer.bias is None else layer.bias
@@ -283,7 +290,9 @@ class _Planner:
         seers = np.unique(visible, axis=0, return_inverse=True)[1].reshape(count, 1)
         alike = [np.broadcast_to(first_alike(one, heads), (count, heads)) for one in (layer.key, layer.value)]
         labels = np.stack([*np.moveaxis(fixed[..., rest], 2, 0), *alike, np.broadcast_to(seers, (count, heads))], 2)
-        unique, first, group = np.unique(labels.reshape(count * heads, -1), axis=0, return_index=True, return_inverse=True)
+        unique, first, group = np.unique(
+            labels.reshape(count * heads, -1), axis=0, return_index=True, return_inverse=True
+        )
         group = group.reshape(count, heads)
         used = (layer.output[:, needed] != 0).any(axis=1)
         place, factor = np.full((count, heads, value.shape[2]), CONSTANT), np.zeros((count, heads, value.shape[2]))

@@ -11,8 +11,8 @@ steep is tried: both sides steep, the left, the right, none)
 
   gentle logits at o are within ALIKE of the first one's; rho_1 > 0; width^2 >= SMALLEST;
   reach = 5/4 max(|c - o| + 2 width), or 5/4 without steep anchors, is at most 1 / (4 (a_last - a_first));
-  with sizes_j = |rho_j| reach^j (j < ORDER) and Cauchy's tail 3.2 max|v| x^ORDER / (1 - x), x = reach (a_last - a_first),
-  the terms beyond some degree <= DEGREE are at most room = u max|v| / 4. Kept are 1 and those of 2 to the least such
+  with sizes_j = |rho_j| reach^j (j < ORDER) and Cauchy's tail 3.2 max|v| x^ORDER / (1 - x), x = reach (a_last -
+  a_first), the terms beyond some degree <= DEGREE are at most room = u max|v| / 4. Kept are 1 and those of 2 to the least such
   degree with sizes_j > room / 16. P is rho_0 + rho_1 s + the kept;
   16 (rho_1 reach + kept sizes) + 2 |rho_0| <= max|v|;
   P takes the value v_k at a point e_k within width/2 of c_k; width >= 400 u |c_k|; c + 2 width on the left is below
@@ -33,8 +33,8 @@ rounding of c and of the test), the anchors that q leaves out weigh less than e^
   - s^j has j roundings from s and j - 1 products; c_j two and its product one; every sum adds one to all: gamma_(m_j),
     m_j = 2j + 2 + kept, of |c_j| |s|^j, and m_1 = 1 + kept.
   - R - P: the terms that are not kept, with the rest of Taylor's theorem from a ball around o. Clipped: |P(e) - v|.
-  - Near c, with Q = (R - rho_0) / rho_1: q - (V + (Q - V) sigmoid(L)) is made of the errors of s + sum c_j s^j and of V,
-    times w; of |Q - V| times the relative error of w; of |Q - V| times what sigmoid changes by from L to the computed
+  - Near c, with Q = (R - rho_0) / rho_1: q - (V + (Q - V) sigmoid(L)) is made of the errors of s + sum c_j s^j and of
+    V, times w; of |Q - V| times the relative error of w; of |Q - V| times what sigmoid changes by from L to the computed
     (t - c) l, off by delta. log sigmoid' has slopes below 1, so that is at most delta e^delta sigmoid'(L); and |Q - V|
     <= |Q(c) - V| + M |t - c|, M = sup |Q'|; and |x| sigmoid'(x) < 0.2240, sigmoid' <= 1/4. log D is as good as its
     tangent up to (a_last - a_first)^2 / 8 (t - c)^2, since (log D)'' is a variance of gentle slopes.
@@ -103,7 +103,9 @@ class Series:
         with precision(BITS):
             s, unit = self._furthest(low, high), exact(self.model.unit)
             q = sum((abs(self.rho[j]) * s**j for j in (1, *self.kept)), arb(0)) * (1 + 64 * unit)
-            sides = [abs(one.value - self.rho[0]) * (1 + 64 * unit) for one in (self.left, self.right) if one is not None]
+            sides = [
+                abs(one.value - self.rho[0]) * (1 + 64 * unit) for one in (self.left, self.right) if one is not None
+            ]
             largest = max([q + 2 * exact(self.model.tiny), *sides], key=above)
             return above(largest) * SLACK, above(abs(self.rho[0])) * SLACK
 
@@ -112,7 +114,9 @@ class Series:
         with precision(BITS, ORDER + 2):
             unit, tiny = exact(self.model.unit), exact(self.model.tiny)
             s, rho1 = self._furthest(low, high), self.rho[1]
-            gammas = {j: self._gamma(1 + len(self.kept) if j == 1 else 2 * j + 2 + len(self.kept)) for j in (1, *self.kept)}
+            gammas = {
+                j: self._gamma(1 + len(self.kept) if j == 1 else 2 * j + 2 + len(self.kept)) for j in (1, *self.kept)
+            }
             terms = {j: abs(self.rho[j] / rho1) * s**j for j in (1, *self.kept)}
             lost = 40 * tiny * (1 + sum((abs(self.rho[j] / rho1) for j in self.kept), arb(0))) * (1 + s) ** 6
             rounded = sum((gammas[j] * terms[j] for j in terms), arb(0)) + lost
@@ -140,7 +144,14 @@ class Series:
         weight = 2 * exact(self.model.exp_error) + 8 * unit
         wrong = (total + 2 * unit * abs(value) + 2 * tiny) * exact(1.001)
         whole = abs(value) + difference + wrong
-        return 2 * unit * abs(value) + wrong + turned * exact(1.001) + difference * (weight + 4 * unit) + 2 * unit * whole + 8 * tiny
+        return (
+            2 * unit * abs(value)
+            + wrong
+            + turned * exact(1.001)
+            + difference * (weight + 4 * unit)
+            + 2 * unit * whole
+            + 8 * tiny
+        )
 
     def _gamma(self, n: int) -> arb:
         return exact(float(self.model.gamma(n)) * SLACK)
@@ -192,7 +203,7 @@ def _found(
     gentle = a[left:last], g[left:last], v[left:last]
     spread = gentle[0][-1] - gentle[0][0]
     beyond = [a[left] - a[0]] * left + [a[-1] - a[last - 1]] * right
-    if _less(spread, arb(0)) or any(_less(step, STEEP * spread) and not step == STEEP * spread for step in beyond):
+    if _less(spread, arb(0)) or any(_less(step, STEEP * spread) and step != STEEP * spread for step in beyond):
         return None
     unit, most = exact(model.unit), max((abs(one) for one in gentle[2]), key=above)
     origin = _rounded(-_fraction(offsets[last - 1], offsets[left]) / _fraction(slopes[last - 1], slopes[left]), model)
@@ -262,7 +273,7 @@ def _rounded(number: Fraction, model: Arithmetic) -> float:
 
 
 def _mean(a: Balls, g: Balls, v: Balls, t: arb, step: arb, order: int) -> arb_series:
-    """sum v e^z / sum e^z, z = a (t + step x) + g, as a series in x; relative to the middle slope and the first value."""
+    """sum v e^z / sum e^z, z = a (t + step x) + g, as a series in x; relative to the middle slope, the first value."""
     middle = (a[0] + a[-1]) / 2
     upper, lower = [arb(0)] * order, [arb(0)] * order
     for slope, offset, value in zip(a, g, v, strict=True):

@@ -22,13 +22,28 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.direct.held import CONSTANT, Held, Map
 from anchorhead.verify.direct.keys import Keys
-from anchorhead.verify.direct.plan import Heads, Plan, Softmaxes, Step
+from anchorhead.verify.direct.plan import Heads, Plan, Softmaxes, Step, plan_of
 from anchorhead.verify.direct.series import Series, series_of
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms
+from anchorhead.verify.grammar import Network
 from anchorhead.verify.groups import valued
 from anchorhead.verify.readings import Reading, heard, reading
 from anchorhead.verify.scalar import Part
+from anchorhead.verify.walk import compared, unrolled
+
+
+def direct_bound(network: Network, context: Context, stated: float) -> float:
+    """The largest error of the evaluation "direct", no larger than the stated bound; the context holds its steps."""
+    context.steps.clear()
+    plan = plan_of(network, unrolled(network.layers))
+    error = compared(walk_directly(plan, context), context.exact).size(context.quantities)
+    found = float(error.max())
+    require(
+        found <= stated,
+        f"the bound {stated:.6g} does not follow for the evaluation 'direct': only {found:.6g} could be shown",
+    )
+    return found
 
 
 def walk_directly(plan: Plan, context: Context) -> Forms:
@@ -45,7 +60,9 @@ def walk_directly(plan: Plan, context: Context) -> Forms:
             last = number + 1 + folds == len(plan.steps)
             forms = _after_heads(context, step, forms, taken, folds, last, where)
             continue
-        forms = _mapped(context, taken, _softmaxes(context, step, forms, where) if isinstance(step, Softmaxes) else forms)
+        forms = _mapped(
+            context, taken, _softmaxes(context, step, forms, where) if isinstance(step, Softmaxes) else forms
+        )
     return forms.reshaped(*plan.output.place.shape)
 
 
@@ -80,7 +97,9 @@ def _bias_off(context: Context, step: Map) -> np.ndarray:
     stored = step.bias.astype(context.model.dtype).astype(np.float64)
     weight = step.weight.astype(context.model.dtype)
     require(bool((weight == step.weight).all()), "direct: a weight that the dtype does not hold")
-    return step.wrong + np.where(stored == step.bias, 0.0, 1.01 * context.model.unit * np.abs(step.bias) + context.model.tiny)
+    return step.wrong + np.where(
+        stored == step.bias, 0.0, 1.01 * context.model.unit * np.abs(step.bias) + context.model.tiny
+    )
 
 
 def _softmaxes(context: Context, step: Softmaxes, forms: Forms, where: str) -> Forms:
@@ -88,10 +107,14 @@ def _softmaxes(context: Context, step: Softmaxes, forms: Forms, where: str) -> F
     start = 0
     for before, slopes, offsets, values in step.groups:
         for i in range(len(before.bias)):
-            pairs.append((_reading(context, forms.features([start + i]), slopes, offsets, 0 * offsets), values[:, :, i].T))
+            pairs.append(
+                (_reading(context, forms.features([start + i]), slopes, offsets, 0 * offsets), values[:, :, i].T)
+            )
         start += len(before.bias)
     loud = heard([one for one, _ in pairs])
-    return valued(context, [(one, values) for one, (_, values) in zip(loud, pairs, strict=True)], step.bias, where, None)
+    return valued(
+        context, [(one, values) for one, (_, values) in zip(loud, pairs, strict=True)], step.bias, where, None
+    )
 
 
 def _reading(context: Context, t: Forms, slopes: np.ndarray, offsets: np.ndarray, wrong: np.ndarray) -> Reading:
@@ -100,12 +123,12 @@ def _reading(context: Context, t: Forms, slopes: np.ndarray, offsets: np.ndarray
     exactly = np.where(held, np.abs(offsets), 0.0)
     terms = (offsets != 0).astype(float)
     nothing = np.zeros(len(slopes))
-    return reading(t, slopes, offsets, np.abs(offsets), exactly, terms, wrong, nothing, context.quantities, context.model)
+    return reading(
+        t, slopes, offsets, np.abs(offsets), exactly, terms, wrong, nothing, context.quantities, context.model
+    )
 
 
-def _after_heads(
-    context: Context, step: Heads, forms: Forms, taken: Map, folds: bool, last: bool, where: str
-) -> Forms:
+def _after_heads(context: Context, step: Heads, forms: Forms, taken: Map, folds: bool, last: bool, where: str) -> Forms:
     """The rows behind heads, of forms (1, all t); last: they are what is put out."""
     groups: dict[tuple, list[tuple[Reading, np.ndarray, Part]]] = {}
     start = 0
@@ -132,16 +155,18 @@ def _after_heads(
             continue
         reads.append(Reads(weight[:, None], one.form, np.array([one.reach]), np.array([float(len(unit.parts))])))
         if folds and series:
-            extra = extra + 6 * context.model.unit * (np.abs(weight) * one.reach + np.abs(taken.bias)) + 8 * context.model.tiny
+            extra = (
+                extra
+                + 6 * context.model.unit * (np.abs(weight) * one.reach + np.abs(taken.bias))
+                + 8 * context.model.tiny
+            )
     if not reads:
         return Forms.constants(taken.bias[None])
     found = context.added(reads, taken.bias, None, None)
     return Forms(found.ids, *found.arrays[:3], found.rounding + extra + _bias_off(context, taken))
 
 
-def _parts(
-    context: Context, heads: list[Forms], keys: Keys, column: int, folds: bool
-) -> list[tuple[Reading, Part]]:
+def _parts(context: Context, heads: list[Forms], keys: Keys, column: int, folds: bool) -> list[tuple[Reading, Part]]:
     """For each t of a group the reading and the softmax; with the error of its series, where it has one."""
     readings = [_reading(context, t, keys.slopes, keys.offsets, keys.wrong) for t in heads]
     loud = [one for one in heard(readings) if one is not None]
