@@ -218,7 +218,8 @@ class _Mean:
     def series(self) -> Series:
         """The coefficients of R(origin + s): those of the numerator over those of the denominator."""
         middle = (self.a[0] + self.a[-1]) / 2
-        weights = [((a - middle) * self.origin + g - self.g[0]).exp() for a, g in zip(self.a, self.g, strict=True)]
+        heights = [a * self.origin + g for a, g in zip(self.a, self.g, strict=True)]
+        weights = [(height - heights[0]).exp() for height in heights]
         below = [Decimal(0)] * ORDER
         above = [Decimal(0)] * ORDER
         for a, v, weight in zip(self.a, self.v, weights, strict=True):

@@ -12,8 +12,8 @@ steep is tried: both sides steep, the left, the right, none)
   gentle logits at o are within ALIKE of the first one's; rho_1 > 0; width^2 >= SMALLEST;
   reach = 5/4 max(|c - o| + 2 width), or 5/4 without steep anchors, is at most 1 / (4 (a_last - a_first));
   with sizes_j = |rho_j| reach^j (j < ORDER) and Cauchy's tail 3.2 max|v| x^ORDER / (1 - x), x = reach (a_last -
-  a_first), the terms beyond some degree <= DEGREE are at most room = u max|v| / 4. Kept are 1 and those of 2 to the least such
-  degree with sizes_j > room / 16. P is rho_0 + rho_1 s + the kept;
+  a_first), the terms beyond some degree <= DEGREE are at most room = u max|v| / 4. Kept are 1 and those of 2 to the
+  least such degree with sizes_j > room / 16. P is rho_0 + rho_1 s + the kept;
   16 (rho_1 reach + kept sizes) + 2 |rho_0| <= max|v|;
   P takes the value v_k at a point e_k within width/2 of c_k; width >= 400 u |c_k|; c + 2 width on the left is below
   c - 2 width on the right.
@@ -34,8 +34,8 @@ rounding of c and of the test), the anchors that q leaves out weigh less than e^
     m_j = 2j + 2 + kept, of |c_j| |s|^j, and m_1 = 1 + kept.
   - R - P: the terms that are not kept, with the rest of Taylor's theorem from a ball around o. Clipped: |P(e) - v|.
   - Near c, with Q = (R - rho_0) / rho_1: q - (V + (Q - V) sigmoid(L)) is made of the errors of s + sum c_j s^j and of
-    V, times w; of |Q - V| times the relative error of w; of |Q - V| times what sigmoid changes by from L to the computed
-    (t - c) l, off by delta. log sigmoid' has slopes below 1, so that is at most delta e^delta sigmoid'(L); and |Q - V|
+    V, times w; of |Q - V| times the relative error of w; of |Q - V| times what sigmoid changes by from L to the
+    computed (t - c) l, off by delta. log sigmoid' has slopes below 1, so that is at most delta e^delta sigmoid'(L); and |Q - V|
     <= |Q(c) - V| + M |t - c|, M = sup |Q'|; and |x| sigmoid'(x) < 0.2240, sigmoid' <= 1/4. log D is as good as its
     tangent up to (a_last - a_first)^2 / 8 (t - c)^2, since (log D)'' is a variance of gentle slopes.
 """
