@@ -32,10 +32,10 @@ def _before(layer: Any, needed: Needed, width: int, kinds: list[str]) -> Needed:
         case Linear():
             if layer.across and layer.mix is None:
                 used = (layer.weight[:, needed["input"]] != 0).any(axis=(0, 1, 2))
-                return dict.fromkeys(kinds, used)
+                return {kind: used for kind in kinds}
             used = layer.on_features() != 0
             if layer.across:
-                return dict.fromkeys(kinds, used[needed["input"]].any(axis=0))
+                return {kind: used[needed["input"]].any(axis=0) for kind in kinds}
             return {kind: used[mask].any(axis=0) for kind, mask in needed.items()}
         case Attention():
             written = (layer.output != 0).any(axis=(0, 2))

@@ -162,10 +162,10 @@ def prove(
 ) -> Proven:
     """The lemma; limit: what would be good enough, so that no more is done."""
     with precision(cap=ORDER + 1):
-        return _Proof([_Softmax(part, intervals, model) for part in parts], claim, intervals, limit).run()
+        return _Proof([Softmax(part, intervals, model) for part in parts], claim, intervals, limit).run()
 
 
-class _Softmax:
+class Softmax:
     """One part, in floats and in balls."""
 
     def __init__(self, part: Part, intervals: Sequence[tuple[float, float]], model: Arithmetic) -> None:
@@ -347,7 +347,7 @@ class _Cell:
 
 class _Proof:
     def __init__(
-        self, parts: list[_Softmax], claim: Claim, intervals: Sequence[tuple[float, float]], limit: float
+        self, parts: list[Softmax], claim: Claim, intervals: Sequence[tuple[float, float]], limit: float
     ) -> None:
         self.parts, self.claim, self.intervals = parts, claim, intervals
         self.alpha, self.beta = exact(claim.alpha), exact(claim.beta)

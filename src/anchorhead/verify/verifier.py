@@ -19,10 +19,11 @@ from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.folders.folder import verify_folder
 from anchorhead.verify.grammar import Network, read_network
+from anchorhead.verify.grids.callables import callable_bound, is_callable
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, is_learner
-from anchorhead.verify.program import Apply, Attend, Input, Opaque, Program, read_program
+from anchorhead.verify.program import Attend, Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.walk import compared, walk
 
@@ -127,25 +128,20 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
     """Fills in what is known, and says where the bound holds; NotVerified unless it does."""
     known.unverified.append("the certificate's words (method, target, reference), labels and names of features")
     network, program = read_network(stored), read_program(stored)
-    apply = [function for step in program.steps if isinstance(step, Apply) for function in step.functions]
-    opaque = any(isinstance(function, Opaque) for function in apply)
+    opaque = is_callable(program)
     require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
     require(given.prompt is None, "certificates for one prompt are not verified yet")
     if is_learner(program):
         _verify_learner(stored, network, program, known)
         return "for all prompts of the stated box that keep to its conditions"
+    if opaque:
+        return _verify_callable(stored, network, program, known, given)
     return _verify_network(stored, network, program, known, given.tell)
 
 
 def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> str:
     """A certificate for all inputs of a box."""
-    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
-    require(tokens is not None, "a network of any number of tokens is not verified yet")
-    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
-    known.stated = certificate.bound
-    _check_fit(network, program, certificate)
-    model = arithmetic_of(network.dtype)
-    known.assumptions.append(f"arithmetic: {model}")
+    certificate, model = _certificate_of(stored, network, program, known), arithmetic_of(network.dtype)
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     if isinstance(program.steps[program.outputs[0]], Attend):
         require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
@@ -172,6 +168,31 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
     known.found = max(known.found, direct_bound(network, context, certificate.bound))
     known.steps += context.steps
     return "on the stated box, for the evaluations 'plain' and 'direct'"
+
+
+def _certificate_of(stored: Stored, network: Network, program: Program, known: _Known) -> Certificate:
+    """The certificate for a box of inputs, which fits the network and the program."""
+    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    require(tokens is not None, "a network of any number of tokens is not verified yet")
+    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
+    known.stated = certificate.bound
+    _check_fit(network, program, certificate)
+    known.assumptions.append(f"arithmetic: {arithmetic_of(network.dtype)}")
+    return certificate
+
+
+def _verify_callable(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
+    """A certificate for a function that is given, and for the constant that is assumed of it."""
+    certificate = _certificate_of(stored, network, program, known)
+    require(certificate.evaluations == ("plain",), "a grid has no other evaluation than 'plain'")
+    known.found, steps, assumed = callable_bound(stored, network, program, certificate, given.function)
+    known.steps += steps
+    known.assumptions += assumed
+    require(
+        known.found <= certificate.bound,
+        f"the bound {certificate.bound:.6g} does not follow: only {known.found:.6g} could be shown",
+    )
+    return "on the stated box, given the function and its constant"
 
 
 def _verify_folder(folder: Path, known: _Known, given: Given) -> str:

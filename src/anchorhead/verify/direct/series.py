@@ -35,9 +35,9 @@ rounding of c and of the test), the anchors that q leaves out weigh less than e^
   - R - P: the terms that are not kept, with the rest of Taylor's theorem from a ball around o. Clipped: |P(e) - v|.
   - Near c, with Q = (R - rho_0) / rho_1: q - (V + (Q - V) sigmoid(L)) is made of the errors of s + sum c_j s^j and of
     V, times w; of |Q - V| times the relative error of w; of |Q - V| times what sigmoid changes by from L to the
-    computed (t - c) l, off by delta. log sigmoid' has slopes below 1, so that is at most delta e^delta sigmoid'(L); and |Q - V|
-    <= |Q(c) - V| + M |t - c|, M = sup |Q'|; and |x| sigmoid'(x) < 0.2240, sigmoid' <= 1/4. log D is as good as its
-    tangent up to (a_last - a_first)^2 / 8 (t - c)^2, since (log D)'' is a variance of gentle slopes.
+    computed (t - c) l, off by delta. log sigmoid' has slopes below 1, so that is at most delta e^delta sigmoid'(L);
+    and |Q - V| <= |Q(c) - V| + M |t - c|, M = sup |Q'|; and |x| sigmoid'(x) < 0.2240, sigmoid' <= 1/4. log D is as
+    good as its tangent up to (a_last - a_first)^2 / 8 (t - c)^2, since (log D)'' is a variance of gentle slopes.
 """
 
 from __future__ import annotations
@@ -247,8 +247,9 @@ def _found(
     if left and right and not _less(places[0][0] + 2 * widths[0], places[1][0] - 2 * widths[1]):
         return None
     largest = above(max(v, key=above) - min(v, key=above))
-    ends = crossings[0] if left else None, crossings[-1] if right else None
-    return Series(origin, rho, kept, spread, *ends, *map(tuple, gentle), largest, model)
+    first, final = crossings[0] if left else None, crossings[-1] if right else None
+    alike = tuple(gentle[0]), tuple(gentle[1]), tuple(gentle[2])
+    return Series(origin, rho, kept, spread, first, final, *alike, largest, model)
 
 
 def _less(a: arb, b: arb) -> bool:

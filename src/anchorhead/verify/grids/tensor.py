@@ -133,7 +133,7 @@ class Grids:
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
         x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
         x = np.concatenate([x, np.array(list(product(*zip(low, high, strict=True))))])
-        read = _read(reading, table, x)
+        read = head_values(reading, table, x)
         best: tuple[float, Forms, float] | None = None
         for form in _sums(self.exact, set(reading.ids)):
             y = _values(self.exact, form, reading.ids, x)
@@ -167,7 +167,7 @@ class Grids:
             verify_grid(grid, [expression], [f"x{q}" for q in ids], low, high, dtype, allowed)
 
 
-def _read(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The head at points, in float64, to choose by."""
     result = np.broadcast_to(table, (len(x), *table.shape))
     for j, (slopes, offsets) in enumerate(reading.axes):
