@@ -32,7 +32,7 @@ def _before(layer: Any, needed: Needed, width: int, kinds: list[str]) -> Needed:
         case Linear():
             if layer.across and layer.mix is None:
                 used = (layer.weight[:, needed["input"]] != 0).any(axis=(0, 1, 2))
-                return {kind: used for kind in kinds}
+                return {kind: used.copy() for kind in kinds}
             used = layer.on_features() != 0
             if layer.across:
                 return {kind: used[needed["input"]].any(axis=0) for kind in kinds}

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.certificate import Certificate, read_certificate
+from anchorhead.verify.certificate import Certificate, read_certificate, require_only
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
-from anchorhead.verify.direct.walk import direct_bound
+from anchorhead.verify.direct.walk import walk_directly
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
@@ -142,8 +142,10 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
 def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> str:
     """A certificate for all inputs of a box."""
     certificate, model = _certificate_of(stored, network, program, known), arithmetic_of(network.dtype)
+    require_only(certificate, "excluded")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     if isinstance(program.steps[program.outputs[0]], Attend):
+        require_only(certificate)
         require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
@@ -165,8 +167,14 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
     if "direct" not in certificate.evaluations:
         return "on the stated box"
     tell(0, 1, "the evaluation 'direct'")
-    known.found = max(known.found, direct_bound(network, context, certificate.bound))
+    context.steps.clear()
+    found = float(compared(walk_directly(network, context), exact).size(context.quantities).max())
     known.steps += context.steps
+    known.found = max(known.found, found)
+    require(
+        found <= certificate.bound,
+        f"the bound {certificate.bound:.6g} does not follow for the evaluation 'direct': only {found:.6g} is shown",
+    )
     return "on the stated box, for the evaluations 'plain' and 'direct'"
 
 

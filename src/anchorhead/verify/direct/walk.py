@@ -22,7 +22,7 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.direct.held import CONSTANT, Held, Map
 from anchorhead.verify.direct.keys import Keys
-from anchorhead.verify.direct.plan import Heads, Plan, Softmaxes, Step, plan_of
+from anchorhead.verify.direct.plan import Heads, Softmaxes, Step, plan_of
 from anchorhead.verify.direct.series import Series, series_of
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms
@@ -30,24 +30,12 @@ from anchorhead.verify.grammar import Network
 from anchorhead.verify.groups import valued
 from anchorhead.verify.readings import Reading, heard, reading
 from anchorhead.verify.scalar import Part
-from anchorhead.verify.walk import compared, unrolled
+from anchorhead.verify.walk import unrolled
 
 
-def direct_bound(network: Network, context: Context, stated: float) -> float:
-    """The largest error of the evaluation "direct", no larger than the stated bound; the context holds its steps."""
-    context.steps.clear()
-    plan = plan_of(network, unrolled(network.layers))
-    error = compared(walk_directly(plan, context), context.exact).size(context.quantities)
-    found = float(error.max())
-    require(
-        found <= stated,
-        f"the bound {stated:.6g} does not follow for the evaluation 'direct': only {found:.6g} could be shown",
-    )
-    return found
-
-
-def walk_directly(plan: Plan, context: Context) -> Forms:
+def walk_directly(network: Network, context: Context) -> Forms:
     """What is known of what is put out."""
+    plan = plan_of(network, unrolled(network.layers))
     inputs = context.exact.of(0)
     rounding = np.full(inputs.shape, context.model.tiny)  # an input below the smallest normal number may become 0
     vector = Forms(inputs.ids, *inputs.arrays[:3], rounding).reshaped(1, inputs.constant.size)

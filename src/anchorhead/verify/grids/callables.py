@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.certificate import Certificate
+from anchorhead.verify.certificate import Certificate, require_only
 from anchorhead.verify.claims import Explained, Pool, Unit
 from anchorhead.verify.context import Context, Step
 from anchorhead.verify.errors import NotVerified, require
@@ -97,9 +97,9 @@ def _given(program: Program, certificate: Certificate, function: Callable[..., A
     (one,) = opaque
     assert isinstance(one, Opaque)
     low, high = (np.broadcast_to(end, certificate.low.shape).reshape(-1) for end in (box.low, box.high))
-    kinds = [condition for condition in certificate.conditions if condition.get("kind") == "assumed Lipschitz constant"]
-    require(len(kinds) == len(certificate.conditions) == 1, "a callable whose certificate does not say what is assumed")
-    constants = tuple(float(number) for number in kinds[0]["constants"])
+    require_only(certificate, "assumed Lipschitz constant")
+    require(len(certificate.conditions) == 1, "a callable whose certificate does not say what is assumed")
+    constants = tuple(float(number) for number in certificate.conditions[0]["constants"])
     fits = constants == one.lipschitz and len(constants) in (1, len(low)) and all(0 <= c < np.inf for c in constants)
     require(fits, "the certificate assumes another constant than the program")
     shape = certificate.low.shape if program.token_axis else (len(low),) if len(low) > 1 else ()
