@@ -147,7 +147,7 @@ print(net.certificate)
 x = rng.uniform(-10, 10, size=(2000, 4, 3))
 exact = np.clip(np.einsum("bnd,nd->bn", x, w) + t, -1, 1)
 print(f"largest error here {np.abs(net(x)[..., 0] - exact).max():.3e}")
-print("checked in exact rationals and balls:", ah.check(net).bound)
+print("checked in exact rationals and balls:", ah.check(net).stated)
 
 # %%
 ah.plot(single_head_sweep((8, 16, 32, 64, 128), 8), "single_head.png")
