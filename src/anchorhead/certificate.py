@@ -39,7 +39,8 @@ class Certificate:
     kind        "proven": a proof covers every input of `on` for which the conditions hold, rounding included;
                 "measured": a search found no more
     bound       no output entry, at any input, errs by more than this (the sup norm)
-    on          the box of inputs
+    on          the box of inputs, which are numbers of the dtype: a call rounds others to such, within the box, and the
+                bound is for what they become
     dtype       the floating-point type in which the network is evaluated
     arithmetic  the model of that evaluation: which roundings the proof allows for
     terms       the parts that the bound adds up

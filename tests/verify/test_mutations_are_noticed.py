@@ -185,7 +185,7 @@ MUTATIONS: dict[str, Mutation] = {
         _refused("a larger box in the program too"),
     ),
     "certificate: conditions are not read": Mutation(
-        certificate, "KNOWN", lambda known: (*known, "trust me"), _refused("an unknown condition")
+        verifier, "require_only", lambda f: lambda *a: None, _refused("an unknown condition")
     ),
     "grammar: what is not known is left out": Mutation(
         grammar, "_FIELDS", lambda fields: {**fields, "Attention": (*fields["Attention"], "temperature")},

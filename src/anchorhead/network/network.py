@@ -318,13 +318,11 @@ class Network(ReadOnly):
         beyond = (exact < low) | (exact > high)
         inside = not bool(beyond.any())
         if outside == "ignore":
-            return rounded, inside
+            return self._kept_in(box, rounded) if inside else rounded, inside
         within = exact.clamp(low, high) if outside == "clip" else exact
         self._mind_what_is_left_out(within, outside)
-        if inside:
-            return rounded, True
-        if outside == "clip":
-            return within.to(rounded.dtype), True
+        if inside or outside == "clip":
+            return self._kept_in(box, rounded if inside else within.to(rounded.dtype)), True
         text = (
             f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {box} that the "
             f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
@@ -332,6 +330,18 @@ class Network(ReadOnly):
         )
         self._warn_or_raise(text, outside, "warned")
         return rounded, False
+
+    def _kept_in(self, box: Box, x: Tensor) -> Tensor:
+        """Inputs of the box, rounded: ends that the dtype does not hold may be passed by that, and are not."""
+        kind = np.dtype(self.dtype)
+        low, high = box.low.astype(kind), box.high.astype(kind)
+        passed = low < box.low, high > box.high
+        if not (passed[0].any() or passed[1].any()):
+            return x
+        low = np.where(passed[0], np.nextafter(low, kind.type(np.inf)), low)
+        high = np.where(passed[1], np.nextafter(high, kind.type(-np.inf)), high)
+        kept = x.detach().clamp(*(torch.from_numpy(np.array(end)).to(x.device) for end in (low, high)))
+        return x + (kept - x.detach())
 
     def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
         """Inputs of the box of which the certificate claims nothing; there is nowhere to clip them to."""

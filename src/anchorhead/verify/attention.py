@@ -147,12 +147,12 @@ def _reads(
                 groups.setdefault(name, []).append((one, weight, part))
         for group in groups.values():
             one, weight, _ = group[0]
-            hints = {} if bias is None else _hints(context, i, one.t, weight, bias)
+            hints = {} if bias is None else head_hints(context, i, one.t, weight, bias)
             unit = Unit(one, tuple(part for _, _, part in group), hints, context.enough(weight), strict=True)
             units.append((i, weight, unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
-    units = _merged(context, units)
+    units = merged(context, units)
     found = context.explained([unit for _, _, unit in units], where)
     for (i, weight, unit), one in zip(units, found, strict=True):
         if one is None:
@@ -186,7 +186,7 @@ def _grids(
     return found
 
 
-def _merged(context: Context, units: Units) -> Units:
+def merged(context: Context, units: Units) -> Units:
     """Heads in numbers that differ by constants, added up alike: one unit, where they are a function together."""
     groups: dict[tuple, Units] = {}
     for i, weight, unit in units:
@@ -231,7 +231,7 @@ def _joint(group: list[Unit]) -> Unit:
     return replace(group[0], reading=replace(first, ends=(low, high)), parts=tuple(parts))
 
 
-def _hints(context: Context, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:
+def head_hints(context: Context, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:
     """What alpha and beta would have to be for the outputs to be the program's."""
     target = context.exact.output
     if token >= target.shape[0] or target.shape[1] != len(weight):

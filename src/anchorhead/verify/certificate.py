@@ -1,10 +1,10 @@
 """The certificate: what a file claims, read strictly, and which of its fields mean something.
 
-verified      kind, bound, on (the box), dtype, conditions (what the claim is restricted to)
+verified      kind, bound, on (the box), dtype, conditions (what the claim is restricted to), evaluations: "plain" is
+              attention as it is written, "direct" what `direct.plan` describes
 consistent    terms add up to the bound, up to 10%; no error that is named as found exceeds the bound
-not verified  evaluations other than "plain", which is attention as it is written; method, target, arithmetic and
-              reference: words for people. The target is the program's; the model of arithmetic is this verifier's own,
-              which its report prints.
+not verified  method, target, arithmetic and reference: words for people. The target is the program's; the model of
+              arithmetic is this verifier's own, which its report prints.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read_certificate(stored: Stored, shape: tuple[int, int]) -> Certificate:
     """The certificate of a file, for inputs of a shape (tokens, features)."""
     data = stored.certificate
     if data is None:
-        raise Unreadable("the file has no certificate: nothing is claimed")
+        raise Unreadable("there is no certificate: nothing is claimed")
     if set(data) - {"evaluations"} != FIELDS:
         raise Unreadable(f"a certificate has the fields {sorted(FIELDS)}; this one has {sorted(map(str, data))}"[:300])
     if data["kind"] != "proven":
@@ -60,19 +60,22 @@ def read_certificate(stored: Stored, shape: tuple[int, int]) -> Certificate:
     excluded: Intervals = ()
     for one in conditions:
         if one.get("kind") == "excluded":
-            excluded = tuple((_any(a), _any(b)) for a, b in one.get("intervals", ()))
-        elif one.get("kind") not in KNOWN:
-            raise NotVerified(f"a condition of the kind {str(one.get('kind'))[:40]!r} is not known")
+            if set(one) != {"kind", "intervals"} or not isinstance(one["intervals"], list):
+                raise Unreadable("a condition on excluded intervals is damaged")
+            excluded = tuple((_any(a), _any(b)) for a, b in one["intervals"])
     ways = data.get("evaluations", ["plain"])
     if ways not in (["plain"], ["plain", "direct"]):
         raise Unreadable(f"the certificate covers the evaluations {str(ways)[:60]}: plain, or plain and direct")
     return Certificate(bound, low, high, str(data["dtype"]), excluded, tuple(conditions), tuple(ways))
 
 
-KNOWN = (
-    "image of a norm", "at most so many examples", "safe rate", "safe curvature", "keeps within",
-    "assumed Lipschitz constant",
-)  # fmt: skip
+def require_only(certificate: Certificate, *kinds: str) -> None:
+    """A condition makes a claim weaker, and is granted only where its meaning is used: here those of some kinds, none
+    twice."""
+    stated = [str(one.get("kind")) for one in certificate.conditions]
+    for kind in stated:
+        require(kind in kinds, f"a condition of the kind {kind[:40]!r}, which means nothing here")
+    require(len(set(stated)) == len(stated), "the certificate states a condition twice")
 
 
 def _consistent(data: Mapping[str, Any], bound: float) -> None:

@@ -39,13 +39,13 @@ def after_groups(
         flat = after.weight.reshape(out * outputs, after.weight.shape[2], -1)
         pairs = [(one, flat[:, i, own]) for i, row in enumerate(inputs) for one, own in row]
         bias = None if after.bias is None else np.broadcast_to(after.bias, (out, outputs)).reshape(-1)
-        return {"input": _valued(context, pairs, bias, where, None).reshaped(out, outputs)}
+        return {"input": valued(context, pairs, bias, where, None).reshaped(out, outputs)}
     weight = after.on_features()
     result: Tokens = {}
     for kind, forms in linear.items():
         if kind == "input":
             rows = [[(one, weight[:, own]) for one, own in row] for row in inputs]
-            each = [_valued(context, pairs, after.bias, f"{where}, token {i}", i) for i, pairs in enumerate(rows)]
+            each = [valued(context, pairs, after.bias, f"{where}, token {i}", i) for i, pairs in enumerate(rows)]
             result[kind] = joined(each)
         else:
             result[kind] = context.map(weight, after.bias, shares(forms))
@@ -111,7 +111,7 @@ class _Taken:
     unit: Unit
 
 
-def _valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, token: int | None) -> Forms:
+def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, token: int | None) -> Forms:
     """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for pairs of a reading and V (outputs, features)."""
     outputs = len(pairs[0][1])
     taken: list[_Taken] = []

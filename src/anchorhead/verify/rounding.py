@@ -51,8 +51,8 @@ class Arithmetic:
 
     def __str__(self) -> str:
         return (
-            f"{self.dtype}, inputs of that type, round to nearest, sums in any order, exp within {EXP_ULPS} ulp, "
-            "underflow gradual or to zero, no reduced-precision products"
+            f"{self.dtype}, round to nearest, sums in any order, exp within {EXP_ULPS} ulp, underflow gradual or to "
+            f"zero, no reduced-precision products; inputs are numbers of {self.dtype}, to which a call rounds others"
         )
 
 

@@ -70,6 +70,8 @@ class Part:
     lean                        how far t itself may be off in this part: it moves logit k by a_k times that, of which
                                 a common part changes no softmax, so that |a_k - A| lean remains, for any A
     value_error                 how far values may be off
+    direct                      None: computed as a softmax. Else it is not, and is at most so far off what it is in
+                                exact arithmetic; and a bound on the sizes of the numbers that take its place in sums
     """
 
     slopes: np.ndarray
@@ -84,6 +86,7 @@ class Part:
     model: Arithmetic
     whole: bool = False
     lean: float = 0.0
+    direct: tuple[float, float] | None = None
 
     @property
     def arrays(self) -> _Arrays:
@@ -94,22 +97,27 @@ class Part:
 
     def only(self, keys: np.ndarray) -> Part:
         arrays = cast("_Arrays", tuple(array[keys] for array in self.arrays))
-        return Part(*arrays, self.model, self.whole, self.lean)
+        return Part(*arrays, self.model, self.whole, self.lean, self.direct)
 
     def key(self) -> tuple:
         """All but how far things may be off."""
-        return (*(array.tobytes() for array in self.arrays[:6]), self.whole)
+        return (*(array.tobytes() for array in self.arrays[:6]), self.whole, self.direct is None)
 
     def worse(self, other: Part) -> Part:
         """The same softmax, as far off as this one or the other."""
         pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
         wrong, slope, values = (np.maximum(mine, theirs) for mine, theirs in pairs)
-        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, max(self.lean, other.lean))
+        direct = None
+        if self.direct is not None and other.direct is not None:
+            direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
+        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, max(self.lean, other.lean), direct)
 
     def covers(self, other: Part) -> bool:
         """Whether the other is nowhere further off."""
         pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
-        return all((mine >= theirs).all() for mine, theirs in pairs) and self.lean >= other.lean
+        mine, theirs = self.direct or (0.0, 0.0), other.direct or (0.0, 0.0)
+        wide = self.lean >= other.lean and mine[0] >= theirs[0] and mine[1] >= theirs[1]
+        return wide and all((mine >= theirs).all() for mine, theirs in pairs)
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""
@@ -154,10 +162,10 @@ def prove(
 ) -> Proven:
     """The lemma; limit: what would be good enough, so that no more is done."""
     with precision(cap=ORDER + 1):
-        return _Proof([_Softmax(part, intervals, model) for part in parts], claim, intervals, limit).run()
+        return _Proof([Softmax(part, intervals, model) for part in parts], claim, intervals, limit).run()
 
 
-class _Softmax:
+class Softmax:
     """One part, in floats and in balls."""
 
     def __init__(self, part: Part, intervals: Sequence[tuple[float, float]], model: Arithmetic) -> None:
@@ -269,8 +277,11 @@ class _Softmax:
         values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
         count = np.array([[len(keys)] for keys in near])
         error, mass = softmax_read_error(upper, lam, deviation, values, result, count, self.model, self.count)
+        least = 0.0
+        if part.direct is not None:
+            error, least = np.full(error.shape, part.direct[0]), part.direct[1]
         error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 8 * leak[:, None] * (self.largest + 1)
-        return error, result + error, mass + error
+        return error, np.maximum(result + error, least), np.maximum(mass + error, least)
 
 
 def _name(number: arb) -> tuple[int, int]:
@@ -336,7 +347,7 @@ class _Cell:
 
 class _Proof:
     def __init__(
-        self, parts: list[_Softmax], claim: Claim, intervals: Sequence[tuple[float, float]], limit: float
+        self, parts: list[Softmax], claim: Claim, intervals: Sequence[tuple[float, float]], limit: float
     ) -> None:
         self.parts, self.claim, self.intervals = parts, claim, intervals
         self.alpha, self.beta = exact(claim.alpha), exact(claim.beta)

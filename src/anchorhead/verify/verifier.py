@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.certificate import Certificate, read_certificate
+from anchorhead.verify.certificate import Certificate, read_certificate, require_only
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
+from anchorhead.verify.direct.walk import walk_directly
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
+from anchorhead.verify.folders.folder import verify_folder
 from anchorhead.verify.grammar import Network, read_network
+from anchorhead.verify.grids.callables import callable_bound, is_callable
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, is_learner
@@ -23,8 +27,11 @@ from anchorhead.verify.program import Attend, Input, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.walk import compared, walk
 
+Tell = Callable[[int, int, str], object]
+"""Told how much is done, of how much, and what comes next."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Report:
     """What was checked.
 
@@ -33,7 +40,7 @@ class Report:
     stated        the bound of the certificate         found   what follows, as far as this verifier can tell
     steps         everything that was explained, by which lemma, with the error that it leaves
     assumptions   what the verification rests on beside the file
-    unverified    evaluations that the certificate covers, beside attention as it is written, which is verified
+    unverified    what is stated and was not looked at
     """
 
     verified: bool
@@ -50,15 +57,20 @@ class Report:
         """The step that leaves the largest error."""
         return max(self.steps, key=lambda step: step.error, default=None)
 
+    @property
+    def line(self) -> str:
+        """The one line."""
+        return f"{'verified' if self.verified else 'NOT VERIFIED'}: {self.why}"
+
     def __str__(self) -> str:
         lines = [f"{step.where}: {step.lemma}, {step.what}, error {step.error:.3g}" for step in self.steps]
         if self.largest is not None:
             lines.append(f"largest contribution: {self.largest.where}, {self.largest.what}, {self.largest.error:.3g}")
         lines += [f"assumed: {one}" for one in self.assumptions]
-        lines.append("not verified: the certificate's words (method, target, reference), labels and names of features")
-        lines += [f"not verified: that the bound covers the evaluation {one!r}" for one in self.unverified]
-        lines.append(f"{self.seconds:.2f} s")
-        return "\n".join([*lines, f"{'verified' if self.verified else 'NOT VERIFIED'}: {self.why}"])
+        lines += [f"not verified: {one}" for one in self.unverified]
+        return "\n".join([*lines, f"{self.seconds:.2f} s", self.line])
+
+    __repr__ = __str__
 
 
 @dataclass(eq=False)
@@ -70,13 +82,37 @@ class _Known:
     unverified: list[str] = field(default_factory=list)
 
 
-def verify(path: str | Path) -> Report:
-    """The report on a file; damaged files and wrong claims give a report too."""
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a user gives beside the file.
+
+    function   the callable that a network approximates: files hold its digest
+    prompt     the prompt for which the certificate of a learner is
+    tell       told how far the work is
+    """
+
+    function: Callable[..., Any] | None = None
+    prompt: Any = None
+    tell: Tell = lambda done, total, what: None
+
+
+def verify(
+    source: str | Path | bytes,
+    function: Callable[..., Any] | None = None,
+    prompt: Any = None,
+    tell: Tell = Given.tell,
+) -> Report:
+    """The report on a file, given by its path or as its bytes, or on the folder of an attention-only model; damaged
+    ones and wrong claims give a report too."""
     started = time.perf_counter()
-    known = _Known()
+    known, given = _Known(), Given(function, prompt, tell)
     try:
-        _verify(read_file(path), known)
-        why = f"error at most {known.stated:.6g} on the stated box; {known.found:.6g} follows"
+        with np.errstate(all="ignore"):  # what overflows is infinite or NaN, and then nothing follows
+            if not isinstance(source, bytes) and Path(source).is_dir():
+                where = _verify_folder(Path(source), known, given)
+            else:
+                where = _verify(read_file(source), known, given)
+        why = f"error at most {known.stated:.6g} {where}; {known.found:.6g} follows"
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
@@ -88,26 +124,34 @@ def verify(path: str | Path) -> Report:
     )  # fmt: skip
 
 
-def _verify(stored: Stored, known: _Known) -> None:
+def _verify(stored: Stored, known: _Known, given: Given) -> str:
+    """Fills in what is known, and says where the bound holds; NotVerified unless it does."""
+    known.unverified.append("the certificate's words (method, target, reference), labels and names of features")
     network, program = read_network(stored), read_program(stored)
-    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    opaque = is_callable(program)
+    require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
+    require(given.prompt is None, "certificates for one prompt are not verified yet")
     if is_learner(program):
         _verify_learner(stored, network, program, known)
-        return
-    require(tokens is not None, "a network of any number of tokens is not verified yet")
-    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
-    known.stated = certificate.bound
-    known.unverified += certificate.evaluations[1:]
-    _check_fit(network, program, certificate)
-    model = arithmetic_of(network.dtype)
-    known.assumptions.append(f"arithmetic: {model}")
+        return "for all prompts of the stated box that keep to its conditions"
+    if opaque:
+        return _verify_callable(stored, network, program, known, given)
+    return _verify_network(stored, network, program, known, given.tell)
+
+
+def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> str:
+    """A certificate for all inputs of a box."""
+    certificate, model = _certificate_of(stored, network, program, known), arithmetic_of(network.dtype)
+    require_only(certificate, "excluded")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     if isinstance(program.steps[program.outputs[0]], Attend):
+        require_only(certificate)
+        require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
-        return
+        return "on the stated box"
     limit = (1 - 1e-5) * certificate.bound if len(network.layers) == 1 else 0.0
-    context = Context(exact, model, pool_of(stored), limit)
+    context = Context(exact, model, pool_of(stored), limit, tell)
     try:
         error, grids = _shared_out(network, context, certificate.bound, grid_errors(stored))
     finally:
@@ -119,7 +163,57 @@ def _verify(stored: Stored, known: _Known) -> None:
             f"the bound {certificate.bound:.6g} does not follow at output {feature} of token {token}: only "
             f"{known.found:.6g} could be shown"
         )
-    grids.verify(network.dtype)
+    grids.verify(network.dtype, tell)
+    if "direct" not in certificate.evaluations:
+        return "on the stated box"
+    tell(0, 1, "the evaluation 'direct'")
+    context.steps.clear()
+    found = float(compared(walk_directly(network, context), exact).size(context.quantities).max())
+    known.steps += context.steps
+    known.found = max(known.found, found)
+    require(
+        found <= certificate.bound,
+        f"the bound {certificate.bound:.6g} does not follow for the evaluation 'direct': only {found:.6g} is shown",
+    )
+    return "on the stated box, for the evaluations 'plain' and 'direct'"
+
+
+def _certificate_of(stored: Stored, network: Network, program: Program, known: _Known) -> Certificate:
+    """The certificate for a box of inputs, which fits the network and the program."""
+    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    require(tokens is not None, "a network of any number of tokens is not verified yet")
+    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
+    known.stated = certificate.bound
+    _check_fit(network, program, certificate)
+    known.assumptions.append(f"arithmetic: {arithmetic_of(network.dtype)}")
+    return certificate
+
+
+def _verify_callable(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
+    """A certificate for a function that is given, and for the constant that is assumed of it."""
+    certificate = _certificate_of(stored, network, program, known)
+    require(certificate.evaluations == ("plain",), "a grid has no other evaluation than 'plain'")
+    known.found, steps, assumed = callable_bound(stored, network, program, certificate, given.function)
+    known.steps += steps
+    known.assumptions += assumed
+    require(
+        known.found <= certificate.bound,
+        f"the bound {certificate.bound:.6g} does not follow: only {known.found:.6g} could be shown",
+    )
+    return "on the stated box, given the function and its constant"
+
+
+def _verify_folder(folder: Path, known: _Known, given: Given) -> str:
+    """The layers of an attention-only model, each for the bound that is stated of it."""
+    require(given.function is None and given.prompt is None, "a folder is verified without a function and a prompt")
+    known.unverified.append("the Python code in the folder")
+    known.assumptions += ["arithmetic: that of the folder's dtype, exp within 4 ulp, sums in any order"]
+    for layer in verify_folder(folder, given.tell):
+        on = f"heads within {layer.relative:.3g} max(1, |s|) for s in [{layer.low:.4g}, {layer.high:.4g}]"
+        known.steps.append(Step(layer.name, "feed-forward layer", on, layer.bound))
+        known.stated = float(np.fmax(known.stated, layer.stated))
+        known.found = float(np.fmax(known.found, layer.bound))
+    return "in every layer, on all that its norm puts out"
 
 
 def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:
@@ -155,6 +249,7 @@ def _verify_learner(stored: Stored, network: Network, program: Program, known: _
     certificate = read_certificate(stored, (1, network.embed.weight.shape[2]))
     known.stated = certificate.bound
     require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
+    require(certificate.evaluations == ("plain",), "a learner has no other evaluation than 'plain'")
     known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
     known.found = bound_for_learner(
         network, program, certificate.low[0], certificate.high[0], certificate.conditions, certificate.bound

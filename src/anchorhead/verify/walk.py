@@ -27,12 +27,13 @@ def walk(network: Network, context: Context) -> Forms:
     embed = network.embed
     require(embed.tokens is not None, "a network of any number of tokens is not modelled by this walk")
     tokens = _embedded(embed, context)
-    layers = _unrolled(network.layers)
+    layers = unrolled(network.layers)
     stream = Stream(embed.positions, len(embed.registers), len(embed.states), embed.weight.shape[1])
     wanted = needs(layers, stream, network.output)
     place = 0
     while place < len(layers):
         where = f"layer {place + 1} ({type(layers[place]).__name__})"
+        context.tell(place, len(layers), where)
         match layers[place : place + 3]:
             case [Linear() as before, Softmax() as softmax, Linear() as after]:
                 linear = after_linear(context, before, tokens)
@@ -49,11 +50,11 @@ def walk(network: Network, context: Context) -> Forms:
     return tokens[network.output]
 
 
-def _unrolled(layers: tuple) -> list:
+def unrolled(layers: tuple) -> list:
     found: list = []
     for layer in layers:
         if isinstance(layer, Repeat):
-            inner = _unrolled(layer.layers)
+            inner = unrolled(layer.layers)
             require(len(found) + len(inner) * layer.times <= MAX_LAYERS, f"more than {MAX_LAYERS} layers")
             found += inner * layer.times
         else:

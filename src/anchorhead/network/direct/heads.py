@@ -55,20 +55,24 @@ class SeriesHead:
             t.clamp_(found.low if found.low > -math.inf else None, found.high if found.high < math.inf else None)
         if found.origin:
             t.sub_(found.origin)
-        if not found.coefficients:
+        self._polynomial(t, scratch)
+
+    def _polynomial(self, s: Tensor, scratch: Tensor) -> None:
+        """s + sum c_j s^j in place, powers by products."""
+        if not self.found.coefficients:
             return
-        (power, coefficient), *more = found.coefficients
-        square = torch.mul(t, t, out=scratch)
+        (power, coefficient), *more = self.found.coefficients
+        square = torch.mul(s, s, out=scratch)
         if power == 3 and not more:
-            torch.addcmul(t, square, t, value=coefficient, out=t)
+            torch.addcmul(s, square, s, value=coefficient, out=s)
             return
-        total, s = t.clone(), t
-        for power, coefficient in found.coefficients:
+        total = s.clone()
+        for power, coefficient in self.found.coefficients:
             rest = square if power % 2 == 0 else square * s
             for _ in range(power // 2 - 1):
                 rest = rest * square
             total.add_(rest, alpha=coefficient)
-        t.copy_(total)
+        s.copy_(total)
 
     @staticmethod
     def _near(blocks: Tensor, crossing: Crossing, scratch: Tensor) -> Tensor:
@@ -83,10 +87,8 @@ class SeriesHead:
     def _mended(self, t: Tensor, q: Tensor, crossing: Crossing) -> Tensor:
         """q where it is far from a crossing, and what the steep anchor and the gentle ones give together near it."""
         apart = t - crossing.at if abs(crossing.at) > crossing.width / 400 else t
-        s = t - self.found.origin
-        total = s
-        for power, coefficient in self.found.coefficients:
-            total = total + coefficient * s**power
+        total = t - self.found.origin
+        self._polynomial(total, torch.empty_like(total))
         logit = (t - crossing.at) * crossing.slope
         weight = torch.softmax(torch.stack([torch.zeros_like(logit), logit]), 0)[1]  # whose exp is the one tested
         mixed = crossing.value + (total - crossing.value) * weight

@@ -101,9 +101,33 @@ def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[S
 
 
 def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray, dtype: str, device: torch.device) -> Affine:
-    """The map of scale q + shift as one of q."""
-    bias = behind.bias + (behind.weight.astype(np.longdouble) @ shift.astype(np.longdouble))
-    return affine(behind.weight * scale, bias.astype(np.float64), dtype, device)
+    """The map of scale q + shift as one of q; its bias is rounded once, as a sum of twice float64's precision is."""
+    total, rest = behind.bias, np.zeros(len(behind.bias))
+    for column, one in zip(behind.weight.T, shift, strict=True):
+        product, lost = _product(column, one)
+        total, missed = _sum(total, product)
+        rest = rest + (lost + missed)
+    return affine(behind.weight * scale, total + rest, dtype, device)
+
+
+def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b in float64, and what that has lost (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _product(a: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """a b in float64, and what that has lost (Dekker): halves of 26 bits have products that float64 holds."""
+    total = a * b
+    (a1, a2), (b1, b2) = _halves(a), _halves(np.float64(b))
+    return total, ((a1 * b1 - total) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _halves(a: Any) -> tuple[Any, Any]:
+    scaled = a * 134_217_729.0
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 def _softmaxes(step: SoftmaxesPlan, dtype: str, device: torch.device) -> Softmaxes:

@@ -28,6 +28,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -40,6 +41,8 @@ ORDER = 14
 """Terms of the series that are looked at; Cauchy's bound is for the others."""
 DEGREE = 5
 """The most terms that are evaluated: more cost as much as exponentials."""
+ALIKE = 100
+"""Gentle logits differ by no more at the origin, or there is no series."""
 STEEP = 1000
 """A steep slope is that many times further from the gentle ones than they are from each other."""
 GAPS = {"float32": Decimal(44), "float64": Decimal(68)}
@@ -104,10 +107,7 @@ def saturated(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype
         a, g, v = (list(map(Decimal, np.asarray(one, np.float64).tolist())) for one in (slopes, offsets, values))
         for left, right in product((1, 0), (1, 0)):
             if count - left - right >= 2:
-                try:
-                    found = _found(a, g, v, left, right, dtype)
-                except ArithmeticError:  # logits of which not even Decimal holds the exponentials
-                    found = None
+                found = _found(a, g, v, left, right, dtype)
                 if found is not None:
                     return found
     return None
@@ -122,7 +122,11 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     if spread <= 0 or any(step < STEEP * spread for step in beyond):
         return None
     unit, most = UNITS[dtype], max(abs(one) for one in v[gentle])
-    origin = Decimal(float(np.dtype(dtype).type(float(-(g[last - 1] - g[left]) / spread))))
+    place = (Fraction(g[left]) - Fraction(g[last - 1])) / (Fraction(a[last - 1]) - Fraction(a[left]))
+    origin = Decimal(float(np.dtype(dtype).type(float(place))))
+    heights = [slope * origin + offset for slope, offset in zip(a[gentle], g[gentle], strict=True)]
+    if any(abs(height - heights[0]) > ALIKE for height in heights):
+        return None
     mean = _Mean(a[gentle], g[gentle], v[gentle], origin)
     series = mean.series()
     if series[1] <= 0:
@@ -144,6 +148,9 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     if degree is None:
         return None
     kept = [j for j in range(2, degree + 1) if sizes[j] > room / 16]
+    bulk = sum((sizes[j] for j in kept), sizes[1])
+    if 16 * bulk + 2 * sizes[0] > most:  # a softmax errs by a few u of that
+        return None
     dropped = rests[degree] + sum((sizes[j] for j in range(2, degree + 1) if j not in kept), Decimal(0))
     ends, crossings, off, apart = [], [], Decimal(0), []
     for (at, slope), width, k in zip(places, widths, [0] * left + [-1] * right, strict=True):
@@ -159,12 +166,9 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     if left and right and not places[0][0] + 2 * widths[0] < places[1][0] - 2 * widths[1]:
         return None
     near = [_near(*one, series[1], spread, dropped + off, unit, gap) for one in zip(places, widths, apart, strict=True)]
-    bulk = sum((sizes[j] for j in kept), sizes[1])
     rounding = 16 * unit * bulk + 2 * unit * sizes[0]
     left_out = 8 * (-gap).exp() * (max(v) - min(v))
     error = dropped + off + rounding + left_out + max(near, default=Decimal(0))
-    if error > unit * most:  # a softmax errs by no more than a few of these
-        return None
     return Saturated(
         origin=float(origin),
         low=ends[0] if left else -math.inf,
@@ -214,7 +218,8 @@ class _Mean:
     def series(self) -> Series:
         """The coefficients of R(origin + s): those of the numerator over those of the denominator."""
         middle = (self.a[0] + self.a[-1]) / 2
-        weights = [(a * self.origin + g).exp() for a, g in zip(self.a, self.g, strict=True)]
+        heights = [a * self.origin + g for a, g in zip(self.a, self.g, strict=True)]
+        weights = [(height - heights[0]).exp() for height in heights]
         below = [Decimal(0)] * ORDER
         above = [Decimal(0)] * ORDER
         for a, v, weight in zip(self.a, self.v, weights, strict=True):
@@ -242,10 +247,11 @@ class _Mean:
         """Where log D is the logit of another anchor, and the slope of their difference there."""
         t, tilt = self.origin, Decimal(0)
         for _ in range(12):
-            weights = [(a * t + g).exp() for a, g in zip(self.a, self.g, strict=True)]
+            heights = [a * t + g for a, g in zip(self.a, self.g, strict=True)]
+            weights = [(height - max(heights)).exp() for height in heights]
             total = sum(weights, Decimal(0))
             tilt = sum((a * w for a, w in zip(self.a, weights, strict=True)), Decimal(0)) / total - slope
-            t = t - (total.ln() - slope * t - offset) / tilt
+            t = t - (total.ln() + max(heights) - slope * t - offset) / tilt
         return t, tilt
 
 

@@ -11,7 +11,7 @@ How far a grid may be off is not known before all else is: it is an allowance, f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -133,7 +133,7 @@ class Grids:
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
         x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
         x = np.concatenate([x, np.array(list(product(*zip(low, high, strict=True))))])
-        read = _read(reading, table, x)
+        read = head_values(reading, table, x)
         best: tuple[float, Forms, float] | None = None
         for form in _sums(self.exact, set(reading.ids)):
             y = _values(self.exact, form, reading.ids, x)
@@ -158,15 +158,16 @@ class Grids:
         size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
 
-    def verify(self, dtype: str) -> None:
-        """Every grid for its allowance; raises where that does not do."""
+    def verify(self, dtype: str, tell: Callable[[int, int, str], object]) -> None:
+        """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
         quantities = self.exact.quantities
-        for grid, expression, ids, allowed in self.waiting:
+        for number, (grid, expression, ids, allowed) in enumerate(self.waiting):
+            tell(number, len(self.waiting), f"grid {number + 1}")
             low, high = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
             verify_grid(grid, [expression], [f"x{q}" for q in ids], low, high, dtype, allowed)
 
 
-def _read(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The head at points, in float64, to choose by."""
     result = np.broadcast_to(table, (len(x), *table.shape))
     for j, (slopes, offsets) in enumerate(reading.axes):

@@ -1,0 +1,208 @@
+"""A softmax over a grid against a function of which values and a Lipschitz constant are known.
+
+Lemma. On a cell |x_j - c_j| <= h_j, for L(h) = L |h|_2 or sum_j L_j h_j,
+
+    |f - r| <= |f(c) - r(c)| + L(h) + sum_j |d_j r(c)| h_j + 1/2 sum_jl h_j h_l sup |d_j d_l r|.
+
+Proof. f moves by at most L(h), r by Taylor's theorem. Along one axis w_k' = w_k (a_k - A), A = sum w a, A' the variance
+V of the slopes, so w_k'' = w_k ((a_k - A)^2 - V); weights of different axes are factors of their own. With U_k >= w_k
+on the cell (`upper_weights`), |a_k - A| <= |a_k - A(c)| + h V and V <= sum U (a - A(c))^2,
+
+    sup |d_j^2 r| <= sum_k U_k ((a_k - A)^2 + V) |v_k - v'|,
+    sup |d_j d_l r| <= sum_k U_k |a_k - A| |b_k - B| |v_k - v'|
+
+for any constant v', which derivatives of sum_k w_k v_k = v' + sum_k w_k (v_k - v') do not see. All sums over anchors
+are contractions, one axis after the other. Values of f are taken as right to VALUE_ERROR of themselves: an assumption.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.polynomial import contract
+from anchorhead.verify.grids.rounding import grid_rounding, upper_weights
+from anchorhead.verify.grids.uniform import UP, VALUE_ERROR
+from anchorhead.verify.rounding import OWN_UNIT, Arithmetic
+from anchorhead.verify.scalar import Part, Softmax
+
+FIRST = 64
+"""Cells of an interval to begin with."""
+MAX_CELLS = 2_000_000
+CHUNK = 1 << 16
+Values = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Lipschitz:
+    """|f(x) - f(y)| <= L |x - y|_2, or with a constant for each axis sum_j L_j |x_j - y_j|."""
+
+    constants: tuple[float, ...]
+    euclidean: bool
+
+    def over(self, step: np.ndarray) -> np.ndarray:
+        """How much f may change over steps (..., d)."""
+        if self.euclidean:
+            return self.constants[0] * np.sqrt((step**2).sum(axis=-1)) * UP
+        return (np.abs(step) * np.array(self.constants)).sum(axis=-1) * UP
+
+    def __str__(self) -> str:
+        if self.euclidean:
+            return f"|f(x) - f(y)| <= {self.constants[0]:g} |x - y|"
+        return f"|f(x) - f(y)| <= sum of L_j |x_j - y_j|, L = ({', '.join(f'{one:g}' for one in self.constants)})"
+
+
+def cover_bound(
+    grid: Grid,
+    function: Values,
+    shift: float,
+    lipschitz: Lipschitz,
+    low: Sequence[float],
+    high: Sequence[float],
+    model: Arithmetic,
+    counts: Sequence[int],
+    enough: float,
+) -> float:
+    """A bound on |computed r - (f + shift)| for every x of the box, f (n, d) -> (n,), from so many cells along each
+    axis, or more of them while it is not enough and that helps."""
+    grid.check()
+    rounding = float(grid_rounding(grid, low, high, model, 0.0)[1].max())
+    best = math.inf
+    while math.prod(counts) <= MAX_CELLS and not best * UP <= enough:
+        found = _on_box(grid, function, shift, lipschitz, low, high, counts) + rounding
+        if not found < 0.98 * best:
+            break
+        best, counts = found, [2 * count for count in counts]
+    require(best < math.inf, f"a grid compared in {math.prod(counts):,} cells: at most {MAX_CELLS:,}")
+    return best * UP
+
+
+def interval_bound(
+    part: Part,
+    origin: float,
+    function: Values,
+    shift: float,
+    lipschitz: Lipschitz,
+    ends: tuple[float, float],
+    enough: float,
+) -> float:
+    """Along one axis, for a head on t = fl(x - origin), of which the part's `lean` says how far it is off: cells are
+    halved until each is good enough, and the rounding of each is that of a scalar head."""
+    grid = Grid([(part.slopes, part.offsets)], np.array([origin]), part.values[:, None], np.zeros(1))
+    softmax = Softmax(part, [(ends[0] - origin, ends[1] - origin)], part.model)
+    cuts = np.linspace(*ends, FIRST + 1)
+    left, right, worst, spent = cuts[:-1], cuts[1:], 0.0, 0
+    everyone = np.arange(len(part.slopes))
+    while len(left):
+        spent += len(left)
+        require(
+            spent <= MAX_CELLS, f"a head of {len(everyone)} anchors takes more than {MAX_CELLS:,} values of a function"
+        )
+        bounds = []
+        for some in np.array_split(np.stack([left, right], 1), -(-len(left) * len(everyone) // CHUNK)):
+            # between the cuts of cells that need not touch, every other cell is one of them
+            wrong, moved, centre, half = _on_cells(grid, function, shift, lipschitz, [some.reshape(-1)], 2)
+            bound = (wrong + moved) * UP
+            good = np.flatnonzero(bound <= enough)
+            if len(good):
+                near, nothing = [everyone] * len(good), np.zeros(len(good))
+                rounded = softmax.rounding(centre[good] - origin, half[good, 0], moved[good], near, nothing)[0]
+                bound[good] = (bound[good] + rounded[:, 0]) * UP
+            bounds.append(bound)
+        bound = np.concatenate(bounds)
+        wide, middle = bound > enough, left / 2 + right / 2
+        require(
+            bool(((left < middle) & (middle < right))[wide].all()), f"a head of {len(everyone)} anchors has no bound"
+        )
+        worst = max(worst, float(bound[~wide].max(initial=0.0)))
+        both = np.stack([left[wide], middle[wide], middle[wide], right[wide]], 1).reshape(-1, 2)
+        left, right = both[:, 0], both[:, 1]
+    return worst * UP
+
+
+def _on_box(
+    grid: Grid,
+    function: Values,
+    shift: float,
+    lipschitz: Lipschitz,
+    low: Sequence[float],
+    high: Sequence[float],
+    counts: Sequence[int],
+) -> float:
+    cuts = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
+    rows = max(1, CHUNK // math.prod(counts[1:]))
+    parts = ([cuts[0][first : first + rows + 1], *cuts[1:]] for first in range(0, counts[0], rows))
+    found = (_on_cells(grid, function, shift, lipschitz, part, 1) for part in parts)
+    return max(float((wrong + moved).max()) for wrong, moved, *_ in found)
+
+
+def _on_cells(
+    grid: Grid, function: Values, shift: float, lipschitz: Lipschitz, cuts: list[np.ndarray], every: int
+) -> tuple[np.ndarray, ...]:
+    """The lemma on the cells between cuts, or on every other of them: tensors (cells_1, …, cells_d) of what is wrong at
+    the centre or f moves by, and of what r moves by; centres and half widths (…, d)."""
+    d = len(cuts)
+    axes = [_axis(grid, j, one, every) for j, one in enumerate(cuts)]
+    places = np.stack(np.meshgrid(*(axis.centre for axis in axes), indexing="ij"), axis=-1)
+    half = np.stack(np.meshgrid(*(axis.half for axis in axes), indexing="ij"), axis=-1)
+    truth = function(places.reshape(-1, d)).reshape(places.shape[:-1])
+    _require_constant(truth, places, lipschitz)
+    values, weights, upper = grid.values[..., 0], [a.weights for a in axes], [a.upper for a in axes]
+    size, apart = np.abs(values), np.abs(values - (values.max() / 2 + values.min() / 2)) * UP
+    lost = sum(float(axis.off.max()) for axis in axes) + 8 * (sum(grid.values.shape) + 16) * OWN_UNIT
+    there = contract(size, weights) * lost * UP
+    wrong = np.abs(truth + shift - contract(values, weights)) + there
+    wrong = wrong + VALUE_ERROR * np.abs(truth) + 4 * OWN_UNIT * (np.abs(truth) + abs(shift))
+    moved = np.zeros(truth.shape)
+    for j, axis in enumerate(axes):
+        slope = np.abs(contract(values, _with(weights, {j: axis.weights * axis.lean})))
+        slope = slope + contract(size, _with(weights, {j: axis.weights * (axis.wide * lost + axis.lean_off)})) * UP
+        moved = moved + slope * half[..., j]
+        bend = contract(apart, _with(upper, {j: axis.upper * (axis.wide**2 + axis.variance)}))
+        moved = moved + bend * half[..., j] ** 2 / 2 * UP
+        for i in range(j):
+            both = {j: axis.upper * axis.wide, i: axes[i].upper * axes[i].wide}
+            moved = moved + contract(apart, _with(upper, both)) * half[..., j] * half[..., i] * UP
+    return (wrong + lipschitz.over(half)) * UP, moved * UP, places, half
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """Of cells (n,) and anchors: lean = a - A(c), up to lean_off; wide >= |a - A| and variance >= V on the cell."""
+
+    centre: np.ndarray
+    half: np.ndarray
+    weights: np.ndarray
+    upper: np.ndarray
+    off: np.ndarray
+    lean: np.ndarray
+    lean_off: np.ndarray
+    wide: np.ndarray
+    variance: np.ndarray
+
+
+def _axis(grid: Grid, j: int, cuts: np.ndarray, every: int) -> _Axis:
+    slopes = grid.axes[j][0]
+    centre, half, w, upper, mean, off = (one[::every] for one in upper_weights(grid, j, cuts))
+    lean, steep = slopes - mean, float(np.abs(slopes).max())
+    lean_off = (w * off * np.abs(lean)).sum(axis=1, keepdims=True) + 1e-13 * steep
+    variance = (upper * (np.abs(lean) + lean_off) ** 2).sum(axis=1, keepdims=True) * UP
+    wide = np.abs(lean) + lean_off + half * variance
+    return _Axis(centre[:, 0], half[:, 0], w, upper, off, lean, lean_off, wide, variance)
+
+
+def _with(matrices: list[np.ndarray], changed: dict[int, np.ndarray]) -> list[np.ndarray]:
+    return [changed.get(j, one) for j, one in enumerate(matrices)]
+
+
+def _require_constant(values: np.ndarray, places: np.ndarray, lipschitz: Lipschitz) -> None:
+    """Refuses a constant that values at neighbouring places contradict."""
+    for axis in range(values.ndim):
+        steps, gaps = np.diff(places, axis=axis), np.abs(np.diff(values, axis=axis))
+        if (gaps > lipschitz.over(steps) + 8 * VALUE_ERROR * np.abs(values).max()).any():
+            raise NotVerified(f"values of the function contradict its constant: {lipschitz}")

@@ -1,0 +1,146 @@
+"""Heads with a series: as the library evaluates them, and as arithmetic that rounds as badly as it may would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import torch
+from flint import arb
+
+from anchorhead.network.direct import saturated
+from anchorhead.network.direct.heads import NEAR, SeriesHead
+from anchorhead.network.direct.saturated import Crossing, Saturated
+from anchorhead.verify.balls import above, precision
+from anchorhead.verify.direct.series import Series, series_of
+from anchorhead.verify.rounding import arithmetic_of
+
+Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
+Round = Callable[[arb], arb]
+
+
+def head(dtype: str, gentle: float, steep: float, kinks: tuple[float, ...], middle: float) -> Keys:
+    """A line of slope 1 by two anchors whose slopes differ by `gentle` and which weigh the same at the middle, clipped
+    at the kinks by anchors `steep` away; it is 0 at the first kink. Numbers are those of the dtype."""
+    half, size, start = gentle / 2, 2 / gentle, (*kinks, 0.0)[0]
+    slopes, offsets = [-half, half], [half * middle, -half * middle]
+    values = [middle - start - size, middle - start + size]
+    for sign, kink in zip((-1, 1), kinks, strict=False):
+        place = 0 if sign < 0 else len(slopes)
+        total = np.log(np.exp(-half * (kink - middle)) + np.exp(half * (kink - middle)))
+        slopes.insert(place, sign * steep)
+        offsets.insert(place, total - sign * steep * kink)
+        values.insert(place, kink - start)
+    return tuple(np.array(one).astype(dtype).astype(np.float64) for one in (slopes, offsets, values))  # type: ignore[return-value]
+
+
+HEADS: dict[str, tuple[Keys, str, float, float]] = {
+    "a kink, float32": (head("float32", 0.06, 5e5, (0.0,), 0.5), "float32", -1.0, 1.0),
+    "a kink, float64": (head("float64", 1e-4, 3e11, (0.0,), 0.5), "float64", -1.0, 1.0),
+    "two kinks, float32": (head("float32", 0.04, 4e4, (-1.0, 1.0), 0.0), "float32", -2.0, 2.0),
+    "two kinks, float64": (head("float64", 2e-5, 5e10, (-1.0, 1.0), 0.0), "float64", -2.0, 2.0),
+    "a kink far from 0, float32": (head("float32", 0.02, 4e3, (100.0,), 101.0), "float32", 90.0, 102.0),
+    "a kink far from 0, float64": (head("float64", 1e-5, 2e12, (100.0,), 101.0), "float64", 90.0, 102.0),
+    "a line, float32": (head("float32", 0.03, 0.0, (), 0.0), "float32", -1.0, 1.0),
+}
+
+
+def both(name: str) -> tuple[Series, Saturated]:
+    """The series as the verifier and as the library have it."""
+    keys, dtype, *_ = HEADS[name]
+    mine, theirs = series_of(*keys, arithmetic_of(dtype)), saturated(*keys, dtype)
+    assert mine is not None
+    assert theirs is not None
+    return mine, theirs
+
+
+def exact_read(keys: Keys, t: float) -> arb:
+    logits = [arb(float(a)) * arb(t) + arb(float(g)) for a, g in zip(*keys[:2], strict=True)]
+    top = max(logits, key=lambda z: float(z.mid()))
+    weights = [(z - top).exp() for z in logits]
+    return sum((arb(float(v)) * w for v, w in zip(keys[2], weights, strict=True)), arb(0)) / sum(weights, arb(0))
+
+
+@cache
+def places(name: str) -> np.ndarray:
+    """Numbers of the dtype all over the interval, at its ends, and around crossings, where q is mended and beyond."""
+    keys, dtype, low, high = HEADS[name]
+    series, rng = saturated(*keys, dtype), np.random.default_rng(0)
+    assert series is not None
+    found = [rng.uniform(low, high, 60), [low, high, series.origin]]
+    for one in (series.left, series.right):
+        if one is not None:
+            off = one.width * np.concatenate([np.geomspace(1e-6, 0.9, 25), np.linspace(0.95, 1.05, 15), [2.0]])
+            found += [one.at + off, one.at - off]
+    t = np.concatenate(found).astype(dtype).astype(np.float64)
+    return np.unique(t[(t >= low) & (t <= high)])
+
+
+def library_holds(name: str) -> bool:
+    """Whether the library's own evaluation is within the lemma's bound, everywhere."""
+    keys, dtype, low, high = HEADS[name]
+    mine, theirs = both(name)
+    t = places(name)
+    q = torch.tensor(t.astype(dtype))
+    SeriesHead(theirs)(q, torch.empty_like(q))
+    bound = mine.error(low, high)
+    with precision(300):
+        off = [
+            abs(arb(theirs.scale) * arb(one) + arb(theirs.shift) - exact_read(keys, at))
+            for at, one in zip(t.tolist(), q.tolist(), strict=True)
+        ]
+        return all(one <= bound for one in off)
+
+
+def worst_share(name: str) -> float:
+    """The largest error, as a share of the lemma's bound, of arithmetic that rounds up, down or either way by u."""
+    keys, _, low, high = HEADS[name]
+    mine, theirs = both(name)
+    bound, worst = mine.error(low, high), 0.0
+    with precision(300):
+        for rounds in _roundings(mine.model.unit):
+            for at in places(name).tolist():
+                q = _evaluated(theirs, arb(at), rounds, mine.model.exp_error)
+                off = abs(arb(theirs.scale) * q + arb(theirs.shift) - exact_read(keys, at))
+                worst = max(worst, above(off) / bound)
+    return worst
+
+
+def _roundings(unit: float) -> Iterator[Round]:
+    rng = np.random.default_rng(1)
+    yield lambda x: x * (1 + arb(unit))
+    yield lambda x: x * (1 - arb(unit))
+    for _ in range(2):
+        yield lambda x: x * (1 + arb(float(rng.choice([-unit, unit]))))
+
+
+def _evaluated(found: Saturated, t: arb, rounds: Round, exp_error: float) -> arb:
+    """The steps that the plan names, each rounded."""
+    for one in (found.left, found.right):
+        if one is not None and abs(t - arb(one.at)) < arb(NEAR * one.width):
+            return _mended(found, one, t, rounds, exp_error)
+    if found.left is not None and t < arb(found.low):
+        t = arb(found.low)
+    if found.right is not None and t > arb(found.high):
+        t = arb(found.high)
+    return _polynomial(found, rounds(t - arb(found.origin)), rounds)
+
+
+def _polynomial(found: Saturated, s: arb, rounds: Round) -> arb:
+    total = s
+    for power, coefficient in found.coefficients:
+        term = s
+        for _ in range(power - 1):
+            term = rounds(term * s)
+        total = rounds(total + rounds(rounds(arb(coefficient)) * term))
+    return total
+
+
+def _mended(found: Saturated, one: Crossing, t: arb, rounds: Round, exp_error: float) -> arb:
+    total = _polynomial(found, rounds(t - arb(found.origin)), rounds)
+    logit = rounds(rounds(t - arb(one.at)) * arb(one.slope))
+    top = logit if logit > 0 else arb(0)
+    up, down = (logit - top).exp() * (1 + arb(exp_error)), (-top).exp() * (1 - arb(exp_error))
+    weight = rounds(up / rounds(up + down))
+    return rounds(arb(one.value) + rounds(rounds(total - arb(one.value)) * weight))
