@@ -9,12 +9,12 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.lemmas.mlp import MlpBound, prove_mlp
+from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic import arithmetic_of
 from anchorhead.proof.head import prove_exact
 from anchorhead.proof.head_rounding import head_rounding
-from anchorhead.proof.mlp import MlpBound, prove_mlp
-from anchorhead.proof.mlp_statement import mlp_statement
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape, degree_of
 from anchorhead.proof.statement import Statement
