@@ -78,15 +78,16 @@ class Others:
         error: Float[np.ndarray, "outputs keys"] | float = 0.0,
     ) -> Others:
         """A softmax of which nothing is known but the values of the keys that it may hear, up to an error."""
-        if not values.any() and not np.any(error):
+        moved = (np.abs(values) + error > 0).any(axis=1)  # a mean of zeros is 0
+        if not moved.any():
             return self
         form = Forms.between(*(end[None] for end in interval.bound(values - error, values + error, arithmetic)))
         return replace(
             self,
-            constant=self.constant + form.constant[0],
-            approximation=(self.approximation + form.approximation[0]) * (1 + 1e-12),
+            constant=self.constant + np.where(moved, form.constant[0], 0.0),
+            approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * (1 + 1e-12),
             size=self.size + (np.abs(values) + error).max(axis=1) * (1 + 1e-3),
-            terms=self.terms + values.shape[1],
+            terms=self.terms + moved * values.shape[1],
         )
 
     def alone(self, sources: int, arithmetic: Arithmetic) -> Forms:

@@ -21,6 +21,7 @@ from anchorhead.proof.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.readings import Keys, Readings, Refusal
+from anchorhead.proof.shape import Shape, range_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +163,9 @@ def bound(
 ) -> tuple[Reads, Sources]:
     """What the neurons' heads give for queries (one token, a feature a neuron), and the exact neurons' intervals.
 
+    A head whose query stands for something else than the neuron's pre-activation, as with a causal mask where inputs
+    are hidden, still reads phi of what it asks: then the neuron's interval and that of phi are all that is compared.
+
     `rounding` replaces that of each shape, where heads are not computed as their own proofs assume.
     """
     low, high, exact = layer.exact(sources)
@@ -192,22 +196,40 @@ def bound(
     e_approximate = scale * approximation
     e = e_rounded + e_approximate
 
+    slack = 8 * FLOAT64.unit * (np.abs(scale) * query.size(sources)[0] + np.abs(unit_in * in_shift))
+    t_low, t_high = (end[0] for end in query.ends(sources))
+    asked_low, asked_high = scale * t_low + unit_in * in_shift - slack, scale * t_high + unit_in * in_shift + slack
+
     approximations, roundings = np.full(layer.neurons, np.inf), np.full(layer.neurons, np.inf)
     reach = np.full((layer.neurons, layer.parts), np.inf)
     inside = np.zeros(layer.neurons, bool)
     for number, shape in enumerate(layer.shapes):
-        fits = (layer.assigned == number) & (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high)
-        if not fits.any():
+        has = layer.assigned == number
+        fits = has & (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high)
+        own = fits | has & (asked_low >= unit_in * shape.low) & (asked_high <= unit_in * shape.high)
+        if not own.any():
             continue
-        inside |= fits
+        inside |= own
         slope = shape.slope * unit_out / unit_in
         own_rounding = shape.rounding if rounding is None else rounding[number]
         approximations[fits] = (unit_out * shape.exact + slope * e_approximate)[fits]
         roundings[fits] = (unit_out * (own_rounding + shape.jump) + slope * e_rounded)[fits]
-        reach[fits] = 0.0
+        strange = own & ~fits
+        if strange.any():
+            approximations[strange] = unit_out[strange] * shape.exact + _apart(
+                layer.shapes[number], asked_low[strange], asked_high[strange], exact.low[strange], exact.high[strange]
+            )
+            roundings[strange] = unit_out[strange] * own_rounding
+        reach[own] = 0.0
         for part, most in enumerate(float(np.abs(part.values.astype(float)).max()) for part in shape.parts):
-            reach[fits, part] = min(shape.reach[part], most) + own_rounding
+            reach[own, part] = min(shape.reach[part], most) + own_rounding
     return Reads(unit_out * out_scale, unit_out * out_shift, approximations, roundings, reach, inside), exact
+
+
+def _apart(shape: Shape, asked_low: np.ndarray, asked_high: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """How far phi(s) may be from a neuron between low and high, for s between what is asked."""
+    least, most = range_of(shape.activation, asked_low, asked_high)
+    return np.maximum(np.maximum(most - low, high - least), 0.0) * (1 + 4 * FLOAT64.unit)
 
 
 def _exponents(

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
-from anchorhead.network import Attention
+from anchorhead.network import Attention, Embed
 from anchorhead.proof.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.rounding import constant_dot_error, exact_factor
@@ -108,6 +108,20 @@ class Readings:
             found[kind] = self.keys[kind].live(self.keys[kind], (float(low[own].min()), float(high[own].max())))
         return found
 
+
+
+def constant_part(embed: Embed, also: int | None = None) -> tuple[Forms, Forms]:
+    """Inputs and registers after an Embed for what is constant in them; of other features, just that they vary.
+
+    also   a feature that is taken to vary, whether it does or not
+    """
+    varying = (embed.weight != 0).any(axis=-1)
+    if also is not None:
+        varying[..., also] = True
+    bias = np.broadcast_to(embed.bias, (embed.tokens or 0, embed.bias.shape[-1])).astype(np.float64)
+    nothing = np.zeros(bias.shape)
+    inputs = Forms(np.zeros((*bias.shape, 0)), bias, nothing, nothing + varying)
+    return inputs, Forms.constants(np.zeros((0, bias.shape[1])) if embed.registers is None else embed.registers)
 
 
 def constants(weight: Float[np.ndarray, "rows features"], tokens: Forms, arithmetic: Arithmetic) -> Constants:
