@@ -47,9 +47,7 @@ def _lowered(known: Known, layer: Attention) -> list[Readings | None]:
     return found
 
 
-def _neurons_as_heads(
-    known: Known, layer: Attention, token: int, readings: Readings | None
-) -> tuple[Forms, Sources]:
+def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Readings | None) -> tuple[Forms, Sources]:
     """What a token gets, over the neurons' exact values, and these."""
     claim, own = known.claim, known.inputs.token(token)
     if readings is None:

@@ -14,12 +14,10 @@ from anchorhead.proof.silence import one_winner
 
 def read(readings: Readings) -> list[int | None]:
     """For each that asks the key that it copies; None where none takes all the weight, or nobody can tell."""
-    asks = len(readings.kinds)
-    moves = readings.t.varying[0]
-    numbers = readings.t.constant[0]
+    moves, numbers = readings.t.varying[0].tolist(), readings.t.constant[0].tolist()
     known: dict[tuple[int, float], int | None] = {}
     found: list[int | None] = []
-    for ask, kind, t, moved in zip(range(asks), readings.kinds.tolist(), numbers.tolist(), moves.tolist(), strict=True):
+    for kind, t, moved in zip(readings.kinds.tolist(), numbers, moves, strict=True):
         keys = readings.keys[kind]
         if moved and not keys.still:
             found.append(None)

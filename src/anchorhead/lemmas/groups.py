@@ -27,7 +27,9 @@ def after_groups(known: Known, before: Linear, softmax: Softmax, after: Linear) 
     weight = before.weight if before.weight.shape[:-1] == (count, size) else before.on_features()
     weight = weight.reshape(count, size, -1)
     values = after.on_features().astype(np.float64).reshape(after.outputs, count, size)
-    groups = _Groups(known, weight.astype(np.float64), _bias(before, (count, size)), values, _bias(after, after.outputs))
+    groups = _Groups(
+        known, weight.astype(np.float64), _bias(before, (count, size)), values, _bias(after, after.outputs)
+    )
     tokens = []
     for i in range(len(known.inputs.constant)):
         own = known.inputs.token(i)

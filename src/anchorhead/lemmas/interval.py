@@ -30,29 +30,33 @@ def bound(
 
 def of_head(values: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
     """What a head reads of tokens whose values are these forms (tokens, entries): one token of entries."""
-    low, high = bound(*(end.T for end in values.ends(sources)), arithmetic)
+    least, most = values.ends(sources)
+    low, high = bound(least.T, most.T, arithmetic)
     return Forms.between(low[None], high[None])
 
 
-def of_registers(
-    layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic
-) -> Forms:
+def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
     """What registers hold after an attention: what the skip carries, and means of some of the values."""
     skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
     bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
     if layer.skip is not None and layer.skip.bias is not None:
         bias = bias + layer.skip.bias
     kept = mapped(skip, bias, registers, NOTHING, arithmetic)
+    if not len(registers.constant):
+        return kept
     low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
-    pairs = ((inputs, sources), (registers, NOTHING))
-    means = []
-    for value in layer.value:
+    flat = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:])).reshape(layer.heads, -1)
+    _, first, kinds = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    for kind, head in enumerate(first):
+        value = layer.value[min(head, len(layer.value) - 1)]
+        pairs = ((inputs, sources), (registers, NOTHING))
         shown = [mapped(value, None, x, of, arithmetic).ends(of) for x, of in pairs]
-        means.append(bound(*(np.concatenate(ends).T for ends in zip(*shown, strict=True)), arithmetic))
-    for h, output in enumerate(layer.output.astype(np.float64)):
-        ends = [output * end for end in means[min(h, len(means) - 1)]]
-        low, high = low + np.minimum(*ends).sum(axis=1), high + np.maximum(*ends).sum(axis=1)
-        size = size + np.maximum(*np.abs(ends)).sum(axis=1)
+        least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
+        bottom, top = bound(least, most, arithmetic)
+        output = layer.output[kinds.reshape(-1) == kind].astype(np.float64)
+        up, down = np.maximum(output, 0.0).sum(axis=0), np.minimum(output, 0.0).sum(axis=0)
+        low, high = low + up @ bottom + down @ top, high + up @ top + down @ bottom
+        size = size + (up - down) @ np.maximum(np.abs(bottom), np.abs(top))
     read = Forms.between(low[None], high[None])
     terms = (layer.output != 0).sum(axis=(0, 2)) + (skip != 0).sum(axis=1) + 3
     summed = (arithmetic.gamma(terms) + 1e-12) * (size + kept.size(NOTHING)) + terms * arithmetic.tiny

@@ -67,9 +67,7 @@ class Others:
 
     def with_copy(self, values: Float[np.ndarray, " outputs"]) -> Others:
         """A softmax that always puts all its weight on one key, whose values these are."""
-        return replace(
-            self, constant=self.constant + values, size=self.size + np.abs(values), terms=self.terms + 1
-        )
+        return replace(self, constant=self.constant + values, size=self.size + np.abs(values), terms=self.terms + 1)
 
     def with_means(
         self,
@@ -101,7 +99,9 @@ class Others:
     ) -> Forms:
         """With sum_r weight_r read_r; outputs that take nothing of any neuron stay as exact as they were."""
         weight = weight * reads.inside
-        mine = Forms(*(array[None] for array in (np.zeros(weight.shape), self.constant, self.approximation, self.rounding)))
+        mine = Forms(
+            *(array[None] for array in (np.zeros(weight.shape), self.constant, self.approximation, self.rounding))
+        )
         mixed = reads.known().combined(weight, exact, arithmetic, mine, self.terms, self.size)
         untouched = ~(weight != 0).any(axis=1) & (self.approximation == 0)
-        return Forms(*mixed.arrays[:3], np.where(untouched, mine.rounding, mixed.rounding))
+        return replace(mixed, rounding=np.where(untouched, mine.rounding, mixed.rounding))

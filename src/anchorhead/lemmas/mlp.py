@@ -50,9 +50,10 @@ def _require_shapes(network: Network, target: Mlp) -> None:
     axis, tokens = target.tokens is not None, target.tokens or 1
     last = network.streams[-1]
     given = network.token_axis, (network.embed.tokens, network.embed.inputs), (last.inputs, last.width)
-    if network.output != "input" or given != (axis, (tokens, target.inputs // tokens), (tokens, target.outputs // tokens)):
+    wanted = axis, (tokens, target.inputs // tokens), (tokens, target.outputs // tokens)
+    if network.output != "input" or given != wanted:
         raise AnchorheadError(
-            f"the network is not one of input tokens from {target.input_shape} to {target.output_shape}, as its target is"
+            f"the network does not put out its input tokens, from {target.input_shape} to {target.output_shape}"
         )
 
 

@@ -11,7 +11,7 @@ is told by the keys that are not always out of reach: they must be the shape's a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -41,8 +41,9 @@ class Reads:
 
     def known(self) -> Reads:
         """The same with bounds of 0 where nothing is known: these neurons are to be accounted for otherwise."""
-        bounds = (np.where(self.inside, one, 0.0) for one in (self.approximation, self.rounding))
-        return Reads(self.scale, self.shift, *bounds, np.where(self.inside[:, None], self.reach, 0.0), self.inside)
+        approximation, rounding = (np.where(self.inside, one, 0.0) for one in (self.approximation, self.rounding))
+        reach = np.where(self.inside[:, None], self.reach, 0.0)
+        return replace(self, approximation=approximation, rounding=rounding, reach=reach)
 
     def combined(
         self,
@@ -226,7 +227,9 @@ def bound(
     return Reads(unit_out * out_scale, unit_out * out_shift, approximations, roundings, reach, inside), exact
 
 
-def _apart(shape: Shape, asked_low: np.ndarray, asked_high: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _apart(
+    shape: Shape, asked_low: np.ndarray, asked_high: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
     """How far phi(s) may be from a neuron between low and high, for s between what is asked."""
     least, most = range_of(shape.activation, asked_low, asked_high)
     return np.maximum(np.maximum(most - low, high - least), 0.0) * (1 + 4 * FLOAT64.unit)

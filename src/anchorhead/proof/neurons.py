@@ -1,4 +1,4 @@
-"""A layer of neurons of a target, and the shapes that are to compute it: the claim that a network's heads have to meet."""
+"""A layer of neurons of a target, and the shapes that are to compute it: the claim that heads have to meet."""
 
 from __future__ import annotations
 

@@ -109,7 +109,6 @@ class Readings:
         return found
 
 
-
 def constant_part(embed: Embed, also: int | None = None) -> tuple[Forms, Forms]:
     """Inputs and registers after an Embed for what is constant in them; of other features, just that they vary.
 
@@ -237,7 +236,7 @@ def of_groups(
     x: Forms,
     arithmetic: Arithmetic,
 ) -> Readings:
-    """Groups of logits weight_gk . x + bias_gk, for features x (1, features) that all groups read, or (groups, features).
+    """Groups of logits weight_gk . x + bias_gk, for x (1, features) that all groups read, or (groups, features).
 
     Where one of these varies it is t, else the first that a group reads at all.
     """

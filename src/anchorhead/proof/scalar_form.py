@@ -73,9 +73,7 @@ def _unreadable(why: str) -> AnchorheadError:
     return AnchorheadError(f"the network cannot be read as heads on one scalar: {why}")
 
 
-def _origin(
-    attention: Attention, head: int, query: int, inputs: Forms, arithmetic: Arithmetic
-) -> tuple[float, float]:
+def _origin(attention: Attention, head: int, query: int, inputs: Forms, arithmetic: Arithmetic) -> tuple[float, float]:
     """The scale and the origin of a head that asks with scale (q - origin), both of which round nothing."""
     moving = np.flatnonzero(attention.query[head, :, query])
     if len(moving) != 1:
@@ -84,7 +82,7 @@ def _origin(
     scale = float(row[0, query])
     row[0, query] = 0.0
     fixed = constants(row, inputs, arithmetic)
-    if not fixed.exact or not exact_factor(scale) or (fixed.values != fixed.values[0]).any():
+    if not fixed.exact or not exact_factor(np.float64(scale)) or (fixed.values != fixed.values[0]).any():
         raise Refusal("its queries are scaled by something other than a power of two, or their constants round")
     return scale, float(-fixed.values[0, 0] / scale)
 
