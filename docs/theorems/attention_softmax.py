@@ -42,7 +42,7 @@ print(net.describe())
 
 # %%
 print(net.certificate)
-print("proven again:", ah.check(net).bound)
+print("proven again:", ah.check(net).stated)
 ah.plot(net, "attention_softmax.png")
 
 # %% [markdown]

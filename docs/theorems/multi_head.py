@@ -110,7 +110,7 @@ print(
 
 # %%
 print(net.certificate)
-print("checked in exact rationals and balls:", ah.check(net).bound)
+print("verified by another route, in balls:", ah.check(net).stated)
 ah.plot(multi_head_sweep((1, 2, 4, 8, 16), 12), "multi_head.png")
 
 # %% [markdown]

@@ -72,7 +72,7 @@ for layout in ("transformer", "sequence"):
 print(net.certificate)
 x = np.random.default_rng(0).uniform(0, 1, (5000, 4, 2))
 exact = mlp(torch.from_numpy(x.reshape(5000, 8))).detach().numpy().reshape(5000, 4, 2)
-print(f"largest error here {np.abs(net(x) - exact).max():.1e}; proven again: {ah.check(net).bound:.1e}")
+print(f"largest error here {np.abs(net(x) - exact).max():.1e}; proven again: {ah.check(net).stated:.1e}")
 plan = ah.plan(mlp, on=(0, 1), within=[1e-1, 1e-3, 1e-6], tokens=4)
 print(plan)
 ah.plot(plan, "relu_plan.png")

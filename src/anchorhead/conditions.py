@@ -24,10 +24,6 @@ class Condition:
 
     kind: ClassVar[str]
 
-    def implies(self, other: Condition) -> bool:
-        """Whether every input that keeps to this one keeps to the other."""
-        return self == other
-
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **{one.name: _plain(getattr(self, one.name)) for one in fields(self)}}
 
@@ -146,14 +142,6 @@ class SafeCurvature(Condition):
 
     kind: ClassVar[str] = "safe curvature"
 
-    def implies(self, other: Condition) -> bool:
-        return (
-            isinstance(other, SafeCurvature)
-            and (self.rate, self.decay) == (other.rate, other.decay)
-            and self.slope >= other.slope
-            and self.limit <= other.limit
-        )
-
     def found(self, eigenvalue: float) -> float:
         """What is to be at most the limit, for a prompt with this eigenvalue."""
         return self.rate * (self.slope * eigenvalue + self.decay)
@@ -174,14 +162,6 @@ class KeepsWithin(Condition):
     high: float
 
     kind: ClassVar[str] = "keeps within"
-
-    def implies(self, other: Condition) -> bool:
-        return (
-            isinstance(other, KeepsWithin)
-            and self.quantity == other.quantity
-            and other.low <= self.low
-            and self.high <= other.high
-        )
 
     def __str__(self) -> str:
         return f"exact descent keeps {self.quantity} between {self.low:g} and {self.high:g}"

@@ -12,7 +12,14 @@ class AnchorheadError(ValueError):
 
 
 class CertificateError(AnchorheadError):
-    """A certificate's bound is not justified by the weights it comes with."""
+    """A certificate's bound is not justified by the weights it comes with.
+
+    report   of the verifier, which lists what was checked; None where it was not asked
+    """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class NotReached(AnchorheadError):

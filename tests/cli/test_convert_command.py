@@ -40,7 +40,7 @@ def test_a_file_of_weights_is_converted_reported_saved_and_drawn(weights, tmp_pa
     assert f"error at most {network.certificate.bound:.3g}" in output
     assert "the bound is" in output
     assert f"{network.parameters:,} parameters" in output
-    assert check(file).bound <= 1e-6
+    assert check(file).stated <= 1e-6
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert network(np.full((3, 4), 0.5)).shape == (3, 2)
 

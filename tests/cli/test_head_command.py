@@ -42,7 +42,7 @@ def test_a_head_is_reported_drawn_and_saved(tmp_path):
         assert f"{term:.3g}" in output
         assert name in output
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert check(file).bound == made.certificate.bound
+    assert check(file).stated == made.certificate.bound
     assert load(file).certificate.dtype == "float32"
 
 

@@ -53,7 +53,7 @@ def test_known_functions_are_proven_in_seconds_and_no_input_exceeds_the_bound(na
     assert network.certificate.kind == "proven"
     assert network.certificate.bound <= within
     assert attacked(network, expression, on) <= network.certificate.bound
-    assert ah.check(network).bound <= network.certificate.bound * (1 + 1e-9)
+    assert ah.check(network).stated <= network.certificate.bound * (1 + 1e-9)
     assert taken < SECONDS.get(name, 30.0)
 
 

@@ -82,7 +82,7 @@ def test_the_error_never_exceeds_the_bound_and_the_check_agrees(name, dtype):
     found = errors(network, target, x)
     assert found.max() <= network.certificate.bound
     assert exact_error(network, target, x[found.argmax()]) <= network.certificate.bound
-    assert ah.check(network) is network.certificate
+    assert ah.check(network).stated == network.certificate.bound
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -139,7 +139,7 @@ def test_saved_and_loaded_it_is_the_same_and_is_checked_again(tmp_path, dtype):
     again = KernelSmoother.from_record(loaded.target)
     assert np.array_equal(again.values(x), target.values(x))
     assert str(again) == str(target)
-    assert ah.check(tmp_path / "smoother.safetensors").bound == network.certificate.bound
+    assert ah.check(tmp_path / "smoother.safetensors").stated == network.certificate.bound
 
 
 def rebuilt(network, place, **changes):
@@ -201,9 +201,9 @@ def test_other_targets_and_layers_fail_the_check():
             ah.check(network.approximating(wrong.record(), network.certificate.on))
     attention = network.layers[1]
     assert isinstance(attention, Attention)
-    with pytest.raises(ah.CertificateError, match="layers"):
+    with pytest.raises(ah.CertificateError):
         ah.check(rebuilt(network, 1, mask="self+registers"))
-    with pytest.raises(ah.CertificateError, match="copies"):
+    with pytest.raises(ah.CertificateError):
         ah.check(rebuilt(network, 1, value=2 * attention.value))
     missing = dataclasses.replace(network.target, arrays={"centres": target.centres})
     with pytest.raises(ah.AnchorheadError, match="responses"):

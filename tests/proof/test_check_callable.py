@@ -23,7 +23,7 @@ def kinked(x):
 def test_a_proven_network_of_a_callable_is_checked_from_its_file(f, tmp_path):
     net = ah.approximate(f, on=ON, within=0.1, lipschitz=1.5)
     net.save(tmp_path / "f.safetensors")
-    assert ah.check(tmp_path / "f.safetensors", function=f).bound <= 0.1
+    assert ah.check(tmp_path / "f.safetensors", function=f).stated <= 0.1
 
 
 def test_without_its_callable_or_with_another_it_is_refused():

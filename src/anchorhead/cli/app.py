@@ -122,19 +122,34 @@ def info(
 
 
 @app.command()
-def check(file: File) -> None:
-    """Establish a saved network's certificate again, from weights and target; exit code 1 if it fails.
+def check(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|FOLDER", help="A network that was saved with net.save, or an attention-only model's folder."
+        ),
+    ],
+) -> None:
+    """Verify a saved network's certificate, from its weights and its program; exit code 1 if it does not follow.
 
     Example: [bold]anchorhead check ramp.safetensors[/bold]
-    """
-    check_saved(file)
-    from anchorhead.proof.check import check as establish
 
-    certificate = establish(file)
-    typer.secho(f"{file}: the certificate holds.", fg="green")
-    typer.echo(
-        f"{certificate.kind.capitalize()}: {certificate.error_in_words} on {certificate.on}, in {certificate.dtype}."
-    )
+    Example: [bold]anchorhead check minilm-attention[/bold]
+    """
+    if not path.is_dir():
+        check_saved(path)
+    from anchorhead.cli.check_report import print_report
+    from anchorhead.errors import CertificateError
+    from anchorhead.proof.check import check as verified
+
+    try:
+        report = verified(path)
+    except CertificateError as error:
+        if error.report is not None:
+            print_report(error.report)
+        raise
+    print_report(report)
+    typer.secho(f"{path}: {report.line}", fg="green")
     typer.echo(f"Time: {time_words()}")
 
 

@@ -205,8 +205,12 @@ def certified_head(
     proofs: Effort,
     progress: Progress,
     bound: HeadBound | None = None,
+    within: float | None = None,
 ) -> Head:
-    """The head with its certificate: proven where the target is known (bound: by this proof), else measured."""
+    """The head with its certificate: proven where the target is known (bound: by this proof), else measured.
+
+    within   the error asked for, if one was
+    """
     model = require_model(atom.dtype)
     network = head_network(atom, target)
     box = Box.of((target.low, target.high))
@@ -219,7 +223,7 @@ def certified_head(
         bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, proofs)
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
-        certificate = bound.statement(target).certificate(box, atom.dtype)
+        certificate = bound.statement(target).certificate(box, atom.dtype, within)
         entries = head_entries(atom, target.name, (target.low, target.high), bound.exact, bound.rounding)
         network = network.with_entries(entries)
     return Head(atom, target, network.with_(certificate=certificate))

@@ -84,7 +84,7 @@ def approximate_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, within, kind, most, progress)
-        network, why = _certified(atom, target, why, progress, tokens, outside, effort)
+        network, why = _certified(atom, target, why, progress, tokens, outside, effort, within)
         bound = _bound(network)
         if bound <= within:
             return network
@@ -114,7 +114,13 @@ def certified_grid(
 
 
 def _known(
-    atom: GridAtom, target: SeveralVariables, on: Box, why: str, progress: Progress | None, effort: Effort
+    atom: GridAtom,
+    target: SeveralVariables,
+    on: Box,
+    why: str,
+    progress: Progress | None,
+    effort: Effort,
+    within: float | None,
 ) -> tuple[Certificate, str]:
     """A proof, or, if there is a reason why there is none, a measurement; and that reason."""
     if why:
@@ -130,7 +136,7 @@ def _known(
     try:
         ends, model = (target.low, target.high), require_model(atom.dtype)
         bound = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
-        return bound.statement(str(target)).certificate(on, atom.dtype), ""
+        return bound.statement(str(target)).certificate(on, atom.dtype, within), ""
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
@@ -163,12 +169,13 @@ def _certified(
     tokens: int | None,
     outside: Outside,
     effort: Effort,
+    within: float | None = None,
 ) -> tuple[Network, str]:
     """The network with what is known of it, and the reason if that is measured."""
     network = grid_network(atom, tokens, target.variables)
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-    certificate, why = _known(atom, target, on, why, progress, effort)
+    certificate, why = _known(atom, target, on, why, progress, effort, within)
     entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
     return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside), why
 

@@ -96,13 +96,13 @@ class _Request:
 
     def within(self, error: float) -> Head:
         """From the table; else asks the solver for a little less than the proof will find, until the proof agrees."""
-        known = self._known and self._shipped(self._known.within(error))
+        known = self._known and self._shipped(self._known.within(error), error)
         if known:
             return known
         aim, best = error, None
         for _ in range(TRIES):
             try:
-                found = self.certified(self._smallest(aim))
+                found = self.certified(self._smallest(aim), within=error)
             except OutOfReach as refused:
                 return self._closest(error, refused, best)
             if found.certificate.bound <= error:
@@ -126,7 +126,7 @@ class _Request:
     def _closest(self, error: float, refused: OutOfReach, best: Head | None) -> Head:
         """The best head there was, if its certificate is within the error after all; else says what can be had."""
         if refused.closest is not None:
-            found = self.certified(refused.closest.atom)
+            found = self.certified(refused.closest.atom, within=error)
             best = found if best is None or found.certificate.bound < best.certificate.bound else best
         if best is None:
             raise refused
@@ -175,11 +175,11 @@ class _Request:
             return None
         return lookup(self.target.name, *self._interval, self.dtype, str(require_model(self.dtype)))
 
-    def _shipped(self, entry: Entry | None) -> Head | None:
+    def _shipped(self, entry: Entry | None, within: float | None = None) -> Head | None:
         """The head of the table with the bound that was proven for it, if it keeps to the caps."""
         if entry is None or self._capped(entry.atom):
             return None
-        return self.certified(entry.atom, HeadBound(entry.exact, entry.rounding, entry.found, entry.at))
+        return self.certified(entry.atom, HeadBound(entry.exact, entry.rounding, entry.found, entry.at), within)
 
     def _capped(self, atom: Atom) -> bool:
         pairs = ((atom.max_value, self.max_value), (atom.max_slope, self.max_slope))
@@ -210,9 +210,9 @@ class _Request:
             "larger error"
         )
 
-    def certified(self, atom: Atom, bound: HeadBound | None = None) -> Head:
+    def certified(self, atom: Atom, bound: HeadBound | None = None, within: float | None = None) -> Head:
         """The head with its certificate; bound: by this proof."""
-        return certified_head(atom, self.target, self.proofs, self.progress, bound)
+        return certified_head(atom, self.target, self.proofs, self.progress, bound, within)
 
     def _values(self, x: np.ndarray) -> np.ndarray:
         return self.target.values(x)

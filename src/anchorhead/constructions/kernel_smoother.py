@@ -57,7 +57,7 @@ def kernel_smoother(
             "smaller box, a larger bandwidth"
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
-    certificate = bound.statement(target).certificate(box, kind)
+    certificate = bound.statement(target).certificate(box, kind, within)
     return network.with_entries([entry]).with_(certificate=certificate, outside=outside)
 
 

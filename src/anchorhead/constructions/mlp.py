@@ -101,7 +101,7 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
         if best is None or bound.total < best[0].total:
             best = bound, network, layers, readout
         if bound.total <= within:
-            return certified(network, target, on, layers, readout, bound, outside)
+            return certified(network, target, on, layers, readout, bound, outside, within)
     if best is None and undefined is not None:
         raise undefined
     if best is None or not np.isfinite(best[0].total):
@@ -168,9 +168,10 @@ def certified(
     readout: Merged,
     bound: MlpBound,
     outside: Outside,
+    within: float | None = None,
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype)
+    certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype, within)
     record = target.record()
     data, arrays = dict(record.data), dict(record.arrays)
     data["shapes"], data["assigned"] = [], []

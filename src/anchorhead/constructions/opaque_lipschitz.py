@@ -176,7 +176,7 @@ class _Request:
 
     def _proven(self, atom: GridAtom, found: Statement, cells: tuple[int, ...] | None = None) -> Network:
         record = self.target.record(self.lipschitz, cells)
-        certificate = found.certificate(callable_box(self.target), atom.dtype)
+        certificate = found.certificate(callable_box(self.target), atom.dtype, self.within)
         return callable_network(atom, self.target, record, certificate, self.outside)
 
 

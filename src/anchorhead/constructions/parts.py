@@ -202,7 +202,9 @@ def _certified(
         data["neurons"] = {name: neurons.target.data[name] for name in ("shapes", "assigned")}
         arrays = {f"neurons.{name}": array for name, array in neurons.target.arrays.items()}
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
-    certificate = parts_statement(stated, total, sums, str(target)).certificate(_box(target), wish.way.dtype)
+    certificate = parts_statement(stated, total, sums, str(target)).certificate(
+        _box(target), wish.way.dtype, wish.within
+    )
     unproven = "; ".join(dict.fromkeys(one.method for one in certificates if one.kind != "proven"))
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")

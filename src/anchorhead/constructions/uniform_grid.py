@@ -50,7 +50,7 @@ def approximate_uniform_grid(
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     _check_request(target, within)
-    return _certified(*_smallest(target, float(within), kind, progress), target, tokens, outside)
+    return _certified(*_smallest(target, float(within), kind, progress), target, tokens, outside, float(within))
 
 
 def _smallest(
@@ -183,11 +183,16 @@ def _stalled(target: SeveralVariables, bound: UniformBound, within: float, dtype
 
 
 def _certified(
-    bound: UniformBound, atom: GridAtom, target: SeveralVariables, tokens: int | None, outside: Outside
+    bound: UniformBound,
+    atom: GridAtom,
+    target: SeveralVariables,
+    tokens: int | None,
+    outside: Outside,
+    within: float,
 ) -> Network:
     network = grid_network(atom, tokens, target.variables)
     shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-    certificate = bound.statement(atom, target).certificate(on, atom.dtype)
+    certificate = bound.statement(atom, target).certificate(on, atom.dtype, within)
     entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
     return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside)

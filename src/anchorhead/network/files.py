@@ -38,6 +38,15 @@ LAYERS = {cls.__name__: cls for cls in (Embed, Linear, Attention, Softmax, Repea
 
 def save(network: Network, path: str | Path) -> None:
     """All of the network in one file: a failure leaves what was there."""
+    try:
+        content = content_of(network)
+    except AnchorheadError as error:
+        raise AnchorheadError(f"{path} cannot be written: {error}") from error
+    write_atomically(path, content)
+
+
+def content_of(network: Network) -> bytes:
+    """What a file of the network holds."""
     tensors: dict[str, np.ndarray] = {}
     header = {
         "format": FORMAT,
@@ -52,18 +61,17 @@ def save(network: Network, path: str | Path) -> None:
         "certificate": None if network.certificate is None else network.certificate.to_json(),
     }
     try:
-        content = to_bytes(tensors, {"anchorhead": json.dumps(header, allow_nan=False)})
+        return to_bytes(tensors, {"anchorhead": json.dumps(header, allow_nan=False)})
     except (TypeError, ValueError, KeyError, SafetensorError) as error:
         raise AnchorheadError(
-            f"{path} cannot be written: the derivation or the certificate holds something that is neither "
-            f"JSON nor an array of numbers ({error})"
+            f"the derivation or the certificate holds something that is neither JSON nor an array of numbers ({error})"
         ) from error
-    write_atomically(path, content)
 
 
 def load(path: str | Path) -> Network:
     """Reads a saved network; its structure and that its weights are finite is checked, its bound is not."""
-    header, tensors = _read(file_to_read(path, "a saved network", LARGEST))
+    path = file_to_read(path, "a saved network", LARGEST)
+    header, tensors = _read(path)
     version = header.get("format")
     if not isinstance(version, int) or version < 1:
         raise AnchorheadError(f"{path} does not say which format it has: it was not saved by anchorhead, or is damaged")
@@ -103,13 +111,20 @@ def load(path: str | Path) -> Network:
         raise AnchorheadError(f"{path} is not a valid network: its description is damaged ({error!r})") from error
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def is_former(path: str | Path) -> bool:
+    """Whether a file has an earlier format than the one that is written now."""
+    version = _read(file_to_read(path, "a saved network", LARGEST), arrays=False)[0].get("format")
+    return isinstance(version, int) and version < FORMAT
+
+
+def _read(path: Path, arrays: bool = True) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The description, and the arrays unless they are not wanted."""
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if "anchorhead" not in metadata:
                 raise AnchorheadError(f"{path} is a safetensors file, but not a network that anchorhead saved")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in (file.keys() if arrays else ())}
     except (SafetensorError, OSError, TypeError, AttributeError, MemoryError) as error:
         raise AnchorheadError(
             f"{path} cannot be read: not a safetensors file, cut short, or of an unknown type ({error})"

@@ -1,45 +1,18 @@
-"""The check: does all that a network's certificate says follow from its stored weights and its stored target?"""
+"""The check: the verifier, put to anything that holds a network."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
-from anchorhead.certificate import Certificate
+from anchorhead.disk import file_to_read
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network
-from anchorhead.network.files import load
-from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.ball_head import check_head
-from anchorhead.proof.ball_kernel_smoother import check_kernel_smoother
-from anchorhead.proof.ball_ramp import check_ramp
-from anchorhead.proof.check_callable import check_callable
-from anchorhead.proof.check_descent import check_descent
-from anchorhead.proof.check_grid import check_grid
-from anchorhead.proof.check_mlp import check_mlp
-from anchorhead.proof.check_parts import check_parts
-from anchorhead.targets import descent, expressions, kernel_smoother, mlp, opaque_several, ramp, scalar, several
-from anchorhead.targets.record import TargetRecord
-
-CHECKERS = {
-    ramp.KIND: check_ramp,
-    scalar.KIND: check_head,
-    kernel_smoother.KIND: check_kernel_smoother,
-    mlp.KIND: check_mlp,
-    several.KIND: check_grid,
-    expressions.KIND: check_parts,
-    descent.KIND: check_descent,
-}
-
-
-def _target(network: Network) -> TargetRecord | None:
-    try:
-        return network.target
-    except (AnchorheadError, LookupError, TypeError, ValueError) as error:
-        raise CertificateError(f"nothing follows for the stored program: {error}") from error
+from anchorhead.network.files import content_of, is_former, load
+from anchorhead.progress import Progress, Status, progress_line
+from anchorhead.verify import Report, verify
 
 
 @runtime_checkable
@@ -53,48 +26,45 @@ class HasNetwork(Protocol):
 def check(
     thing: Network | HasNetwork | str | Path,
     function: Callable[..., Any] | None = None,
+    prompt: Any = None,
     progress: Progress | bool | None = True,
-) -> Certificate:
-    """Proves a certificate again, from the stored weights and the stored target, and returns it.
+) -> Report:
+    """Verifies what a certificate says, from the stored weights and the stored program, by code that shares nothing
+    with what built it: see anchorhead.verify.
 
-    Every field is compared with what follows. Truncated linear functions, kernel smoothers and the rounding of heads
-    are checked by a route of their own; all else by the provers that built the network, run anew. Raises
-    CertificateError where anything does not follow.
-
-    function  of a network for a callable of several inputs: the callable, which files do not keep
+    thing     a network, a head, a learner, the path of a file, or of the folder of an attention-only model
+    function  of a network for a callable: the callable, which files do not keep
+    prompt    of a learner whose certificate is for one prompt: that prompt
     progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
-    returns   the certificate, if it follows
+    returns   a Report: print it for every step; .stated is the bound, .found what follows. CertificateError where the
+              bound does not follow: its message says what is not justified and where, its .report what was checked
 
-        >>> ah.check(ah.head("relu", on=(-1, 1), within=1e-6)).kind
-        'proven'
+        >>> report = ah.check(ah.head("relu", on=(-1, 1), within=1e-6))
+        >>> report.verified, report.found <= report.stated <= 1e-6
+        (True, True)
     """
-    inside = load(thing) if isinstance(thing, str | Path) else getattr(thing, "network", thing)
-    if not isinstance(inside, Network):
-        raise AnchorheadError(f"{type(thing).__name__} cannot be checked: give a network, a head or the path of a file")
-    network = inside
-    certificate, target = network.certificate, _target(network)
-    if certificate is None or target is None:
-        missing = "certificate" if certificate is None else "target"
-        raise CertificateError(f"the network has no {missing}: there is nothing to check")
-    if certificate.kind != "proven":
-        raise CertificateError(f"the certificate says {certificate.kind!r}: only proven bounds can be checked")
-    opaque = target.kind == opaque_several.KIND
-    if function is not None and not opaque:
-        raise CertificateError(
-            f"function= is for callables of several inputs: {certificate.target} is stored, leave it out"
+    with progress_line(progress, "verifying") as line:
+
+        def tell(done: int, total: int, what: str) -> None:
+            line(Status(f"verifying {what}", share=done / total))
+
+        report = verify(_source(thing), function, prompt, tell)
+    if not report.verified:
+        raise CertificateError(report.why, report)
+    return report
+
+
+def _source(thing: Any) -> Path | bytes:
+    """What the verifier reads: the path of a file or a folder, or what a file would hold."""
+    if isinstance(thing, str | Path):
+        if os.path.isdir(thing):
+            return Path(thing)
+        path = file_to_read(thing, "a saved network, or of the folder of an attention-only model")
+        return content_of(load(path)) if is_former(path) else path
+    network = getattr(thing, "network", thing)
+    if not isinstance(network, Network):
+        raise AnchorheadError(
+            f"{type(thing).__name__} cannot be checked: give a network, a head, or the path of a file or a folder"
         )
-    if target.kind not in CHECKERS and not opaque:
-        raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
-    try:
-        with progress_line(progress, "checking"), np.errstate(all="ignore"):  # nothing follows from what overflows
-            if opaque:
-                follows = check_callable(network, target, certificate, function)
-            else:
-                follows = CHECKERS[target.kind](network, target, certificate)
-            follows.require(certificate)
-    except CertificateError:
-        raise
-    except (AnchorheadError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise CertificateError(f"the bound is not established: {error}") from error
-    return certificate
+    return content_of(network)

@@ -29,8 +29,6 @@ from anchorhead.targets.precision import precision
 
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""
-MOST_CELLS = 5_000_000
-"""In a check: more than a construction may take, which looks for the fewest."""
 _CHUNK = 1 << 16
 _UP = 1 + 1e-9
 

@@ -47,7 +47,7 @@ def parts_statement(stated: Sequence[Stated], total: float, sums: float, target:
         for one in stated
     ]
     method = f"parts side by side, each with a bound of its own: {'; '.join(methods)}"
-    return Statement(total, {**terms, SUMS: sums}, method, target)
+    return Statement(total, {**terms, SUMS: sums}, method, target, more=1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
 
 Theorem = Literal["single-head", "multi-head"]
-THEOREMS: tuple[Theorem, ...] = ("single-head", "multi-head")
 MARGIN = 0.1
 """Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 

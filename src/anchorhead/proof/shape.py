@@ -11,7 +11,7 @@ phi(2^k s) = 2^(dk) phi(s), the same shape serves z in 2^k [low, high]: powers o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -75,9 +75,6 @@ class Shape:
         need = np.maximum(high / self.high if self.high > 0 else 0, low / self.low if self.low < 0 else 0)
         mantissa, exponent = np.frexp(np.maximum(need, 2.0**-60))
         return np.where(mantissa == 0.5, exponent - 1, exponent)
-
-    def with_error(self, exact: float, rounding: float) -> Shape:
-        return replace(self, exact=exact, rounding=rounding)
 
     @cached_property
     def slope(self) -> float:

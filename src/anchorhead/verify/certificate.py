@@ -42,7 +42,7 @@ def read_certificate(stored: Stored, shape: tuple[int, int]) -> Certificate:
     """The certificate of a file, for inputs of a shape (tokens, features)."""
     data = stored.certificate
     if data is None:
-        raise Unreadable("the file has no certificate: nothing is claimed")
+        raise Unreadable("there is no certificate: nothing is claimed")
     if set(data) - {"evaluations"} != FIELDS:
         raise Unreadable(f"a certificate has the fields {sorted(FIELDS)}; this one has {sorted(map(str, data))}"[:300])
     if data["kind"] != "proven":

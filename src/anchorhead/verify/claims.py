@@ -159,16 +159,20 @@ class Claims:
         """The atom and the claim with the smallest error at some points, and that error."""
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
-        read = cast("np.ndarray", sum(_values(part, points) for part in unit.parts))
-        size = float(np.abs(read).max()) + 1e-300
+        if self.exact.excluded:
+            points = self._with_turns(unit, points)
+        all_read = cast("np.ndarray", sum(_values(part, points) for part in unit.parts))
+        size = float(np.abs(all_read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
         for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
             function = None if atom is None else atom.function
             if atom is not None and not isinstance(function, Expression):
                 continue
-            values = _function_values(function, scale * points + shift)  # type: ignore[arg-type]
-            if values is None:
+            every = _function_values(function, scale * points + shift)  # type: ignore[arg-type]
+            if every is None:
                 continue
+            known = _outside(self.exact.excluded, scale * points + shift)
+            values, read = every[known], all_read[known]
             hints = unit.hints.get(None if atom is None else atom.number, [])
             for (alpha, beta), handicap in self._factors(values, read, hints):
                 handicap = UNSUITED if unit.strict and unit.hints and (alpha, beta) not in hints else handicap
@@ -178,6 +182,20 @@ class Claims:
         if best is None or best[0] > UNSUITED * size:
             return size, None
         return best[0], (best[1], best[2])
+
+    @staticmethod
+    def _with_turns(unit: Unit, points: np.ndarray) -> np.ndarray:
+        """And points at which one anchor of a softmax passes on to the next, and between them: functions that are
+        claimed outside some intervals alone may be 0 at all points that are far apart."""
+        found = [points]
+        for part in unit.parts:
+            order = np.argsort(part.slopes)
+            gaps = np.diff(part.slopes[order])
+            turns = -np.diff(part.offsets[order])[gaps > 0] / gaps[gaps > 0]
+            turns = np.sort(turns[(turns > points[0]) & (turns < points[-1])])
+            turns = turns[:: len(turns) // SAMPLES + 1]
+            found += [turns, (turns[1:] + turns[:-1]) / 2]
+        return np.unique(np.concatenate(found))
 
     def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
         """Atoms whose argument is scale t + shift, nearly."""
@@ -302,6 +320,14 @@ def _without(
     found = [(a, b) for a, b in [*pieces, (start, high)] if a <= b]
     require(bool(found), "the conditions leave no input")
     return found
+
+
+def _outside(excluded: Sequence[tuple[float, float]], points: np.ndarray) -> np.ndarray:
+    """Which points are in none of some intervals; all, if each is in one."""
+    outside = np.ones(len(points), bool)
+    for low, high in excluded:
+        outside &= (points <= low) | (points >= high)
+    return outside if outside.any() else ~outside
 
 
 HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}

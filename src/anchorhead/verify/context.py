@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,12 +43,14 @@ class Reads:
 
 @dataclass(eq=False)
 class Context:
-    """limit: an error that would be good enough, where a network is a single head. grids: what grids are allowed."""
+    """limit: an error that would be good enough, where a network is a single head. tell: told how many layers are done,
+    of how many, and what comes next. grids: what grids are allowed."""
 
     exact: Exact
     model: Arithmetic
     pool: Pool
     limit: float = 0.0
+    tell: Callable[[int, int, str], object] = lambda done, total, what: None
     steps: list[Step] = field(default_factory=list)
     grids: Grids | None = None
 
@@ -86,7 +88,8 @@ class Context:
         known = [one for one in found if one is not None]
         if known:
             worst = max(known, key=lambda one: one.error)
-            self.steps.append(Step(where, "scalar head", f"{len(known)} heads; the worst: {worst.words}", worst.error))
+            heads = f"{len(known)} head{'s' * (len(known) != 1)}; the worst: {worst.words}"
+            self.steps.append(Step(where, "scalar head", heads, worst.error))
         if len(known) < len(found):
             self.steps.append(Step(where, "interval", f"{len(found) - len(known)} heads of no function", np.inf))
         return found

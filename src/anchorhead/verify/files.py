@@ -4,22 +4,24 @@ memory is taken, and nothing is executed."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from anchorhead.verify.errors import Unreadable
 
 FORMAT = 3
-MAX_BYTES = 2**33
 MAX_HEADER = 2**27
 MAX_NUMBERS = 2**28
 """Of all arrays that are read: what float64 holds in two gigabytes."""
-_DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
+MAX_BYTES = MAX_HEADER + 8 * MAX_NUMBERS + 8
+_DTYPES = ("F32", "F64", "I64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,45 +40,66 @@ class Stored:
         return self.tensors[name]
 
 
-def read_file(path: str | Path) -> Stored:
-    """The file, or Unreadable."""
-    path = Path(path)
+def read_file(source: str | Path | bytes) -> Stored:
+    """What a file holds, given by its path or as its bytes; or Unreadable."""
+    where = "what was given" if isinstance(source, bytes) else str(source)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise Unreadable(f"{path} has {path.stat().st_size:,} bytes: at most {MAX_BYTES:,} are read")
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-        if length > MAX_HEADER:
-            raise Unreadable(f"{path} has a header of {length:,} bytes: at most {MAX_HEADER:,} are read")
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get("anchorhead")
-            if text is None:
-                raise Unreadable(f"{path} is no network that anchorhead saved")
-            tensors = _tensors(file, path)
-        header = json.loads(text, parse_constant=_no_constant)
-    except (OSError, SafetensorError, ValueError, RecursionError, TypeError) as error:
-        raise Unreadable(f"{path} cannot be read: {error}") from error
+        content = source if isinstance(source, bytes) else _content(Path(source))
+        text, tensors = _parts(content, where)
+        header = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+    except (OSError, SafetensorError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise Unreadable(f"{where} cannot be read: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         given = header.get("format") if isinstance(header, dict) else None
-        raise Unreadable(f"{path} has format {str(given)[:20]}: format {FORMAT} is verified")
+        raise Unreadable(f"{where} has format {str(given)[:20]}: format {FORMAT} is verified")
     parts = {name: header.get(name) for name in ("network", "program", "derivation", "certificate")}
     for name, part in parts.items():
         if not isinstance(part, dict) and not (part is None and name != "network"):
-            raise Unreadable(f"{path} has no {name}")
+            raise Unreadable(f"{where} has no {name}")
     return Stored(tensors=tensors, **parts)  # type: ignore[arg-type]
 
 
-def _tensors(file: Any, path: Path) -> dict[str, np.ndarray]:
-    names = list(file.keys())
+def _content(path: Path) -> bytes:
+    """All bytes of a file, whose size and whose header's are looked at first."""
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise Unreadable(f"{path} has {size:,} bytes: at most {MAX_BYTES:,} are read")
+    with path.open("rb") as file:
+        start = file.read(8)
+        _header_size(start, str(path))
+        return start + file.read()
+
+
+def _header_size(start: bytes, where: str) -> int:
+    length = int.from_bytes(start[:8], "little")
+    if length > MAX_HEADER:
+        raise Unreadable(f"{where} has a header of {length:,} bytes: at most {MAX_HEADER:,} are read")
+    return length
+
+
+def _parts(content: bytes, where: str) -> tuple[str, dict[str, np.ndarray]]:
+    """The text under "anchorhead" and the arrays, whose types and sizes are looked at first."""
+    length = _header_size(content, where)
+    header = json.loads(content[8 : 8 + length], object_pairs_hook=_once)
+    text = header.pop("__metadata__", {}).get("anchorhead")
+    if not isinstance(text, str):
+        raise Unreadable(f"{where} is no network that anchorhead saved")
     total = 0
-    for name in names:
-        part = file.get_slice(name)
-        if part.get_dtype() not in _DTYPES:
-            raise Unreadable(f"{path}: the array {name[:80]!r} has the type {part.get_dtype()}")
-        total += int(np.prod([int(side) for side in part.get_shape()], dtype=object))
+    for name, entry in header.items():
+        if entry["dtype"] not in _DTYPES:
+            raise Unreadable(f"{where}: the array {name[:80]!r} has the type {str(entry['dtype'])[:20]}")
+        total += math.prod(int(side) for side in entry["shape"])
     if total > MAX_NUMBERS:
-        raise Unreadable(f"{path} holds {total:,} numbers: at most {MAX_NUMBERS:,} are read")
-    return {name: file.get_tensor(name) for name in names}
+        raise Unreadable(f"{where} holds {total:,} numbers: at most {MAX_NUMBERS:,} are read")
+    return text, load(content)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, in which nothing is said twice: readers differ in which of the two they take."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object of its JSON says something twice")
+    return found
 
 
 def _no_constant(text: str) -> float:

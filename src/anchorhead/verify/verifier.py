@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,20 @@ from anchorhead.verify.context import Context, Step
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
+from anchorhead.verify.folders.folder import verify_folder
 from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, is_learner
-from anchorhead.verify.program import Attend, Input, Program, read_program
+from anchorhead.verify.program import Apply, Attend, Input, Opaque, Program, read_program
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.walk import compared, walk
 
+Tell = Callable[[int, int, str], object]
+"""Told how much is done, of how much, and what comes next."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Report:
     """What was checked.
 
@@ -33,7 +38,7 @@ class Report:
     stated        the bound of the certificate         found   what follows, as far as this verifier can tell
     steps         everything that was explained, by which lemma, with the error that it leaves
     assumptions   what the verification rests on beside the file
-    unverified    evaluations that the certificate covers, beside attention as it is written, which is verified
+    unverified    what is stated and was not looked at
     """
 
     verified: bool
@@ -50,15 +55,20 @@ class Report:
         """The step that leaves the largest error."""
         return max(self.steps, key=lambda step: step.error, default=None)
 
+    @property
+    def line(self) -> str:
+        """The one line."""
+        return f"{'verified' if self.verified else 'NOT VERIFIED'}: {self.why}"
+
     def __str__(self) -> str:
         lines = [f"{step.where}: {step.lemma}, {step.what}, error {step.error:.3g}" for step in self.steps]
         if self.largest is not None:
             lines.append(f"largest contribution: {self.largest.where}, {self.largest.what}, {self.largest.error:.3g}")
         lines += [f"assumed: {one}" for one in self.assumptions]
-        lines.append("not verified: the certificate's words (method, target, reference), labels and names of features")
-        lines += [f"not verified: that the bound covers the evaluation {one!r}" for one in self.unverified]
-        lines.append(f"{self.seconds:.2f} s")
-        return "\n".join([*lines, f"{'verified' if self.verified else 'NOT VERIFIED'}: {self.why}"])
+        lines += [f"not verified: {one}" for one in self.unverified]
+        return "\n".join([*lines, f"{self.seconds:.2f} s", self.line])
+
+    __repr__ = __str__
 
 
 @dataclass(eq=False)
@@ -70,13 +80,37 @@ class _Known:
     unverified: list[str] = field(default_factory=list)
 
 
-def verify(path: str | Path) -> Report:
-    """The report on a file; damaged files and wrong claims give a report too."""
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a user gives beside the file.
+
+    function   the callable that a network approximates: files hold its digest
+    prompt     the prompt for which the certificate of a learner is
+    tell       told how far the work is
+    """
+
+    function: Callable[..., Any] | None = None
+    prompt: Any = None
+    tell: Tell = lambda done, total, what: None
+
+
+def verify(
+    source: str | Path | bytes,
+    function: Callable[..., Any] | None = None,
+    prompt: Any = None,
+    tell: Tell = Given.tell,
+) -> Report:
+    """The report on a file, given by its path or as its bytes, or on the folder of an attention-only model; damaged
+    ones and wrong claims give a report too."""
     started = time.perf_counter()
-    known = _Known()
+    known, given = _Known(), Given(function, prompt, tell)
     try:
-        _verify(read_file(path), known)
-        why = f"error at most {known.stated:.6g} on the stated box; {known.found:.6g} follows"
+        with np.errstate(all="ignore"):  # what overflows is infinite or NaN, and then nothing follows
+            if not isinstance(source, bytes) and Path(source).is_dir():
+                where = _verify_folder(Path(source), known, given)
+            else:
+                where = _verify(read_file(source), known, given)
+        why = f"error at most {known.stated:.6g} {where}; {known.found:.6g} follows"
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
@@ -88,16 +122,28 @@ def verify(path: str | Path) -> Report:
     )  # fmt: skip
 
 
-def _verify(stored: Stored, known: _Known) -> None:
+def _verify(stored: Stored, known: _Known, given: Given) -> str:
+    """Fills in what is known, and says where the bound holds; NotVerified unless it does."""
+    known.unverified.append("the certificate's words (method, target, reference), labels and names of features")
     network, program = read_network(stored), read_program(stored)
-    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    apply = [function for step in program.steps if isinstance(step, Apply) for function in step.functions]
+    opaque = any(isinstance(function, Opaque) for function in apply)
+    require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
+    require(given.prompt is None, "certificates for one prompt are not verified yet")
     if is_learner(program):
         _verify_learner(stored, network, program, known)
-        return
+        return "for all prompts of the stated box that keep to its conditions"
+    _verify_network(stored, network, program, known, given.tell)
+    return "on the stated box"
+
+
+def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> None:
+    """A certificate for all inputs of a box."""
+    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
     require(tokens is not None, "a network of any number of tokens is not verified yet")
     certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
     known.stated = certificate.bound
-    known.unverified += certificate.evaluations[1:]
+    known.unverified += [f"that the bound covers the evaluation {one!r}" for one in certificate.evaluations[1:]]
     _check_fit(network, program, certificate)
     model = arithmetic_of(network.dtype)
     known.assumptions.append(f"arithmetic: {model}")
@@ -107,7 +153,7 @@ def _verify(stored: Stored, known: _Known) -> None:
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
         return
     limit = (1 - 1e-5) * certificate.bound if len(network.layers) == 1 else 0.0
-    context = Context(exact, model, pool_of(stored), limit)
+    context = Context(exact, model, pool_of(stored), limit, tell)
     try:
         error, grids = _shared_out(network, context, certificate.bound, grid_errors(stored))
     finally:
@@ -119,7 +165,20 @@ def _verify(stored: Stored, known: _Known) -> None:
             f"the bound {certificate.bound:.6g} does not follow at output {feature} of token {token}: only "
             f"{known.found:.6g} could be shown"
         )
-    grids.verify(network.dtype)
+    grids.verify(network.dtype, tell)
+
+
+def _verify_folder(folder: Path, known: _Known, given: Given) -> str:
+    """The layers of an attention-only model, each for the bound that is stated of it."""
+    require(given.function is None and given.prompt is None, "a folder is verified without a function and a prompt")
+    known.unverified.append("the Python code in the folder")
+    known.assumptions += ["arithmetic: that of the folder's dtype, exp within 4 ulp, sums in any order"]
+    for layer in verify_folder(folder, given.tell):
+        on = f"heads within {layer.relative:.3g} max(1, |s|) for s in [{layer.low:.4g}, {layer.high:.4g}]"
+        known.steps.append(Step(layer.name, "feed-forward layer", on, layer.bound))
+        known.stated = float(np.fmax(known.stated, layer.stated))
+        known.found = float(np.fmax(known.found, layer.bound))
+    return "in every layer, on all that its norm puts out"
 
 
 def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:

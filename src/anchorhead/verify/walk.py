@@ -33,6 +33,7 @@ def walk(network: Network, context: Context) -> Forms:
     place = 0
     while place < len(layers):
         where = f"layer {place + 1} ({type(layers[place]).__name__})"
+        context.tell(place, len(layers), where)
         match layers[place : place + 3]:
             case [Linear() as before, Softmax() as softmax, Linear() as after]:
                 linear = after_linear(context, before, tokens)

@@ -40,6 +40,7 @@ from anchorhead.heads.gate import GateHead
 from anchorhead.network.dtypes import CERTIFIED
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic import Arithmetic, require_model
+from anchorhead.proof.statement import stated_bound
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -306,7 +307,7 @@ def _certificate(
     return replace(
         common,
         kind="proven",
-        bound=found.bound,
+        bound=stated_bound(found.bound),
         terms=found.terms,
         arithmetic=str(arithmetic),
         method=(

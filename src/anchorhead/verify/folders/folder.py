@@ -93,15 +93,19 @@ class LayerChecked:
     bound: float
 
 
-def verify_folder(folder: str | Path, tell: Callable[[str], None] = lambda _: None) -> list[LayerChecked]:
-    """Every layer of the folder, first to last; raises NotVerified where something stated does not follow."""
+Tell = Callable[[int, int, str], object]
+
+
+def verify_folder(folder: str | Path, tell: Tell = lambda done, total, what: None) -> list[LayerChecked]:
+    """Every layer of the folder, first to last; raises NotVerified where something stated does not follow. tell: told
+    how much is done, of how much, and what comes next."""
     try:
         return _verified(Path(folder), tell)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Unreadable(f"{folder} is no folder of an attention-only model: {error!r}"[:300]) from error
 
 
-def _verified(folder: Path, tell: Callable[[str], None]) -> list[LayerChecked]:
+def _verified(folder: Path, tell: Tell) -> list[LayerChecked]:
     config, report = _json(folder / "config.json"), _json(folder / REPORT)
     settings = config.get("attention_only")
     require(isinstance(settings, dict) and settings.get("format") == 2, f"{folder} holds no attention-only model")
@@ -115,10 +119,10 @@ def _verified(folder: Path, tell: Callable[[str], None]) -> list[LayerChecked]:
     places, layers = settings["layers"], report["layers"]
     require(isinstance(places, dict) and 0 < len(places) == len(layers) <= MAX_LAYERS, "a report of other layers")
     prepared, which = [], []
-    for stated in layers:
+    for number, stated in enumerate(layers):
         place = f"{stated['name']}.{family.place}"
         require(place in places, f"the report has {stated['name']}, where no heads stand")
-        tell(f"reading {place}")
+        tell(number, len(layers), f"reading {place}")
         which.append(_index(places[place], settings["heads"]))
         _require_same_numbers(arrays, place, settings["heads"][which[-1]])
         prepared.append(_prepared(family, config, stated, arrays, model))
@@ -174,14 +178,14 @@ def _check_heads(
     which: list[int],
     prepared: list[_Prepared],
     model: Arithmetic,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> None:
     """Each head once, on all pre-activations of the layers in which it stands, for the least error stated of it."""
     for index, numbers in enumerate(settings["heads"]):
         layers = [one for one, place in zip(prepared, which, strict=True) if place == index]
         if not layers:
             continue
-        tell(f"verifying head {index + 1} of {len(settings['heads'])}")
+        tell(index, len(settings["heads"]), f"head {index + 1} of {len(settings['heads'])}")
         low, high = min(one.s.low for one in layers), max(one.s.high for one in layers)
         least, activation = min(one.relative for one in layers), layers[0].activation
         require(all(one.activation == activation for one in layers), "one head stands for several activations")

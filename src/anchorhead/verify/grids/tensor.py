@@ -11,7 +11,7 @@ How far a grid may be off is not known before all else is: it is an allowance, f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -158,10 +158,11 @@ class Grids:
         size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
 
-    def verify(self, dtype: str) -> None:
-        """Every grid for its allowance; raises where that does not do."""
+    def verify(self, dtype: str, tell: Callable[[int, int, str], object]) -> None:
+        """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
         quantities = self.exact.quantities
-        for grid, expression, ids, allowed in self.waiting:
+        for number, (grid, expression, ids, allowed) in enumerate(self.waiting):
+            tell(number, len(self.waiting), f"grid {number + 1}")
             low, high = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
             verify_grid(grid, [expression], [f"x{q}" for q in ids], low, high, dtype, allowed)
 
