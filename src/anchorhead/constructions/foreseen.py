@@ -1,7 +1,7 @@
 """What a proof will find, before anything is built: its steps, taken on the neurons instead of on a network.
 
 The layouts keep sequences in tokens, registers and heads, but their numbers are those of a few affine maps: inputs are
-centred, asked for, read and mixed. `proof.mlp` follows the stored weights; here the same maps are followed as if they
+centred, asked for, read and mixed. `lemmas.walk` follows the stored weights; here the same maps are followed as if they
 were stored, with the same counts of terms, and the result is rounded up by a little.
 """
 
