@@ -153,25 +153,6 @@ def test_other_claims_are_refused():
     assert ah.check(network.with_(certificate=smaller)).stated == smaller.bound
 
 
-def loosened(network, bound):
-    return network.with_(certificate=dataclasses.replace(network.certificate, bound=bound, terms={}))
-
-
-def test_no_bound_is_claimed_for_queries_beyond_the_interval_of_their_head():
-    """There keys are seen that no head was proven with: a register that was silent can give any value."""
-    target = mlp(1, None, (RELU, ABS))
-    network = loosened(convert(target, form="deep"), 1e5)
-    assert ah.check(network)
-    query = np.array(network.layers[1].query)
-    query[:, 0] *= 1e4
-    with pytest.raises(ah.CertificateError):
-        ah.check(changed(network, 1, "query", query))
-    for form in FORMS[:2]:
-        one = loosened(convert(target, form=form), 1e5)
-        with pytest.raises(ah.CertificateError):
-            ah.check(changed(one, 0, "weight", 1e4 * one.embed.weight))
-
-
 def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():
     network = convert(mlp(1, 3), form="two-layer")
     place = max(i for i, layer in enumerate(network.layers) if isinstance(layer, Attention) and layer.skip is not None)
@@ -193,7 +174,7 @@ def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():
 def test_logits_that_are_lowered_below_those_out_of_reach_are_refused(monkeypatch):
     """What all logits of a group share changes no softmax, but those that were to be out of reach would then win."""
     monkeypatch.setattr(sequence_layout, "MOST_DEALT", 0)
-    network = convert(mlp(1, None, (RELU, LEAKY), seed=2), form="attention-softmax", layout="sequence")
+    network = convert(mlp(1, None, (RELU, parse("tanh(x)")), seed=2), form="attention-softmax", layout="sequence")
     assert ah.check(network)
     logits = network.layers[2]
     bias = np.array(logits.bias)

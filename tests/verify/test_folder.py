@@ -110,8 +110,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "a coefficient of the powers": {"config": set_in(lambda x: x * 1.0625, *HEAD, "powers", "denominator", 4)},
     "a head as it is loaded": {"arrays": scaled("layer.0.intermediate.intermediate_act_fn.values", 1.001)},
     "powers as they are loaded": {"arrays": scaled("layer.1.intermediate.intermediate_act_fn.quotient", 1.001)},
-    "a larger matrix of queries": {"arrays": scaled("layer.0.intermediate.dense.weight", 1.02)},
-    "a larger output matrix": {"arrays": scaled("layer.1.output.dense.weight", 1.02)},
+    "a larger matrix of queries": {"arrays": scaled("layer.0.intermediate.dense.weight", 1.05)},
+    "a larger output matrix": {"arrays": scaled("layer.1.output.dense.weight", 1.05)},
     "another norm": {"arrays": scaled("layer.0.attention.output.LayerNorm.weight", 1.02)},
     "no room for the norm": {"report": set_in(lambda x: 0.0, "layers", 0, "certificate", "conditions", 0, "slack")},
     "a norm that divides by less": {"config": set_in(lambda x: -1e-5, "layer_norm_eps")},
@@ -168,3 +168,25 @@ def test_the_largest_singular_value_is_not_below_the_truth() -> None:
         truth = np.linalg.svd(matrix, compute_uv=False)[0]
         assert truth <= largest_singular(matrix) <= truth * 1.01
     assert largest_singular(np.zeros((3, 4))) == 0
+
+
+def test_a_folder_has_a_report_like_a_file(folders: Callable[[str], Path], tmp_path: Path) -> None:
+    import anchorhead as ah
+    from anchorhead.verify.__main__ import main
+
+    told: list[object] = []
+    report = ah.check(folders("bert"), progress=told.append)
+    assert report.verified
+    assert [step.lemma for step in report.steps] == ["feed-forward layer"] * 2
+    assert report.stated >= report.found == max(step.error for step in report.steps)
+    assert told
+    assert main([str(folders("bert"))]) == 0
+
+    def halved(data: Any) -> None:
+        data["layers"][1]["certificate"]["bound"] /= 2
+
+    wrong = tampered(folders("bert"), tmp_path / "wrong", report=halved)
+    assert main([str(wrong)]) == 1
+    with pytest.raises(ah.CertificateError) as caught:
+        ah.check(wrong)
+    assert not caught.value.report.verified

@@ -2,7 +2,8 @@
 
 While the layers of one part work, the blocks of the others pass by, through a skip or a map that is the identity there.
 Registers are shared: register i is token i of every part, and an attention over a grid sees the first so many. What
-this computes, part by part, is what each part computes alone (proof.split says why).
+this computes, part by part, is what each part computes alone: a product with 0 is 0, and 0 added to a sum rounds
+nothing.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.proof.check_callable import callable_of
 from anchorhead.targets import expressions, mlp, opaque_several, several
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
 
 KINDS = (mlp.KIND, several.KIND, expressions.KIND, opaque_several.KIND)
-_EXAMPLE = 'ah.plot(net, "f.png", function=f)'
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,9 @@ class SeveralTarget:
             known = bool(target.name), names, _flattened(target.values, len(shape)), target.outputs
         else:
             target = (
-                callable_of(network, function, _EXAMPLE) if record.kind == opaque_several.KIND else _several_of(network)
+                _callable_of(network, record, function)
+                if record.kind == opaque_several.KIND
+                else SeveralVariables.from_record(record)
             )
             values = target.values
             known = (
@@ -62,10 +64,19 @@ class SeveralTarget:
         return cls(str(target), named, names, function, (box.low, box.high), outputs, certificate)
 
 
-def _several_of(network: Network) -> SeveralVariables:
-    if network.target is None:
-        raise AnchorheadError("a network without its target cannot be plotted")
-    return SeveralVariables.from_record(network.target)
+def _callable_of(network: Network, record: TargetRecord, function: Callable[..., Any] | None) -> CallableSeveral:
+    """The callable, if it is the one that the network was made from."""
+    if function is None:
+        raise AnchorheadError(
+            "this network approximates a callable, which it does not keep: give it, as in "
+            'ah.plot(net, "f.png", function=f)'
+        )
+    low, high = (np.array(record.data[end], np.float64) for end in ("low", "high"))
+    tokens = network.embed.tokens if network.token_axis else None
+    found = CallableSeveral(function, low, high, tokens, tuple(record.data["variables"]))
+    if found.record().data["opaque"] != record.data["opaque"]:
+        raise AnchorheadError(f"function={found.name} is not the one that the network approximates: its values differ")
+    return found
 
 
 def _flattened(values: Callable[[np.ndarray], np.ndarray], axes: int) -> Callable[[np.ndarray], np.ndarray]:

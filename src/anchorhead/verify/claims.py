@@ -145,10 +145,10 @@ class Claims:
 
     def _intervals(self, job: _Job) -> list[tuple[float, float]]:
         """Where t may be: its arguments scale t + shift are at most the error away from what is not excluded."""
-        pieces = _without(self.exact.excluded, job.error, job.claim.scale * job.low + job.claim.shift,
-                          job.claim.scale * job.high + job.claim.shift)  # fmt: skip
         if not self.exact.excluded or job.claim.scale <= 0:
             return [(job.low, job.high)]
+        pieces = _without(self.exact.excluded, job.error, job.claim.scale * job.low + job.claim.shift,
+                          job.claim.scale * job.high + job.claim.shift)  # fmt: skip
         room = 1e-12 * (abs(job.low) + abs(job.high) + abs(job.claim.shift / job.claim.scale))
         ends = [[(end - job.claim.shift) / job.claim.scale for end in piece] for piece in pieces]
         return [(max(low - room, job.low), min(high + room, job.high)) for low, high in ends]
