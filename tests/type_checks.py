@@ -81,7 +81,7 @@ CHECKS = BeartypeConf(
 def checked(defined: Any) -> Any:
     """The function or class, its annotations checked at each call."""
     if not inspect.isclass(defined):
-        return _at_first(beartype(defined, conf=CHECKS), defined)
+        return _now_and_then(beartype(defined, conf=CHECKS), defined)
     own = vars(defined).get("__init__")
     if is_dataclass(defined) and own is not None:
         _resolve_inherited(defined, own)
@@ -95,9 +95,9 @@ def checked(defined: Any) -> Any:
         if name in kept:
             setattr(made, name, bare)
         elif isinstance(bare, FunctionType | property | classmethod | staticmethod):
-            setattr(made, name, _at_first(vars(made)[name], bare))
+            setattr(made, name, _now_and_then(vars(made)[name], bare))
         elif isinstance(bare, cached_property):
-            bare.func = _at_first(beartype(functions[name], conf=CHECKS), functions[name])
+            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name])
             setattr(made, name, bare)
     return made
 
@@ -110,16 +110,17 @@ def _resolve_inherited(defined: type, init: Any) -> None:
                 init.__annotations__[name] = get_type_hints(base)[name]
 
 
-def _at_first(member: Any, plain: Any) -> Any:
+def _now_and_then(member: Any, plain: Any) -> Any:
     """The member with checks for calls that are ever further apart, the plain one for all between.
 
-    To look at arrays takes tens of microseconds; late calls are of other kinds than the first. If any annotation is one of arrays, a call is a scope in which the name of an axis has one size.
+    To look at arrays takes tens of microseconds; late calls are of other kinds than the first. If any annotation is one
+    of arrays, a call is a scope in which the name of an axis has one size.
     """
     if isinstance(member, property):
         parts = ((getattr(member, name), getattr(plain, name)) for name in ("fget", "fset", "fdel"))
-        return property(*(None if own is None else _at_first(own, bare) for own, bare in parts), doc=member.__doc__)
+        return property(*(None if own is None else _now_and_then(own, bare) for own, bare in parts), doc=member.__doc__)
     if isinstance(member, classmethod | staticmethod):
-        return type(member)(_at_first(member.__func__, plain.__func__))
+        return type(member)(_now_and_then(member.__func__, plain.__func__))
     if member is plain:
         return plain  # without annotations
     known = getattr(inspect.unwrap(member), "__globals__", {})
