@@ -16,7 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::tests.type_checks.WrongArgument")
 
 
-def pytest_runtest_setup() -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _calls_are_counted_anew() -> None:
     count_anew()
 
 

@@ -1,12 +1,13 @@
 """The checks of annotations are at work, in every module, and leave input from outside to the package's own words."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 from jaxtyping import Float
 
-from tests.type_checks import WrongType, checked
+from tests.type_checks import WrongType, checked, count_anew
 
 
 def within(text: str) -> dict:
@@ -59,3 +60,20 @@ def test_wrong_arguments_from_outside_are_left_to_the_function():
 def test_wrong_results_end_every_call():
     with pytest.raises(WrongType, match="wrong"):
         within(FUNCTIONS)["wrong"](3.0)
+
+
+def test_a_function_is_looked_at_again_ever_more_rarely():
+    half = partial(within(FUNCTIONS)["calls"], "half")
+
+    def looked_at() -> bool:
+        try:
+            half("3")
+        except WrongType:
+            return True
+        except TypeError:
+            return False
+        raise AssertionError("half a text")
+
+    assert [n for n in range(1, 40) if looked_at()] == [1, 2, 4, 8, 16, 32]
+    count_anew()
+    assert looked_at()

@@ -1,8 +1,8 @@
 """Annotations are checked while tests run: types by beartype, the shapes and dtypes of arrays by jaxtyping.
 
 A finder makes the package's modules with every function and class of a module decorated by `checked`; functions within
-functions are not, since each call would decorate them anew. In each test the first calls of a function are checked: if
-all were, or with jaxtyping's own finder, the tests would take two or three times as long.
+functions are not, since each call would decorate them anew. In each file of tests a function's 1st, 2nd, 4th, 8th, …
+call is checked: if all were, or with jaxtyping's own finder, the tests would take two or three times as long.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ COUNTED = {
     )
 }
 """Methods that are not checked, since their warnings count the frames to the line that called."""
-CALLS = 3
-"""How many calls of each function are checked in a test: to look at arrays takes tens of microseconds."""
 BETWEEN = (__name__, "beartype", "jaxtyping", "functools", "dataclasses", "contextlib")
 """Modules whose frames may lie between a caller and a function that is checked."""
 
@@ -83,7 +81,7 @@ CHECKS = BeartypeConf(
 def checked(defined: Any) -> Any:
     """The function or class, its annotations checked at each call."""
     if not inspect.isclass(defined):
-        return _at_first(beartype(defined, conf=CHECKS), defined)
+        return _now_and_then(beartype(defined, conf=CHECKS), defined)
     own = vars(defined).get("__init__")
     if is_dataclass(defined) and own is not None:
         _resolve_inherited(defined, own)
@@ -97,9 +95,9 @@ def checked(defined: Any) -> Any:
         if name in kept:
             setattr(made, name, bare)
         elif isinstance(bare, FunctionType | property | classmethod | staticmethod):
-            setattr(made, name, _at_first(vars(made)[name], bare))
+            setattr(made, name, _now_and_then(vars(made)[name], bare))
         elif isinstance(bare, cached_property):
-            bare.func = _at_first(beartype(functions[name], conf=CHECKS), functions[name])
+            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name])
             setattr(made, name, bare)
     return made
 
@@ -112,42 +110,45 @@ def _resolve_inherited(defined: type, init: Any) -> None:
                 init.__annotations__[name] = get_type_hints(base)[name]
 
 
-def _at_first(member: Any, plain: Any) -> Any:
-    """The member with checks, and from its CALLS-th call in a test on the plain one.
+def _now_and_then(member: Any, plain: Any) -> Any:
+    """The member with checks for calls that are ever further apart, the plain one for all between.
 
-    If any annotation is one of arrays, a call is a scope in which the name of an axis has one size.
+    To look at arrays takes tens of microseconds; late calls are of other kinds than the first. If any annotation is one
+    of arrays, a call is a scope in which the name of an axis has one size.
     """
     if isinstance(member, property):
         parts = ((getattr(member, name), getattr(plain, name)) for name in ("fget", "fset", "fdel"))
-        return property(*(None if own is None else _at_first(own, bare) for own, bare in parts), doc=member.__doc__)
+        return property(*(None if own is None else _now_and_then(own, bare) for own, bare in parts), doc=member.__doc__)
     if isinstance(member, classmethod | staticmethod):
-        return type(member)(_at_first(member.__func__, plain.__func__))
+        return type(member)(_now_and_then(member.__func__, plain.__func__))
     if member is plain:
         return plain  # without annotations
     known = getattr(inspect.unwrap(member), "__globals__", {})
     hints = " ".join(map(str, (*plain.__annotations__.values(), *member.__annotations__.values())))
     arrays = "jaxtyping." in hints or any("jaxtyping." in str(known.get(name)) for name in re.findall(r"\w+", hints))
-    first = jaxtyped(member, typechecker=None) if arrays else member
-    left = [CALLS]
-    _left.append(left)
+    watched = jaxtyped(member, typechecker=None) if arrays else member
+    calls = [1, 1]  # until the next that is checked, and from there to the one after it
+    _calls.append(calls)
 
     @wraps(plain)
     def call(*args: Any, **words: Any) -> Any:
-        if left[0]:
-            left[0] -= 1
-            return first(*args, **words)
-        return plain(*args, **words)
+        calls[0] -= 1
+        if calls[0] > 0:
+            return plain(*args, **words)
+        calls[0] = calls[1]
+        calls[1] *= 2
+        return watched(*args, **words)
 
     return call
 
 
-_left: list[list[int]] = []
+_calls: list[list[int]] = []
 
 
 def count_anew() -> None:
-    """A test begins."""
-    for left in _left:
-        left[0] = CALLS
+    """A file of tests begins."""
+    for calls in _calls:
+        calls[:] = 1, 1
 
 
 class _Loader(SourceFileLoader):

@@ -23,6 +23,7 @@ from network.test_modules_hold_linear_maps_and_softmax_only import (
     SHAPE,
     SOFTMAX,
 )
+from tests.sweeps import every_other
 
 DTYPES = ("float32", "float64")
 WITHIN = {"float32": 0.05, "float64": 1e-7}
@@ -101,9 +102,7 @@ def test_bounds_hold_for_one_hidden_layer_in_every_form_and_layout(form, layout,
         assert_never_exceeded(network, target)
 
 
-@pytest.mark.parametrize("tokens", [None, 2])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("layout", "dtype", "tokens"), every_other(LAYOUTS, DTYPES, (None, 2)))
 def test_bounds_hold_for_deep_networks_with_linear_layers_between(layout, dtype, tokens):
     target = mlp((4, 8, 6, 7, 4), tokens, (RELU, ABS), seed=3)
     first, second, third = target.hidden
@@ -280,12 +279,13 @@ def assert_in_grammar(network, example):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("form", FORMS)
-def test_the_modules_hold_the_grammars_parts_alone(form, layout):
-    for tokens, causal in ((None, False), (2, False), (2, layout == "transformer")):
-        target = mlp((4, 5, 2), tokens, (RELU, ABS), causal=causal)
-        network = ah.convert(target, on=(-1, 1), within=1e-3, form=form, layout=layout, causal=causal)
-        assert {type(layer).__name__ for layer in network.layers} <= {"Embed", "Attention", "Linear", "Softmax"}
-        assert_in_grammar(network, torch.zeros(3, *target.input_shape, dtype=torch.float64))
+@pytest.mark.parametrize("tokens", [pytest.param(None, marks=pytest.mark.slow), 2])
+def test_the_modules_hold_the_grammars_parts_alone(form, layout, tokens):
+    causal = tokens is not None and layout == "transformer"
+    target = mlp((4, 5, 2), tokens, (RELU, ABS), causal=causal)
+    network = ah.convert(target, on=(-1, 1), within=1e-3, form=form, layout=layout, causal=causal)
+    assert {type(layer).__name__ for layer in network.layers} <= {"Embed", "Attention", "Linear", "Softmax"}
+    assert_in_grammar(network, torch.zeros(3, *target.input_shape, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -9,6 +9,7 @@ import torch
 import anchorhead as ah
 from anchorhead.network import Linear, Network
 from anchorhead.targets.parser import parse
+from tests.sweeps import every_other
 
 BOX = {"x": (-1.0, 1.0), "y": (0.0, 2.0), "z": (-1.5, 1.0), "w": (-1.0, 1.0), "u": (0.0, 1.0)}
 CASES = {
@@ -65,8 +66,7 @@ def error(network, texts, names, low, high, seed=0):
     return found.max()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "dtype"), every_other(CASES, ("float64", "float32")))
 def test_no_search_finds_more_than_the_bound_and_the_check_agrees(name, dtype, built):
     texts, names, within = CASES[name]
     network = built(name, dtype)

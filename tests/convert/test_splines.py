@@ -141,7 +141,7 @@ def test_a_polyline_of_dyadic_numbers_is_equal_to_its_spline():
 @pytest.mark.parametrize(
     ("spline", "within"),
     [
-        (CubicSpline([0.0, 1.0, 3.0], [0.0, 1.0, 0.5], bc_type="natural"), 1e-2),
+        pytest.param(CubicSpline([0.0, 1.0, 3.0], [0.0, 1.0, 0.5], bc_type="natural"), 1e-2, marks=pytest.mark.slow),
         (make_interp_spline(np.linspace(0, 3, 5), np.sin(np.linspace(0, 3, 5)), k=3), 1e-2),
         (PchipInterpolator([0.0, 1.0, 3.0], [0.0, 1.0, 1.5]), 1e-2),
     ],

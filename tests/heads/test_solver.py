@@ -11,6 +11,7 @@ from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.search import Search
 from tests.heads.cases import TARGETS
+from tests.sweeps import every_other
 
 
 def weights(found):
@@ -19,7 +20,11 @@ def weights(found):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "counts"),
-    [("silu", "float64", (2, 3)), ("abs", "float64", (3, 5, 6)), ("elu", "float32", (3, 5))],
+    [
+        ("silu", "float64", (2, 3)),
+        pytest.param("abs", "float64", (3, 5, 6), marks=pytest.mark.slow),
+        ("elu", "float32", (3, 5)),
+    ],
 )
 def test_more_anchors_are_never_worse(name, dtype, counts):
     found = [solve(*TARGETS[name], anchors, dtype) for anchors in counts]
@@ -27,14 +32,18 @@ def test_more_anchors_are_never_worse(name, dtype, counts):
     assert all(solution.atom.anchors <= anchors for solution, anchors in zip(found, counts, strict=True))
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("sin", "float32"), ("elu", "float64")])
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("sin", "float32"), pytest.param("elu", "float64", marks=pytest.mark.slow)]
+)
 def test_the_same_question_has_the_same_answer(name, dtype):
     first, second = (smallest(*TARGETS[name], 5e-4, dtype) for _ in range(2))
     for one, other in zip(weights(first), weights(second), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(("name", "size"), [("silu", 1e6), ("relu", 1e6), ("relu", 1e-6)])
+@pytest.mark.parametrize(
+    ("name", "size"), [pytest.param("silu", 1e6, marks=pytest.mark.slow), ("relu", 1e6), ("relu", 1e-6)]
+)
 def test_scaling_domain_or_target_scales_the_answer(name, size):
     f, kinks, low, high = TARGETS[name]
     plain = smallest(f, kinks, low, high, 1e-6)
@@ -103,7 +112,7 @@ def test_progress_is_told():
     assert told[-1].error < 1e-9
 
 
-@pytest.mark.parametrize("name", ["relu", "abs", "elu", "gelu"])
+@pytest.mark.parametrize("name", every_other(["relu", "abs", "gelu", "elu"]))
 def test_the_estimate_finds_the_largest_error_that_a_long_search_finds(name):
     f, kinks, low, high = TARGETS[name]
     found = solve(f, kinks, low, high, 4)

@@ -131,7 +131,7 @@ def test_what_the_library_promises_comes_from_the_table(name, on, within, dtype,
     assert head.certificate.bound <= within
 
 
-@pytest.mark.parametrize(("name", "anchors"), [("relu", 4), ("abs", 5)])
+@pytest.mark.parametrize(("name", "anchors"), [("relu", 4), pytest.param("abs", 5, marks=pytest.mark.slow)])
 def test_the_solver_is_no_better(name, anchors, monkeypatch):
     shipped = ah.head(name, (-1, 1), anchors=anchors)
     monkeypatch.setattr(construction, "lookup", lambda *_: None)

@@ -18,6 +18,7 @@ from anchorhead.incontext.squared import squared_network
 from anchorhead.network import Repeat
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
+from tests.sweeps import every_other
 
 from .data import AWKWARD, regression, safe_rate
 
@@ -39,11 +40,10 @@ def test_the_path_stays_within_1e_9_over_100_steps_and_1e_8_is_proven(learner: L
     assert certificate.bound <= 1e-8
 
 
-@pytest.mark.parametrize("name", AWKWARD)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(
-    "extras", [{}, {"decay": 0.2, "intercept": True}, {"momentum": 0.3}, {"momentum": 0.3, "decay": 0.1}]
-)
+EXTRAS = ({}, {"decay": 0.2, "intercept": True}, {"momentum": 0.3}, {"momentum": 0.3, "decay": 0.1})
+
+
+@pytest.mark.parametrize(("name", "dtype", "extras"), every_other(AWKWARD, ("float64", "float32"), EXTRAS))
 def test_no_prompt_breaks_a_certificate(name: str, dtype: str, extras: dict[str, float]) -> None:
     sets = [AWKWARD[name](np.random.default_rng(seed)) for seed in range(2)]
     safe = min(safe_rate(X, "intercept" in extras, decay=extras.get("decay", 0)) for X, _ in sets)

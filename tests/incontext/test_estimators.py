@@ -61,6 +61,7 @@ def _models(y: np.ndarray) -> dict[str, tuple[Any, str]]:
 
 LONG = [(kind, name) for kind in ("logistic", "poisson") for name in ("cancer", "table")]
 LONG += [("linear", "cancer"), ("poisson", "diabetes")]
+LONG += [("linear", "table"), ("ridge", "cancer"), ("elastic net", "table")]
 CASES = [
     pytest.param(kind, name, marks=[pytest.mark.slow] if (kind, name) in LONG else [])
     for kind in ("linear", "ridge", "lasso", "elastic net", "logistic", "poisson")

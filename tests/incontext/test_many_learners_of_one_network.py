@@ -21,13 +21,15 @@ from anchorhead.proof.descent_many_form import Slots
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.many_learners import rows_of
+from tests.sweeps import every_other
 
 from .data import AWKWARD, regression
 
 LOSSES = ("squared", "logistic", "huber", "hinge")
+DTYPES = ("float64", "float32")
 
 
-@pytest.fixture(scope="module", params=["float64", "float32"])
+@pytest.fixture(scope="module", params=DTYPES)
 def net(request: pytest.FixtureRequest) -> ManyLearner:
     return incontext.many_learners(LOSSES, features=5, steps=30, intercept=True, dtype=request.param)
 
@@ -61,7 +63,7 @@ def test_the_same_weights_run_every_loss_with_rate_and_penalty(
     assert np.abs(exact_net(prompt, path=True) - own).max() <= 1e-10
 
 
-@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize(("net", "name"), every_other(DTYPES, AWKWARD), indirect=["net"])
 def test_no_prompt_breaks_the_certificate_of_many_learners(net: ManyLearner, name: str) -> None:
     turn = list(AWKWARD).index(name)
     loss, slope = LOSSES[turn % 4], (1.0, 0.25, 1.0, 2.5)[turn % 4]

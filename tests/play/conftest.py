@@ -45,45 +45,91 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="session")
+def tabs(browser: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """A context, and pages of it that no test uses: to load one anew is a quarter of the work that a context is."""
+    context = browser.new_context()
+    yield context, []
+    context.close()
+
+
 @pytest.fixture
-def page_of(browser: Any, page_file: Path) -> Iterator[Callable[..., Any]]:
+def page_of(browser: Any, tabs: tuple[Any, list[Any]], page_file: Path) -> Iterator[Callable[..., Any]]:
     """page_of(view, state, width=…, height=…, **options of a context): an open page.
 
-    Errors in the page and requests to anywhere fail the test when it ends.
+    Errors in the page and requests to anywhere fail the test when it ends. With options the context is the page's own.
     """
-    contexts: list[Any] = []
-    wrong: list[str] = []
+    context, free = tabs
+    own: list[Any] = []
+    taken: list[Any] = []
+    listeners = Listeners()
 
     def open_page(view: str = "head", state: Any = None, width: int = 1280, height: int = 900, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        return _opened(context, page_file.as_uri() + hash_of(view, state), wrong)
+        if options:
+            own.append(browser.new_context(**options))
+            opened = own[-1].new_page()
+        else:
+            opened = free.pop() if free else context.new_page()
+            taken.append(opened)
+            opened.bring_to_front()
+        opened.set_viewport_size({"width": width, "height": height})
+        return _opened(opened, page_file.as_uri() + hash_of(view, state), listeners)
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert not wrong, wrong
+    for one in own:
+        one.close()
+    for one in taken:
+        _leave(one, listeners)
+    free.extend(taken)
+    assert not listeners.wrong, listeners.wrong
 
 
 @pytest.fixture(scope="session")
 def mathematics(browser: Any, page_file: Path) -> Iterator[Any]:
     """A page for tests that call functions of window.anchorhead and change nothing: opened once."""
-    wrong: list[str] = []
+    listeners = Listeners()
     context = browser.new_context()
-    yield _opened(context, page_file.as_uri(), wrong)
+    yield _opened(context.new_page(), page_file.as_uri(), listeners)
     context.close()
-    assert not wrong, wrong
+    assert not listeners.wrong, listeners.wrong
 
 
-def _opened(context: Any, address: str, wrong: list[str]) -> Any:
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("request", lambda request: wrong.append(request.url) if _outside(request.url) else None)
-    opened.goto(address)
-    until(opened, "window.anchorhead !== undefined")
-    return opened
+class Listeners:
+    """What goes wrong in pages."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.of = {"console": self.console, "pageerror": self.error, "request": self.request}
+
+    def console(self, message: Any) -> None:
+        if message.type == "error":
+            self.wrong.append(message.text)
+
+    def error(self, error: Any) -> None:
+        self.wrong.append(str(error))
+
+    def request(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:", "about:")):
+            self.wrong.append(request.url)
+
+
+def _opened(page: Any, address: str, listeners: Listeners) -> Any:
+    page.set_default_timeout(20_000)
+    for event, listener in listeners.of.items():
+        page.on(event, listener)
+    page.goto(address)
+    until(page, "window.anchorhead !== undefined")
+    return page
+
+
+def _leave(page: Any, listeners: Listeners) -> None:
+    """Nothing of a test stays with its page: what it kept, where the mouse is, who listens."""
+    page.evaluate("localStorage.clear()")
+    page.mouse.up()
+    page.mouse.move(0, 0)
+    page.goto("about:blank")
+    for event, listener in listeners.of.items():
+        page.remove_listener(event, listener)
 
 
 def hash_of(view: str, state: Any = None) -> str:
@@ -102,7 +148,3 @@ def show(opened: Any, view: str, state: Any = None) -> None:
         dispatchEvent(new HashChangeEvent("hashchange"));
     }"""
     opened.evaluate(script, hash_of(view, state))
-
-
-def _outside(address: str) -> bool:
-    return not address.startswith(("file:", "data:", "blob:", "about:"))

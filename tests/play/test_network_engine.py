@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import anchorhead as ah
 from anchorhead.network import Attention, Embed, Network, Repeat
-from tests.networks import inputs, names, network
+from tests.networks import inputs, names, network, quick
 from tests.networks.accuracy import last_digits
 
 RUN = """([file, x, options]) => {
@@ -42,21 +43,21 @@ def in_page(page: Any, net: Network, x: np.ndarray, folder: Path, **options: boo
     return page.evaluate(RUN, [encoded(net, folder), np.atleast_2d(x).tolist(), options])
 
 
-def test_outputs_and_attention_of_every_network_are_those_of_python(mathematics: Any, tmp_path: Path) -> None:
-    for name in names("float64"):
-        net = network(name)
-        x = inputs(net, 1)[0]
-        found = in_page(mathematics, net, x, tmp_path, record=True)
-        ours = np.atleast_2d(Network.__call__(net, x, outside="ignore"))
-        np.testing.assert_allclose(found["output"], ours, rtol=0, atol=last_digits(net), err_msg=name)
-        assert found["parameters"] == net.parameters, name
-        maps = net.attention(x)
-        assert len(found["attention"]) == len(maps), name
-        for note, weights in zip(found["attention"], maps, strict=True):
-            shape = (note["heads"], len(note["asking"]), len(note["seen"]))
-            assert shape == weights.shape, name
-            # logits of the nested repeat reach 1e5, so that weights feel their last bits
-            np.testing.assert_allclose(np.reshape(note["weights"], shape), weights, atol=1e-10, rtol=0, err_msg=name)
+@pytest.mark.parametrize("name", quick(names("float64")))
+def test_outputs_and_attention_are_those_of_python(name: str, mathematics: Any, tmp_path: Path) -> None:
+    net = network(name)
+    x = inputs(net, 1)[0]
+    found = in_page(mathematics, net, x, tmp_path, record=True)
+    ours = np.atleast_2d(Network.__call__(net, x, outside="ignore"))
+    np.testing.assert_allclose(found["output"], ours, rtol=0, atol=last_digits(net))
+    assert found["parameters"] == net.parameters
+    maps = net.attention(x)
+    assert len(found["attention"]) == len(maps)
+    for note, weights in zip(found["attention"], maps, strict=True):
+        shape = (note["heads"], len(note["asking"]), len(note["seen"]))
+        assert shape == weights.shape
+        # logits of the nested repeat reach 1e5, so that weights feel their last bits
+        np.testing.assert_allclose(np.reshape(note["weights"], shape), weights, atol=1e-10, rtol=0)
 
 
 def test_a_float32_network_runs_in_float64_with_its_own_weights(mathematics: Any, tmp_path: Path) -> None:
