@@ -147,6 +147,8 @@ def test_nothing_is_admitted_or_assumed(head: ah.Head) -> None:
     outside = re.sub(r"^Section (\w+)\..*?^End \1\.", "", text, flags=re.DOTALL | re.MULTILINE)
     assert not re.search(r"\b(Hypothes[ie]s|Variables?)\b", outside)  # those of a section are what its theorems ask for
     assert not re.search(r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture)\b", text)
+    for tactic in re.findall(r"\binterval\b[^.;]*", re.sub(r"\(\*.*?\*\)", "", text, flags=re.DOTALL)):
+        assert "i_prec" in tactic  # without it, machine floats would be trusted
 
 
 def test_a_kink_that_is_no_float_has_a_piece_of_its_own() -> None:

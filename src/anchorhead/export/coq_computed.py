@@ -250,9 +250,9 @@ Proof.
   eapply Rle_trans.
   {{ {close}apply (computed_close ({emin}) {bits} choice eq_refl {names.part} {scales} x z e q top mass result
       {line} {names.goal} {decimal(*eps)} {computed.shares.words} computed (near{names.suffix} x inside)).
-    - unfold unit_of; split; interval.
+    - unfold unit_of; split; interval with (i_prec 60).
     - exact shares{names.suffix}.
-    - interval.
+    - interval with (i_prec 60).
     - clear computed. unfold {names.part}. each_anchor ({mosts}) {digits + bits}%positive.
     - clear computed. write_out {names.part}. {small}
       interval with (i_prec {digits}). }}
