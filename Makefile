@@ -64,8 +64,8 @@ table: $(READY)  ## solve what is missing in the table of named heads, then prov
 	$(BIN)/python -m tools.make_head_table
 	for table in head own gate; do $(BIN)/python -m tools.make_$${table}_table --verify || exit 1; done
 
-coq: $(READY)  ## theorems that Coq checks: the library, and heads as files; a table (Debian: coq, libcoq-interval)
-	$(BIN)/python -m tools.coq
+coq: $(READY)  ## theorems that Coq checks: the library, and heads as files; a table (Debian: coq, libcoq-interval; sollya)
+	$(BIN)/python -m tools.coq --write --sollya
 
 constraints: $(READY)  ## pin the versions of our own runs anew
 	$(BIN)/uv pip compile -q --universal --no-emit-index-url --no-annotate --no-header --python-version 3.11 \

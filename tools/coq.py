@@ -2,11 +2,15 @@
 
     python -m tools.coq                  all of it, and a table
     python -m tools.coq gelu sin         the heads of these functions alone, in this order
-    python -m tools.coq --write          what was compiled goes into benchmarks/coq.csv, other rows stay
-    python -m tools.coq --sollya         a third opinion, for the rows of that table, by Sollya's supnorm
+    python -m tools.coq expressions      those of expressions
+    python -m tools.coq library          our library alone
+    python -m tools.coq --write          what was compiled goes into benchmarks/coq.csv; all of it: nothing else stays
+    python -m tools.coq --sollya         with a third opinion on every head, by Sollya's supnorm, where it applies
+    python -m tools.coq --file head.safetensors --output head.v      a file for a head of one's own, as Coq accepts it
 
-Each file may take 60 s of CPU and 4 GB. At the end Coq prints on what all theorems together rest, and nothing may be
-there but the axioms of its real numbers and its machine integers.
+Each file may take 60 s of CPU and 4 GB. What is the fastest way differs from head to head, so several are tried
+(export.coq_proof.SETTINGS), each within that limit, until Coq accepts one. At the end Coq prints on what all theorems
+together rest, and nothing may be there but the axioms of its real numbers and its machine integers.
 """
 
 from __future__ import annotations
@@ -16,11 +20,15 @@ import csv
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import anchorhead as ah
-from anchorhead.disk import write_atomically
+from anchorhead.disk import check_writable, write_atomically
+from anchorhead.export.coq_file import make
+from anchorhead.export.coq_proof import SETTINGS
+from anchorhead.network import Network
 from tools.coq_files import AXIOMS, MACHINE_INTEGERS, assumptions, compiled, missing, strange
 from tools.coq_sollya import upper_bound
 
@@ -86,12 +94,27 @@ CASES = [
     Case("cos", -PI, PI, 0.02, "float32"),
     Case("cos", -3, 3, dtype="float32", even=6),
 ]
+EXPRESSIONS = [
+    Case("sin(3*x)*exp(x)", -1, 1, 1e-3),
+    Case("exp(-x**2)", -2, 2, 1e-4),
+    Case("log(1 + exp(x))", -4, 4, 1e-3),
+    Case("x/(1 + x**2)", -3, 3, 1e-3, "float32"),
+    Case("sqrt(1 + x**2)", -2, 2, 1e-4),
+    Case("x**1.5", 0.5, 2, 1e-4),
+    Case("tanh(sin(3*x))", -1, 1, 1e-2),
+    Case("gelu(x)*cos(x)", -2, 2, 1e-2),
+    Case("abs(sin(3*x))", -1, 1, 1e-3),
+    Case("max(sin(x), cos(x))", -2, 2, 1e-2),
+    Case("min(x, x**2)", -1, 2, 1e-2, "float32"),
+    Case("where(x < 0, sin(x), x)", -2, 2, 1e-3),
+]
+"""Of functions that CoqInterval knows, kinks included."""
 
 
 @dataclass(frozen=True)
 class Row:
     """What came of a file: the theorem's eps, CPU seconds and megabytes that coqc took, whether it holds a theorem
-    about what is computed, too, and what Sollya says of the error in exact arithmetic."""
+    about what is computed, too, which of SETTINGS did it, and what Sollya says of the error in exact arithmetic."""
 
     function: str
     low: float
@@ -105,28 +128,65 @@ class Row:
     megabytes: int
     accepted: bool
     computed: bool
+    settings: int = 1
     sollya: str = ""
 
     @property
-    def key(self) -> tuple[str, float, float, str, float]:
+    def key(self) -> tuple[str, float, float, str, int]:
         """What tells heads apart."""
-        return self.function, self.low, self.high, self.dtype, self.certificate
+        return self.function, self.low, self.high, self.dtype, self.anchors
 
 
-def tried(case: Case) -> Row:
+@dataclass(frozen=True)
+class Attempt:
+    """A file, with which of SETTINGS, and what coqc said."""
+
+    text: str
+    settings: int
+    accepted: bool
+    seconds: float
+    megabytes: int
+    said: str
+
+    @property
+    def computed(self) -> bool:
+        return "Theorem computed_within" in self.text
+
+    @property
+    def eps(self) -> str:
+        found = re.search(r"Theorem within\w* .*<= \((\d+) / 10 \^ (\d+)\)", self.text)
+        return f"{found[1]}e-{found[2]}" if found else "0"
+
+
+def accepted_file(network: Network, path: Path) -> Attempt:
+    """The first of SETTINGS whose file Coq accepts within the limits, written to path; else the last."""
+    texts: set[str] = set()
+    attempt = None
+    for number, settings in enumerate(SETTINGS, start=1):
+        text = make(network, settings)
+        if text in texts:
+            continue
+        texts.add(text)
+        path.write_text(text)
+        attempt = Attempt(text, number, *compiled(path))
+        if attempt.accepted:
+            break
+    if attempt is None:
+        raise ValueError("there are no settings to try")
+    return attempt
+
+
+def tried(case: Case, sollya: bool) -> Row:
     """A head exported and compiled, in out/coq."""
     head = case.head()
-    path = OUT / f"{case.name}.v"
-    ah.export(head, path, progress=False)
-    text = path.read_text()
-    eps = re.search(r"Theorem within .*<= \((\d+) / 10 \^ (\d+)\)", text)
-    stated = f"{eps[1]}e-{eps[2]}" if eps else "0"
-    accepted, seconds, megabytes, said = compiled(path)
-    if not accepted:
-        print(said[-600:], file=sys.stderr)
+    found = accepted_file(head.network, OUT / f"{case.name}.v")
+    if not found.accepted:
+        print(found.said[-600:], file=sys.stderr)
+    bound = upper_bound(head) if sollya else None
     return Row(
-        case.function, case.low, case.high, case.dtype, head.anchors, head.certificate.bound, stated,
-        text.count("Lemma piece_"), round(seconds, 1), megabytes, accepted, "computed_within" in text,
+        case.function, case.low, case.high, case.dtype, head.anchors, head.certificate.bound, found.eps,
+        found.text.count("Lemma piece_"), round(found.seconds, 1), found.megabytes, found.accepted, found.computed,
+        found.settings, "" if bound is None else f"{bound:.4g}",
     )  # fmt: skip
 
 
@@ -158,16 +218,22 @@ def resting_on(theorems: list[str], folder: Path, *options: str) -> bool:
     return not strange(found)
 
 
-def table(rows: list[Row]) -> str:
-    lines = [
-        f"{'function':<18}{'on':>18}  {'dtype':<8}{'anchors':>8}{'eps':>12}{'pieces':>8}{'CPU s':>8}{'MB':>6}  computed"
-    ]
+COLUMNS = {
+    "function": 24, "on": 18, "dtype": 9, "anchors": 8, "bound": 11, "eps": 12, "pieces": 7, "CPU s": 7, "MB": 6,
+    "Sollya": 11, "computed": 9,
+}  # fmt: skip
+"""Of the table that is printed, with their widths."""
+
+
+def table(rows: Sequence[Row]) -> str:
+    lines = ["".join(f"{name:>{width}}" for name, width in COLUMNS.items())]
     for row in rows:
-        on = f"[{row.low:.4g}, {row.high:.4g}]"
-        lines.append(
-            f"{row.function:<18}{on:>18}  {row.dtype:<8}{row.anchors:>8}{row.eps:>12}{row.pieces:>8}{row.seconds:>8.1f}"
-            f"{row.megabytes:>6}  {'too' if row.computed else ''}{'' if row.accepted else '  not accepted'}"
-        )
+        cells = (
+            row.function, f"[{row.low:.4g}, {row.high:.4g}]", row.dtype, row.anchors, f"{row.certificate:.4g}", row.eps,
+            row.pieces, f"{row.seconds:.1f}", row.megabytes, row.sollya, "too" if row.computed else "",
+        )  # fmt: skip
+        line = "".join(f"{cell!s:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True))
+        lines.append(line + ("" if row.accepted else "  not accepted"))
     return "\n".join(lines)
 
 
@@ -180,7 +246,7 @@ def read() -> list[Row]:
 
 def _row(record: dict[str, str]) -> Row:
     kinds = {"float": float, "int": int, "bool": lambda text: text == "True", "str": str}
-    return Row(**{field.name: kinds[str(field.type)](record.get(field.name, "")) for field in fields(Row)})
+    return Row(**{one.name: kinds[str(one.type)](record[one.name]) for one in fields(Row) if one.name in record})
 
 
 def write(rows: list[Row]) -> None:
@@ -189,52 +255,96 @@ def write(rows: list[Row]) -> None:
     write_atomically(TABLE, ("\n".join([names, *lines]) + "\n").encode())
 
 
-def third_opinion(cases: list[Case]) -> int:
-    """Sollya's bounds of the errors in exact arithmetic, into the table; how many are above what Coq accepted."""
-    rows = {row.key: row for row in read()}
-    wrong = 0
+def disagreeing(rows: Sequence[Row]) -> list[Row]:
+    """Rows for which Sollya's enclosure, which is accurate to 2^-7, does not fit what Coq accepted."""
+    return [row for row in rows if row.sollya and row.accepted and float(row.sollya) > float(row.eps) * (1 + 2**-6)]
+
+
+def own_file(source: Path, target: Path) -> int:
+    """A file for a saved head, by the first settings with which Coq accepts it."""
+    check_writable(target)
+    OUT.mkdir(parents=True, exist_ok=True)
+    loaded = ah.load(source)
+    found = accepted_file(getattr(loaded, "network", loaded), OUT / "own_head.v")
+    print(
+        f"{'accepted' if found.accepted else 'not accepted'}: within {found.eps} of the function in exact arithmetic"
+        f"{', and what is computed within the certificate' if found.computed else ''}; {found.seconds:.1f} s of CPU, "
+        f"{found.megabytes} MB, settings {found.settings} of {len(SETTINGS)}"
+    )
+    if not found.accepted:
+        print(found.said[-600:], file=sys.stderr)
+        return 1
+    write_atomically(target, found.text.encode())
+    print(f"{target}: coqc {target.name} checks it again")
+    return 0
+
+
+def heads(cases: Sequence[Case], write_them: bool, sollya: bool) -> tuple[list[Row], list[str]]:
+    """Heads one after the other, each with a line; the rows, and the theorems that were accepted. What Sollya said of a
+    head of the table stays, where it is not asked again."""
+    print(table([]))
+    said = {(row.key, row.certificate): row.sollya for row in read()}
+    rows: list[Row] = []
+    theorems: list[str] = []
     for case in cases:
-        head = case.head()
-        row = rows.get((case.function, case.low, case.high, case.dtype, head.certificate.bound))
-        bound = None if row is None else upper_bound(head)
-        if row is None or bound is None:
-            continue
-        rows[row.key] = replace(row, sollya=f"{bound:.4g}")
-        wrong += bound > float(row.eps) * (1 + 2**-6)
-        print(f"{row.function:<18}{row.dtype:<8}{row.anchors:>8}  Coq {row.eps:>12}  Sollya {bound:.4g}", flush=True)
-        write(list(rows.values()))
-    return wrong
+        row = tried(case, sollya)
+        row = row if sollya else replace(row, sollya=said.get((row.key, row.certificate), ""))
+        rows.append(row)
+        print(table([row]).splitlines()[1], flush=True)
+        if row.accepted:
+            theorems += [f"{case.name}.within", *([f"{case.name}.computed_within"] if row.computed else [])]
+        if write_them:
+            write([*(one for one in read() if one.key not in {row.key for row in rows}), *rows])
+    accepted, computed = (sum(getattr(row, name) for row in rows) for name in ("accepted", "computed"))
+    print(f"{accepted} of {len(cases)} heads accepted, {computed} with a theorem about what is computed")
+    for row in disagreeing(rows):
+        print(
+            f"Sollya's {row.sollya} is above the {row.eps} that Coq accepted: {row.function} with {row.anchors} anchors"
+        )
+    return rows, theorems
+
+
+def chosen(names: Sequence[str]) -> list[Case]:
+    """The heads of these functions, in this order; all of them without a name."""
+    groups = {"expressions": EXPRESSIONS, "library": []}
+    known = {name: [case for case in CASES if case.function == name] for name in {case.function for case in CASES}}
+    unknown = [name for name in names if name not in known | groups]
+    if unknown:
+        raise SystemExit(
+            f"{', '.join(unknown)}: there are heads of {', '.join(sorted(known))}, expressions, and library"
+        )
+    return [case for name in names for case in (known | groups)[name]] if names else [*CASES, *EXPRESSIONS]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("functions", nargs="*", help="of which heads are compiled; by default all, and the library")
+    parser.add_argument("names", nargs="*", help="functions whose heads are compiled, expressions, library; or all")
     parser.add_argument("--write", action="store_true", help="keep the rows in benchmarks/coq.csv")
-    parser.add_argument("--sollya", action="store_true", help="a third opinion on the rows of benchmarks/coq.csv")
+    parser.add_argument("--sollya", action="store_true", help="a third opinion on every head")
+    parser.add_argument("--file", type=Path, help="a saved head: several settings are tried for it")
+    parser.add_argument("--output", type=Path, help="where its file goes")
     given = parser.parse_args()
-    cases = [case for name in given.functions for case in CASES if case.function == name] or CASES
-    if given.sollya:
-        return third_opinion(cases)
+    if (given.file is None) != (given.output is None):
+        parser.error("--file and --output go together: a saved head, and where its file goes")
+    cases = chosen(given.names)
     absent = missing()
     if absent:
         print(f"Coq is not here, or not all of it: apt install {' '.join(absent)}")
         return 0
+    if given.sollya and shutil.which("sollya") is None:
+        print("Sollya is not here, so there is no third opinion: apt install sollya")
+    if given.file is not None:
+        return own_file(given.file, given.output)
     OUT.mkdir(parents=True, exist_ok=True)
-    print(table([]))
-    done: dict[str, Row] = {}
-    for case in cases:
-        row = done[case.name] = tried(case)
-        print(table([row]).splitlines()[1], flush=True)
-        if given.write:
-            write([*(one for one in read() if one.key != row.key), row])
-    good = [f"{name}.within" for name, row in done.items() if row.accepted]
-    good += [f"{name}.computed_within" for name, row in done.items() if row.accepted and row.computed]
-    accepted = sum(row.accepted for row in done.values())
-    print(f"{accepted} of {len(cases)} heads accepted")
-    fine = resting_on(good, OUT) if good else False
-    if not given.functions:
+    fine = True
+    if cases:
+        rows, theorems = heads(cases, given.write, given.sollya)
+        if given.write and not given.names:
+            write(rows)
+        fine = all(row.accepted for row in rows) and not disagreeing(rows) and resting_on(theorems, OUT)
+    if not given.names or "library" in given.names:
         fine &= resting_on(library(), OUT / "library", "-Q", ".", "Anchorhead")
-    return int(accepted < len(cases) or not fine)
+    return int(not fine)
 
 
 if __name__ == "__main__":

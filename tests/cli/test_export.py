@@ -45,6 +45,17 @@ def test_a_saved_head_becomes_a_theorem_of_coq_beside_it(saved):
     text = saved.with_suffix(".v").read_text()
     assert text == ah.export(saved, to="coq")
     assert "Theorem within : forall x, (-3) <= x <= 3 ->" in text
+    assert "coqc" in result.output
+
+
+def test_a_name_that_coq_does_not_take_is_changed_or_refused(saved):
+    odd = saved.with_name("7-anchors.safetensors")
+    odd.write_bytes(saved.read_bytes())
+    assert run("export", odd, "--to", "coq").exit_code == 0
+    assert saved.with_name("head_7_anchors.v").exists()
+    result = run("export", odd, "-o", saved.with_name("my-head.v"))
+    assert result.exit_code == 1
+    assert "my_head.v" in result.output.replace("\n", "")
 
 
 def test_the_ending_says_the_format(saved, tmp_path):

@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.export.coq_terms import dyadic
+from anchorhead.export.coq_file import make
+from anchorhead.export.coq_proof import SETTINGS
+from anchorhead.export.coq_terms import dyadic, term
 from anchorhead.proof.head import TERMS
+from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
 from tools.coq_files import assumptions, compiled, missing, strange
 
@@ -80,22 +83,53 @@ def test_pieces_cover_the_interval(head: ah.Head) -> None:
         assert start == end
 
 
-@pytest.mark.parametrize(("function", "on", "within"), [("log1p", (0, 1), 1e-2), ("gelu", (-10, 10), 1e-4)])
+@pytest.mark.parametrize(
+    ("function", "on", "within", "dtype", "anchors"),
+    [
+        ("log1p", (0, 1), 1e-2, "float64", 2),
+        ("tanh", (-10, 10), 1e-3, "float32", 2),
+        ("relu", (-10, 10), 1e-6, "float64", 3),
+        ("square", (-1, 1), 1e-3, "float32", 3),
+        ("gelu", (-10, 10), 1e-4, "float64", 6),
+    ],
+)
 def test_what_is_computed_is_within_the_certificate_s_bound(
-    function: str, on: tuple[float, float], within: float
+    function: str, on: tuple[float, float], within: float, dtype: str, anchors: int
 ) -> None:
-    head = ah.head(function, on=on, within=within, progress=False)
+    head = ah.head(function, on=on, within=within, dtype=dtype, progress=False)
+    assert head.anchors == anchors
     text = ah.export(head, to="coq", progress=False)
-    stated = re.search(r"Theorem computed_within : .*?Rabs \(result - f x\) <= (.*?)\.\n", text, re.DOTALL)
+    answer = r"result" if not head.atom.bias.any() else r"\(fl \S+ \d+ choice \(result \+ (?P<bias>.*?)\)\)"
+    pattern = rf"Theorem computed_within : .*?Rabs \({answer} - f x\) <= (?P<bound>.*?)\.\n"
+    stated = re.search(pattern, text, re.DOTALL)
     assert stated
-    assert rational(stated[1]) == Fraction(head.certificate.bound)
-    assert "fl (-1074) 53" in text
+    assert rational(stated["bound"]) == Fraction(head.certificate.bound)
+    assert "bias" not in stated.groupdict() or rational(stated["bias"]) == Fraction(float(head.atom.bias[0]))
+    assert {"float64": "fl (-1074) 53", "float32": "fl (-149) 24"}[dtype] in stated[0]
 
 
-def test_heads_that_rounding_limits_have_no_theorem_about_what_is_computed() -> None:
-    text = ah.export(ah.head("relu", on=(-10, 10), within=1e-6, progress=False), to="coq", progress=False)
+def test_sums_of_heads_have_no_theorem_about_what_is_computed() -> None:
+    head = ah.head("abs", on=(-1, 1), within=1e-3, dtype="float32", progress=False)
+    assert len(head.parts) == 2
+    text = ah.export(head, to="coq", progress=False)
     assert "computed_within" not in text
     assert "Theorem within" in text
+
+
+def test_every_setting_states_the_same() -> None:
+    network = ah.head("log1p", on=(0, 1), within=1e-2, progress=False).network
+    texts = [make(network, settings) for settings in SETTINGS]
+    assert len({*texts}) == len(SETTINGS)
+    for text, settings in zip(texts, SETTINGS, strict=True):
+        assert statement(text)[:2] == (0, 1)
+        assert anchors(text, 1) == anchors(texts[0], 1)
+        assert ("computed_within" in text) == settings.computed
+        assert text.count("Lemma piece_") == settings.parts
+
+
+def test_a_function_that_coq_does_not_know_is_refused_by_name() -> None:
+    with pytest.raises(ah.AnchorheadError, match="bessel cannot be exported to Coq: known there are"):
+        term(Expression("bessel", (Expression("variable", (), "x"),)))
 
 
 @pytest.mark.parametrize("value", [0.0, 1.5, -0.1, 2.0**80, 1e300, 5e-324, -3.0])
@@ -113,6 +147,8 @@ def test_nothing_is_admitted_or_assumed(head: ah.Head) -> None:
     outside = re.sub(r"^Section (\w+)\..*?^End \1\.", "", text, flags=re.DOTALL | re.MULTILINE)
     assert not re.search(r"\b(Hypothes[ie]s|Variables?)\b", outside)  # those of a section are what its theorems ask for
     assert not re.search(r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture)\b", text)
+    for tactic in re.findall(r"\binterval\b[^.;]*", re.sub(r"\(\*.*?\*\)", "", text, flags=re.DOTALL)):
+        assert "i_prec" in tactic  # without it, machine floats would be trusted
 
 
 def test_a_kink_that_is_no_float_has_a_piece_of_its_own() -> None:
@@ -162,6 +198,20 @@ def test_coq_accepts_a_head_on_its_own_axioms_alone(tmp_path: Path) -> None:
 def test_an_axiom_of_ours_would_be_seen(tmp_path: Path) -> None:
     assert compiled(_written(tmp_path, "bad", "Axiom wrong : False. Lemma within : False. exact wrong. Qed."))[0]
     assert strange(assumptions(["bad.within"], tmp_path)) == {"bad.wrong"}
+
+
+@pytest.mark.slow
+@needs_coq
+@pytest.mark.parametrize("function", ["square", "sin(3*x)*exp(x)", "max(sin(x), cos(x))"])
+def test_coq_accepts_what_rounding_limits_and_expressions(function: str, tmp_path: Path) -> None:
+    head = ah.head(function, on=(-1, 1), within=1e-3 if function == "square" else 1e-2, dtype="float32", progress=False)
+    path = tmp_path / "head.v"
+    ah.export(head, path, progress=False)
+    accepted, seconds, megabytes, said = compiled(path)
+    assert accepted, said
+    assert seconds < 60
+    assert megabytes < 4096
+    assert not strange(assumptions(["head.within", "head.computed_within"], tmp_path))
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def export(
 
     Example: [bold]anchorhead export head.safetensors --to coq[/bold]
     """
-    from anchorhead.export import FORMATS, check_format
+    from anchorhead.export import FORMATS, check_format, coq_name
     from anchorhead.export import export as write
 
     if to is None and output is None:
@@ -46,9 +46,12 @@ def export(
             "neither --to nor --output says what to export to: give --to onnx, --to torch, --to lens or --to coq"
         )
     name = check_format(output, to)
-    path = output or file.parent / f"{file.stem}{FORMATS[name].suffix}"
+    stem = coq_name(file.stem) if name == "coq" else file.stem
+    path = output or file.parent / f"{stem}{FORMATS[name].suffix}"
     check_saved(file)
     check_files(None, path)
     write(file, path, to=name)
     typer.echo(f"{FORMATS[name].words[0].upper()}{FORMATS[name].words[1:]}: {path}")
+    if FORMATS[name].then:
+        typer.echo(FORMATS[name].then)
     typer.echo(f"Time: {time_words()}")

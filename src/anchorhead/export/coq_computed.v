@@ -1,8 +1,13 @@
 (* What floating-point arithmetic makes of a softmax head, for every number of anchors.
 
-   Every operation is rounded to nearest, sums and products are added up in any order, with or without fused
-   multiply-add, underflow is gradual, and exp is within 4 units in the last place: that is the one hypothesis about the
-   machine. Nothing may overflow. *)
+   Every operation is rounded to nearest, sums are added up in any order, with or without fused multiply-add, underflow
+   is gradual, and exp is within 4 units in the last place: that is the one hypothesis about the machine. Nothing may
+   overflow.
+
+   With logits z_k and weights w_k in exact arithmetic, the computed exponentials are C w_k (1 + t_k) for one C and
+   |t_k| <= off_k. So the mean moves by sum w_k t_k (v_k - r) / sum w_k (1 + t_k), since sum w_k (v_k - r) = 0: every
+   anchor counts by its weight and by how far its value is from the result, which is near the function. The sum of the
+   exponentials, the division and the last sum round as sums of positive numbers do. *)
 
 (* Sums over lists *)
 
@@ -75,13 +80,22 @@ Inductive summed : list R -> R -> Prop :=
   | reordered l m a : Permutation l m -> summed l a -> summed m a.
 
 Definition growth (n : nat) : R := (1 + u) ^ n - 1.
-Definition lost (n : nat) : R := (2 * INR n - 1) * (1 + u) ^ n * eta.
+Definition lost (terms roundings : nat) : R := (2 * INR terms - 1) * (1 + u) ^ roundings * eta.
 
 Lemma power_ge_1 n : 1 <= (1 + u) ^ n.
 Proof. apply pow_R1_Rle; lra. Qed.
 
 Lemma power_mono n m : (n <= m)%nat -> (1 + u) ^ n <= (1 + u) ^ m.
 Proof. intros; apply Rle_pow; [lra|easy]. Qed.
+
+Lemma growth_nonneg n : 0 <= growth n.
+Proof. unfold growth. pose proof (power_ge_1 n). lra. Qed.
+
+Lemma lost_nonneg n m : (1 <= n)%nat -> 0 <= lost n m.
+Proof.
+  intros Hn. unfold lost. assert (1 <= INR n) by (change 1 with (INR 1); now apply le_INR).
+  pose proof (power_ge_1 m). apply Rmult_le_pos; [apply Rmult_le_pos; lra|easy].
+Qed.
 
 Lemma summed_some l a : summed l a -> (1 <= length l)%nat.
 Proof.
@@ -100,15 +114,19 @@ Proof.
   eapply Rle_trans; [apply Rabs_triang|lra].
 Qed.
 
-Theorem summed_error l a : summed l a ->
-  Rabs (a - total l) <= growth (length l) * size l + lost (length l).
+(* Terms that round by first roundings; numbers of the dtype by none. *)
+Lemma summed_from first l a : summed l a ->
+  (forall t, In t l -> Rabs (rnd t - t) <= growth first * Rabs t + eta) ->
+  Rabs (a - total l) <= growth (length l - 1 + first) * size l + lost (length l) (length l - 1 + first).
 Proof.
-  unfold growth, lost. induction 1 as [t|t|l m a b Sl IHl Sm IHm|l m a P S IH].
+  unfold growth, lost. induction 1 as [t|t|l m a b Sl IHl Sm IHm|l m a P S IH]; intros terms.
   - simpl. replace (t - (t + 0)) with 0 by ring. rewrite Rabs_R0. unfold size; simpl.
-    pose proof (Rabs_pos t). nra.
+    pose proof (Rabs_pos t). pose proof (power_ge_1 first). nra.
   - simpl. unfold size; simpl. replace (rnd t - (t + 0)) with (rnd t - t) by ring.
-    eapply Rle_trans; [apply rounds|]. pose proof (Rabs_pos t). nra.
-  - pose proof (summed_some _ _ Sl) as Hl. pose proof (summed_some _ _ Sm) as Hm.
+    eapply Rle_trans; [apply terms; now left|]. pose proof (Rabs_pos t). pose proof (power_ge_1 first). nra.
+  - specialize (IHl (fun t inside => terms t (in_or_app _ _ _ (or_introl inside)))).
+    specialize (IHm (fun t inside => terms t (in_or_app _ _ _ (or_intror inside)))).
+    pose proof (summed_some _ _ Sl) as Hl. pose proof (summed_some _ _ Sm) as Hm.
     pose proof (total_size l). pose proof (total_size m). pose proof (size_nonneg l). pose proof (size_nonneg m).
     rewrite app_length, total_app. unfold size in *. rewrite map_app, total_app. fold (size l) (size m) in *.
     set (x := a - total l) in *. set (y := b - total m) in *.
@@ -125,10 +143,11 @@ Proof.
       lra. }
     eapply Rle_trans; [exact R1|clear R1].
     set (n := (length l + length m)%nat) in *.
-    assert (Gl : (1 + u) ^ S (length l) <= (1 + u) ^ n) by (apply power_mono; lia).
-    assert (Gm : (1 + u) ^ S (length m) <= (1 + u) ^ n) by (apply power_mono; lia).
-    simpl in Gl, Gm. pose proof (power_ge_1 n) as Gn.
-    set (A := (1 + u) ^ length l) in *. set (B := (1 + u) ^ length m) in *. set (C := (1 + u) ^ n) in *.
+    assert (Gl : (1 + u) ^ S (length l - 1 + first) <= (1 + u) ^ (n - 1 + first)) by (apply power_mono; lia).
+    assert (Gm : (1 + u) ^ S (length m - 1 + first) <= (1 + u) ^ (n - 1 + first)) by (apply power_mono; lia).
+    simpl in Gl, Gm. pose proof (power_ge_1 (n - 1 + first)) as Gn.
+    set (A := (1 + u) ^ (length l - 1 + first)) in *. set (B := (1 + u) ^ (length m - 1 + first)) in *.
+    set (C := (1 + u) ^ (n - 1 + first)) in *.
     assert (N : INR n = INR (length l) + INR (length m)) by (unfold n; apply plus_INR).
     assert (1 <= INR (length l)) by (change 1 with (INR 1); now apply le_INR).
     assert (1 <= INR (length m)) by (change 1 with (INR 1); now apply le_INR).
@@ -150,7 +169,23 @@ Proof.
     rewrite N. replace (total (map Rabs l)) with (size l) by reflexivity.
     replace (total (map Rabs m)) with (size m) by reflexivity. nra.
   - rewrite <- (Permutation_length P), <- (total_permutation _ _ P).
-    unfold size. rewrite <- (total_permutation _ _ (Permutation_map Rabs P)). exact IH.
+    unfold size. rewrite <- (total_permutation _ _ (Permutation_map Rabs P)). apply IH.
+    intros t inside. apply terms. exact (Permutation_in _ P inside).
+Qed.
+
+Lemma summed_numbers l a : summed l a -> (forall t, In t l -> rnd t = t) ->
+  Rabs (a - total l) <= growth (length l - 1) * size l + lost (length l) (length l - 1).
+Proof.
+  intros S numbers. pose proof (summed_from 0 l a S) as H. rewrite Nat.add_0_r in H. apply H.
+  intros t inside. rewrite (numbers t inside). replace (t - t) with 0 by ring. rewrite Rabs_R0.
+  unfold growth. simpl. lra.
+Qed.
+
+Lemma summed_error l a : summed l a -> Rabs (a - total l) <= growth (length l) * size l + lost (length l) (length l).
+Proof.
+  intros S. pose proof (summed_from 1 l a S) as H.
+  replace (length l - 1 + 1)%nat with (length l) in H by (pose proof (summed_some l a S); lia).
+  apply H. intros t _. unfold growth. replace ((1 + u) ^ 1 - 1) with u by ring. apply rounds.
 Qed.
 
 (* A head *)
@@ -163,12 +198,14 @@ Definition logit (k : nat) : R := slope k * s + offset k.
 Definition attention : R := over keys (fun k => value k * exp (logit k)) / over keys (fun k => exp (logit k)).
 
 (* All that is computed: logits, the largest of them, exponentials, their sum, weights, and the result. An
-   exponential y may be off by allowed y. *)
+   exponential is a number of the dtype, and y may be off by allowed y. *)
 Record evaluated (allowed : R -> R) (z e q : nat -> R) (top mass result : R) : Prop := {
-  logits : forall k, In k keys -> summed [slope k * s; offset k] (z k);
-  largest : exists j, In j keys /\ top = z j;
+  logits : forall k, In k keys -> exists product,
+    (product = slope k * s \/ product = rnd (slope k * s)) /\ z k = rnd (product + offset k);
+  attained : exists j, In j keys /\ top = z j;
+  largest : forall k, In k keys -> z k <= top;
   exponentials : forall k, In k keys ->
-    Rabs (e k - exp (rnd (z k - top))) <= allowed (exp (rnd (z k - top)));
+    rnd (e k) = e k /\ Rabs (e k - exp (rnd (z k - top))) <= allowed (exp (rnd (z k - top)));
   masses : summed (map e keys) mass;
   weights : forall k, In k keys -> q k = rnd (e k / mass);
   results : summed (map (fun k => value k * q k) keys) result }.
@@ -176,287 +213,387 @@ Record evaluated (allowed : R -> R) (z e q : nat -> R) (top mass result : R) : P
 Variables (allowed : R -> R) (kappa tiny : R) (z e q : nat -> R) (top mass result : R).
 Hypothesis computed : evaluated allowed z e q top mass result.
 Hypothesis allowed_little : forall y, 0 < y -> allowed y <= kappa * y + tiny.
-Hypothesis kappa_nonneg : 0 <= kappa.
+Hypothesis kappa_small : 0 <= kappa <= 1.
 Hypothesis tiny_nonneg : 0 <= tiny.
 
-(* Bounds of what goes in. *)
-Variables (Z V : R).
-Hypothesis Z_bounds : forall k, In k keys -> Rabs (slope k * s) + Rabs (offset k) <= Z.
-Hypothesis V_bounds : forall k, In k keys -> Rabs (value k) <= V.
+(* Logits are taken relative to a line, which is about the largest: with their errors, all are below it + beyond. *)
+Variables (steep high beyond : R).
 
+Definition base : R := steep * s + high.
+Definition relative (k : nat) : R := (slope k - steep) * s + (offset k - high).
+Definition wrong (k : nat) : R := u * ((1 + u) * Rabs (slope k * s) + Rabs (logit k)) + 3 * eta.
+Definition moved_by (k : nat) : R := wrong k + u * (beyond - relative k + wrong k) + eta.
+Hypothesis below : forall k, In k keys -> relative k + wrong k <= beyond.
+Hypothesis beyond_small : beyond <= 1 / 2.
+Hypothesis moved_small : forall k, In k keys -> moved_by k <= 1 / 2.
+
+(* How far an exponential may be off, relatively: so much or more. *)
+Variable off : nat -> R.
+Hypothesis off_enough : forall k, In k keys ->
+  (moved_by k + 2 * (moved_by k * moved_by k)) * (1 + kappa) + kappa <= off k.
+
+(* What attention is near. *)
+Variables (goal eps : R).
+Hypothesis near : Rabs (attention - goal) <= eps.
+
+Definition portion (k : nat) : R := exp (relative k).
+Definition apart (k : nat) : R := Rabs (value k - goal) + eps.
+Definition shifted : R := over keys (fun k => (portion k * off k + 2 * tiny) * apart k).
+Definition present : R := over keys (fun k => portion k * (1 - off k) - 2 * tiny).
+Definition large : R := over keys (fun k => (portion k * (1 + off k) + 2 * tiny) * Rabs (value k)).
 Definition count : nat := length keys.
-Definition logit_error : R := growth 2 * Z + lost 2.
-Definition moved_by : R := logit_error + u * (2 * Z + 2 * logit_error) + eta.
-Definition factor : R := exp moved_by * (1 + kappa) - 1.
 Definition mass_error : R :=
-  growth count * (1 + factor) + factor + 2 * (growth count * (INR count * tiny) + INR count * tiny + lost count).
-Definition quotient_error : R := (factor + mass_error + 2 * INR count * tiny) / (1 - mass_error).
-Definition weight_error : R := quotient_error + u * (1 + quotient_error) + INR count * eta.
-Definition head_error : R := V * weight_error + growth count * (V * (1 + weight_error)) + lost count.
+  growth (count - 1) + 8 * (growth (count - 1) * (2 * INR count * tiny) + lost count (count - 1)).
+Definition little : R := (1 + growth count) * eta * over keys (fun k => Rabs (value k)) + lost count count.
 
-Hypothesis logit_error_small : logit_error <= 1 / 2.
+(* Shares of the result and of the sizes of its terms that sums and divisions may lose. *)
+Variables (of_result of_terms underflow : R).
 Hypothesis mass_error_small : mass_error <= 1 / 2.
+Hypothesis result_share : mass_error / (1 - mass_error) <= of_result.
+Hypothesis terms_share : growth (count + 1) / (1 - mass_error) <= of_terms.
+Hypothesis underflow_share : little <= underflow.
+Hypothesis enough : 1 / 4 <= present.
 
-Lemma growth_nonneg n : 0 <= growth n.
-Proof. unfold growth. pose proof (power_ge_1 n). lra. Qed.
+(* All of it in one sum, each exponential and each distance once. *)
+Definition anchor_error (k : nat) : R := (1 + of_result) * apart k + of_terms * Rabs (value k).
+Definition errors : R :=
+  over keys (fun k => (portion k * off k + 2 * tiny) * anchor_error k + portion k * (of_terms * Rabs (value k))).
+Definition head_error : R := errors / present + of_result * (Rabs goal + eps) + underflow.
 
-Lemma lost_nonneg n : (1 <= n)%nat -> 0 <= lost n.
+Lemma errors_are : errors = (1 + of_result) * shifted + of_terms * large.
 Proof.
-  intros Hn. unfold lost. assert (1 <= INR n) by (change 1 with (INR 1); now apply le_INR).
-  pose proof (power_ge_1 n). apply Rmult_le_pos; [apply Rmult_le_pos; lra|easy].
+  unfold errors, shifted, large. rewrite <- !over_scale, <- over_plus. apply over_ext. intros k _.
+  unfold anchor_error. ring.
+Qed.
+
+Lemma relative_logit k : relative k = logit k - base.
+Proof. unfold relative, logit, base. ring. Qed.
+
+Lemma wrong_nonneg k : 0 <= wrong k.
+Proof.
+  unfold wrong. pose proof (Rabs_pos (slope k * s)). pose proof (Rabs_pos (logit k)).
+  assert (0 <= (1 + u) * Rabs (slope k * s)) by (apply Rmult_le_pos; lra).
+  assert (0 <= u * ((1 + u) * Rabs (slope k * s) + Rabs (logit k))) by (apply Rmult_le_pos; lra). lra.
+Qed.
+
+Lemma logit_close k : In k keys -> Rabs (z k - logit k) <= wrong k.
+Proof.
+  intros Hk. destruct (logits _ _ _ _ _ _ _ computed k Hk) as [product [how ->]].
+  assert (P : Rabs (product - slope k * s) <= u * Rabs (slope k * s) + eta).
+  { destruct how as [-> | ->]; [|apply rounds]. replace (slope k * s - slope k * s) with 0 by ring. rewrite Rabs_R0.
+    pose proof (Rabs_pos (slope k * s)). nra. }
+  pose proof (rounds (product + offset k)) as S. unfold wrong.
+  assert (B : Rabs (product + offset k) <= Rabs (product - slope k * s) + Rabs (logit k)).
+  { unfold logit. replace (product + offset k) with ((product - slope k * s) + (slope k * s + offset k)) by ring.
+    apply Rabs_triang. }
+  replace (rnd (product + offset k) - logit k)
+    with ((rnd (product + offset k) - (product + offset k)) + (product - slope k * s)) by (unfold logit; ring).
+  eapply Rle_trans; [apply Rabs_triang|].
+  set (p := Rabs (product - slope k * s)) in *. set (a := Rabs (slope k * s)) in *.
+  set (l := Rabs (logit k)) in *.
+  assert (u * Rabs (product + offset k) <= u * (p + l)) by (apply Rmult_le_compat_l; lra).
+  assert (u * p <= u * (u * a + eta)) by (apply Rmult_le_compat_l; lra). nra.
+Qed.
+
+Lemma top_low : top <= base + beyond.
+Proof.
+  destruct (attained _ _ _ _ _ _ _ computed) as [j [Hj Etop]]. pose proof (logit_close j Hj) as C.
+  pose proof (below j Hj) as B. rewrite relative_logit in B. rewrite Etop. revert C. unfold Rabs. destruct Rcase_abs; lra.
 Qed.
 
 Lemma keys_some : (1 <= count)%nat.
-Proof.
-  destruct (largest _ _ _ _ _ _ _ computed) as [j [Hj _]]. exact (some_member keys j Hj).
-Qed.
-
-Lemma Z_nonneg : 0 <= Z.
-Proof.
-  destruct (largest _ _ _ _ _ _ _ computed) as [j [Hj _]]. pose proof (Z_bounds j Hj).
-  pose proof (Rabs_pos (slope j * s)). pose proof (Rabs_pos (offset j)). lra.
-Qed.
-
-Lemma V_nonneg : 0 <= V.
-Proof.
-  destruct (largest _ _ _ _ _ _ _ computed) as [j [Hj _]]. pose proof (V_bounds j Hj).
-  pose proof (Rabs_pos (value j)). lra.
-Qed.
-
-Lemma logit_error_nonneg : 0 <= logit_error.
-Proof.
-  unfold logit_error. pose proof (growth_nonneg 2). pose proof (lost_nonneg 2 ltac:(lia)). pose proof Z_nonneg. nra.
-Qed.
-
-Lemma logit_close k : In k keys -> Rabs (z k - logit k) <= logit_error.
-Proof.
-  intros Hk. pose proof (summed_error _ _ (logits _ _ _ _ _ _ _ computed k Hk)) as H.
-  unfold size in H; simpl in H. rewrite !Rplus_0_r in H. unfold logit, logit_error.
-  eapply Rle_trans; [exact H|]. apply Rplus_le_compat_r, Rmult_le_compat_l; [apply growth_nonneg|now apply Z_bounds].
-Qed.
-
-Lemma logit_bounded k : In k keys -> Rabs (logit k) <= Z.
-Proof. intros Hk. eapply Rle_trans; [apply Rabs_triang|now apply Z_bounds]. Qed.
-
-Lemma exp_near t : Rabs (exp t - 1) <= exp (Rabs t) - 1.
-Proof.
-  unfold Rabs at 2. destruct (Rcase_abs t) as [H|H].
-  - assert (exp t <= 1) by (rewrite <- exp_0; apply Rlt_le, exp_increasing; lra).
-    rewrite Rabs_left1 by lra. pose proof (exp_pos t). rewrite exp_Ropp.
-    assert (exp t * / exp t = 1) by (apply Rinv_r; lra). nra.
-  - assert (1 <= exp t).
-    { destruct (Rle_lt_or_eq_dec 0 t ltac:(lra)) as [L|E].
-      - rewrite <- exp_0; apply Rlt_le, exp_increasing; lra.
-      - rewrite <- E, exp_0; lra. }
-    rewrite Rabs_right by lra. lra.
-Qed.
-
-Definition true_exp (k : nat) : R := exp (logit k - top).
+Proof. destruct (attained _ _ _ _ _ _ _ computed) as [j [Hj _]]. exact (some_member keys j Hj). Qed.
 
 Lemma exp_le a b : a <= b -> exp a <= exp b.
 Proof. intros [H|H]; [now apply Rlt_le, exp_increasing|rewrite H; lra]. Qed.
 
-Lemma factor_nonneg : 0 <= factor.
+(* exponentials are common portion_k (1 + t_k), |t_k| <= off_k *)
+Definition common : R := exp (base - top).
+
+Lemma common_large : 1 / 2 <= common.
+Proof. unfold common. pose proof (exp_ineq1_le (base - top)). pose proof top_low. lra. Qed.
+
+Lemma moved_nonneg k : In k keys -> 0 <= moved_by k.
 Proof.
-  unfold factor, moved_by. pose proof logit_error_nonneg. pose proof Z_nonneg.
-  assert (0 <= logit_error + u * (2 * Z + 2 * logit_error) + eta) by nra.
-  pose proof (exp_ineq1_le (logit_error + u * (2 * Z + 2 * logit_error) + eta)). nra.
+  intros Hk. unfold moved_by. pose proof (wrong_nonneg k). pose proof (below k Hk).
+  assert (0 <= u * (beyond - relative k + wrong k)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
-Lemma exponential_close k : In k keys -> Rabs (e k - true_exp k) <= factor * true_exp k + tiny.
+Lemma off_nonneg k : In k keys -> 0 <= off k.
 Proof.
-  intros Hk. destruct (largest _ _ _ _ _ _ _ computed) as [j [Hj Etop]].
-  pose proof (logit_close k Hk) as Ck. pose proof (logit_close j Hj) as Cj.
-  pose proof (logit_bounded k Hk). pose proof (logit_bounded j Hj).
-  pose proof (exponentials _ _ _ _ _ _ _ computed k Hk) as E.
-  pose proof (rounds (z k - top)) as Rd.
-  set (d := rnd (z k - top)) in *.
-  set (t := d - (logit k - top)).
-  assert (T : Rabs t <= moved_by).
-  { assert (B : Rabs (z k - top) <= 2 * Z + 2 * logit_error).
-    { rewrite Etop. replace (z k - z j) with ((z k - logit k) + logit k - ((z j - logit j) + logit j)) by ring.
-      revert Ck Cj H H0. unfold Rabs. repeat destruct Rcase_abs; lra. }
-    unfold t, moved_by. replace (d - (logit k - top)) with ((d - (z k - top)) + (z k - logit k)) by ring.
+  intros Hk. pose proof (off_enough k Hk). pose proof (moved_nonneg k Hk) as M.
+  assert (0 <= (moved_by k + 2 * (moved_by k * moved_by k)) * (1 + kappa)) by (apply Rmult_le_pos; nra). lra.
+Qed.
+
+Lemma exp_near m t : 0 <= m <= 1 / 2 -> Rabs t <= m -> Rabs (exp t - 1) <= m + 2 * (m * m).
+Proof.
+  intros Hm Ht. assert (T : - m <= t <= m) by (revert Ht; unfold Rabs; destruct Rcase_abs; lra).
+  pose proof (exp_ineq1_le t) as Low. pose proof (exp_ineq1_le (- t)) as High. rewrite exp_Ropp in High.
+  pose proof (exp_pos t) as P.
+  assert (U : exp t * (1 - t) <= 1).
+  { apply Rle_trans with (exp t * / exp t); [apply Rmult_le_compat_l; lra|right; apply Rinv_r; lra]. }
+  apply Rabs_le. split; [nra|].
+  assert (V : exp t * (1 - m) <= 1) by (apply Rle_trans with (exp t * (1 - t)); [apply Rmult_le_compat_l; lra|exact U]).
+  assert (exp t <= 1 + m + 2 * (m * m)); [|lra].
+  apply Rmult_le_reg_r with (1 - m); [lra|]. apply Rle_trans with 1; [exact V|]. nra.
+Qed.
+
+Lemma portion_pos k : 0 < portion k.
+Proof. apply exp_pos. Qed.
+
+Lemma exponential_close k : In k keys ->
+  Rabs (e k - common * portion k) <= off k * (common * portion k) + tiny.
+Proof.
+  intros Hk. pose proof (logit_close k Hk) as Ck. destruct (exponentials _ _ _ _ _ _ _ computed k Hk) as [_ E].
+  pose proof (largest _ _ _ _ _ _ _ computed k Hk) as Top. pose proof top_low as Low.
+  pose proof (rounds (z k - top)) as Rd. rewrite (Rabs_left1 (z k - top)) in Rd by lra.
+  set (d := rnd (z k - top)) in *. set (t := d - (logit k - top)). set (y := common * portion k).
+  assert (B : - (z k - top) <= beyond - relative k + wrong k).
+  { rewrite relative_logit. revert Ck. unfold Rabs. destruct Rcase_abs; lra. }
+  assert (T : Rabs t <= moved_by k).
+  { unfold t, moved_by. replace (d - (logit k - top)) with ((d - (z k - top)) + (z k - logit k)) by ring.
     eapply Rle_trans; [apply Rabs_triang|].
-    assert (u * Rabs (z k - top) <= u * (2 * Z + 2 * logit_error)) by (apply Rmult_le_compat_l; lra). lra. }
-  assert (D : exp d = true_exp k * exp t).
-  { unfold true_exp. rewrite <- exp_plus. f_equal. unfold t. ring. }
-  assert (P : 0 < true_exp k) by apply exp_pos.
-  assert (N : Rabs (exp t - 1) <= exp moved_by - 1).
-  { eapply Rle_trans; [apply exp_near|]. pose proof (exp_le _ _ T). lra. }
-  assert (U : exp t <= exp moved_by).
-  { apply exp_le. eapply Rle_trans; [apply Rle_abs|exact T]. }
-  replace (e k - true_exp k) with ((e k - exp d) + true_exp k * (exp t - 1)) by (rewrite D; ring).
-  eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult, (Rabs_pos_eq (true_exp k)) by lra.
-  apply Rle_trans with (kappa * (true_exp k * exp moved_by) + tiny + true_exp k * (exp moved_by - 1)).
-  - apply Rplus_le_compat.
-    + eapply Rle_trans; [exact E|]. eapply Rle_trans; [apply allowed_little, exp_pos|].
-      apply Rplus_le_compat_r, Rmult_le_compat_l; [easy|]. rewrite D.
-      apply Rmult_le_compat_l; lra.
-    + apply Rmult_le_compat_l; lra.
-  - unfold factor. right. ring.
+    assert (u * - (z k - top) <= u * (beyond - relative k + wrong k)) by (apply Rmult_le_compat_l; lra). lra. }
+  assert (D : exp d = y * exp t).
+  { unfold y, common, portion. rewrite relative_logit, <- !exp_plus. f_equal. unfold t. ring. }
+  assert (P : 0 < y) by (apply Rmult_lt_0_compat; apply exp_pos).
+  pose proof (exp_near (moved_by k) t (conj (moved_nonneg k Hk) (moved_small k Hk)) T) as N.
+  set (m := moved_by k + 2 * (moved_by k * moved_by k)) in *.
+  assert (U : exp t <= 1 + m) by (revert N; unfold Rabs; destruct Rcase_abs; lra).
+  replace (e k - y) with ((e k - exp d) + y * (exp t - 1)) by (rewrite D; ring).
+  eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult, (Rabs_pos_eq y) by lra.
+  apply Rle_trans with ((m * (1 + kappa) + kappa) * y + tiny);
+    [|apply Rplus_le_compat_r, Rmult_le_compat_r; [lra|exact (off_enough k Hk)]].
+  apply Rle_trans with (kappa * (y * (1 + m)) + tiny + y * m).
+  - apply Rplus_le_compat; [|apply Rmult_le_compat_l; lra].
+    eapply Rle_trans; [exact E|]. eapply Rle_trans; [apply allowed_little, exp_pos|].
+    apply Rplus_le_compat_r, Rmult_le_compat_l; [lra|]. rewrite D. apply Rmult_le_compat_l; lra.
+  - right. ring.
 Qed.
 
-Definition true_mass : R := over keys true_exp.
+(* Their sum *)
+Definition exponentials_sum : R := over keys e.
 
-Lemma true_mass_large : 1 / 2 <= true_mass.
+Lemma sum_large : common * present <= exponentials_sum.
 Proof.
-  destruct (largest _ _ _ _ _ _ _ computed) as [j [Hj Etop]].
-  assert (L : 1 / 2 <= true_exp j).
-  { unfold true_exp. rewrite Etop. pose proof (exp_ineq1_le (logit j - z j)). pose proof (logit_close j Hj) as C.
-    rewrite Rabs_minus_sym in C. revert C. unfold Rabs. destruct Rcase_abs; lra. }
-  eapply Rle_trans; [exact L|]. apply (over_member keys true_exp j Hj). intros. apply Rlt_le, exp_pos.
+  unfold present, exponentials_sum. rewrite <- over_scale. apply over_le. intros k Hk.
+  pose proof (exponential_close k Hk) as E. pose proof common_large as C.
+  assert (tiny <= common * (2 * tiny)) by nra.
+  revert E. unfold Rabs. destruct Rcase_abs; nra.
 Qed.
 
-Lemma exponentials_close : over keys (fun k => Rabs (e k - true_exp k)) <= factor * true_mass + INR count * tiny.
-Proof.
-  eapply Rle_trans; [apply over_le; intros k Hk; now apply exponential_close|].
-  rewrite over_plus, over_scale, over_const. apply Rle_refl.
-Qed.
+Lemma sum_positive : 1 / 8 <= exponentials_sum.
+Proof. pose proof sum_large. pose proof common_large. assert (1 / 8 <= common * present) by nra. lra. Qed.
 
 Lemma size_over (f : nat -> R) : size (map f keys) = over keys (fun k => Rabs (f k)).
 Proof. unfold size, over. now rewrite map_map. Qed.
 
-Lemma mass_close : Rabs (mass - true_mass) <= mass_error * true_mass.
+Lemma sizes_of_exponentials : over keys (fun k => Rabs (e k)) <= exponentials_sum + 2 * INR count * tiny.
 Proof.
-  pose proof (summed_error _ _ (masses _ _ _ _ _ _ _ computed)) as S.
-  rewrite map_length, size_over in S. fold count in S. fold (over keys e) in S.
-  pose proof exponentials_close as C. pose proof true_mass_large as L. pose proof keys_some as K.
-  pose proof (growth_nonneg count) as G. pose proof (lost_nonneg count K) as Lo. pose proof factor_nonneg as F.
-  assert (Sz : over keys (fun k => Rabs (e k)) <= (1 + factor) * true_mass + INR count * tiny).
-  { apply Rle_trans with (over keys (fun k => Rabs (e k - true_exp k) + true_exp k)).
-    - apply over_le. intros k _. replace (e k) with ((e k - true_exp k) + true_exp k) at 1 by ring.
-      eapply Rle_trans; [apply Rabs_triang|]. rewrite (Rabs_pos_eq (true_exp k)) by (apply Rlt_le, exp_pos). lra.
-    - rewrite over_plus. fold true_mass. lra. }
-  assert (Dif : Rabs (over keys e - true_mass) <= factor * true_mass + INR count * tiny).
-  { replace (over keys e - true_mass) with (over keys (fun k => e k - true_exp k)).
-    - eapply Rle_trans; [apply over_abs|exact C].
-    - unfold true_mass. replace (over keys (fun k => e k - true_exp k)) with (over keys (fun k => e k + -1 * true_exp k)).
-      + rewrite over_plus, over_scale. ring.
-      + apply over_ext. intros. ring. }
-  replace (mass - true_mass) with ((mass - over keys e) + (over keys e - true_mass)) by ring.
-  eapply Rle_trans; [apply Rabs_triang|]. unfold mass_error.
-  assert (growth count * over keys (fun k => Rabs (e k)) <= growth count * ((1 + factor) * true_mass + INR count * tiny))
-    by (apply Rmult_le_compat_l; easy).
-  pose proof (pos_INR count) as PI. set (w := growth count * (INR count * tiny) + INR count * tiny + lost count).
+  apply Rle_trans with (over keys (fun k => e k + 2 * tiny)).
+  - apply over_le. intros k Hk. pose proof (exponential_close k Hk) as E. pose proof (off_nonneg k Hk).
+    pose proof (moved_small k Hk). pose proof common_large as C. pose proof (portion_pos k).
+    destruct (exponentials _ _ _ _ _ _ _ computed k Hk) as [_ F].
+    assert (Positive : - tiny <= e k).
+    { destruct (Rle_lt_dec (- tiny) (e k)) as [easy_|negative]; [exact easy_|exfalso].
+      (* an exponential that is off by more than itself *)
+      pose proof (exp_pos (rnd (z k - top))) as P. pose proof (allowed_little _ P) as A.
+      revert F. unfold Rabs. destruct Rcase_abs; nra. }
+    unfold Rabs. destruct Rcase_abs; lra.
+  - rewrite over_plus, over_const. unfold exponentials_sum, count. right. ring.
+Qed.
+
+Lemma mass_close : Rabs (mass - exponentials_sum) <= mass_error * exponentials_sum.
+Proof.
+  pose proof (summed_numbers _ _ (masses _ _ _ _ _ _ _ computed)) as S.
+  rewrite map_length, size_over in S. fold count in S. fold (over keys e) in S. fold exponentials_sum in S.
+  pose proof sizes_of_exponentials as Z. pose proof sum_positive as L. pose proof keys_some as K.
+  pose proof (growth_nonneg (count - 1)) as G. pose proof (lost_nonneg count (count - 1) K) as Lo.
+  pose proof (pos_INR count) as C.
+  eapply Rle_trans.
+  { apply S. intros t inside. apply in_map_iff in inside. destruct inside as [k [<- Hk]].
+    exact (proj1 (exponentials _ _ _ _ _ _ _ computed k Hk)). }
+  set (g := growth (count - 1)) in *. unfold mass_error. fold g.
+  set (w := g * (2 * INR count * tiny) + lost count (count - 1)).
   assert (W : 0 <= w).
-  { unfold w. apply Rplus_le_le_0_compat; [apply Rplus_le_le_0_compat|easy]; repeat apply Rmult_le_pos; easy. }
-  assert (w <= 2 * w * true_mass) by nra. unfold w in *. nra.
-Qed.
-
-Definition true_weight (k : nat) : R := true_exp k / true_mass.
-
-Lemma weights_sum : over keys true_weight = 1.
-Proof.
-  pose proof true_mass_large. unfold true_weight.
-  rewrite (over_ext keys _ (fun k => / true_mass * true_exp k)) by (intros; unfold Rdiv; ring).
-  rewrite over_scale. fold true_mass. apply Rinv_l. lra.
-Qed.
-
-Lemma true_weight_nonneg k : 0 <= true_weight k.
-Proof.
-  pose proof true_mass_large. apply Rlt_le, Rdiv_lt_0_compat; [apply exp_pos|lra].
+  { unfold w. apply Rplus_le_le_0_compat; [|easy]. apply Rmult_le_pos; [easy|]. apply Rmult_le_pos; lra. }
+  assert (g * over keys (fun k => Rabs (e k)) <= g * (exponentials_sum + 2 * INR count * tiny))
+    by (apply Rmult_le_compat_l; easy).
+  assert (w <= 8 * w * exponentials_sum) by nra. unfold w in *. lra.
 Qed.
 
 Lemma mass_error_nonneg : 0 <= mass_error.
 Proof.
-  pose proof mass_close as C. pose proof true_mass_large. pose proof (Rabs_pos (mass - true_mass)).
+  pose proof mass_close as C. pose proof sum_positive. pose proof (Rabs_pos (mass - exponentials_sum)).
   destruct (Rle_lt_dec 0 mass_error); [easy|nra].
 Qed.
 
-Lemma quotient_close k : In k keys ->
-  Rabs (e k / mass - true_weight k) <= ((factor + mass_error) * true_weight k + 2 * tiny) / (1 - mass_error).
+Lemma mass_low : (1 - mass_error) * exponentials_sum <= mass.
+Proof. pose proof mass_close as C. revert C. unfold Rabs. destruct Rcase_abs; lra. Qed.
+
+Lemma mass_positive : 0 < mass.
+Proof. pose proof mass_low. pose proof sum_positive. nra. Qed.
+
+(* The mean by the computed exponentials *)
+Definition mean_of_computed : R := over keys (fun k => value k * e k) / exponentials_sum.
+
+Lemma centred : over keys (fun k => portion k * (value k - attention)) = 0.
 Proof.
-  intros Hk. pose proof mass_close as C. pose proof true_mass_large as L. pose proof mass_error_nonneg as M.
-  pose proof (exponential_close k Hk) as E. assert (P : 0 < true_exp k) by apply exp_pos.
-  assert (Lm : (1 - mass_error) * true_mass <= mass).
-  { revert C. unfold Rabs. destruct Rcase_abs; nra. }
-  assert (0 < (1 - mass_error) * true_mass) by (apply Rmult_lt_0_compat; lra).
-  assert (Pm : 0 < mass) by lra.
-  replace (e k / mass - true_weight k)
-    with (((e k - true_exp k) - true_weight k * (mass - true_mass)) / mass)
-    by (unfold true_weight; field; lra).
-  unfold Rdiv at 1. rewrite Rabs_mult, (Rabs_pos_eq (/ mass)) by (apply Rlt_le, Rinv_0_lt_compat; lra).
-  assert (W : true_exp k = true_weight k * true_mass) by (unfold true_weight; field; lra).
-  assert (T : Rabs (e k - true_exp k - true_weight k * (mass - true_mass))
-              <= ((factor + mass_error) * true_weight k + 2 * tiny) * true_mass).
-  { unfold Rminus at 1. eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp, Rabs_mult.
-    pose proof (true_weight_nonneg k) as Wn. rewrite (Rabs_pos_eq (true_weight k)) by easy.
-    assert (true_weight k * Rabs (mass - true_mass) <= true_weight k * (mass_error * true_mass))
-      by (apply Rmult_le_compat_l; easy).
-    rewrite W in E at 2. assert (tiny <= 2 * tiny * true_mass) by nra. lra. }
-  apply Rle_trans with (((factor + mass_error) * true_weight k + 2 * tiny) * true_mass * / ((1 - mass_error) * true_mass)).
-  - apply Rmult_le_compat; [apply Rabs_pos|apply Rlt_le, Rinv_0_lt_compat; lra|exact T|].
+  assert (P : 0 < over keys (fun k => exp (logit k))).
+  { destruct (attained _ _ _ _ _ _ _ computed) as [j [Hj _]].
+    apply Rlt_le_trans with (exp (logit j)); [apply exp_pos|].
+    apply (over_member keys (fun k => exp (logit k)) j Hj). intros. apply Rlt_le, exp_pos. }
+  rewrite (over_ext keys _ (fun k => exp (- base) * (value k * exp (logit k)) + (- (exp (- base) * attention)) * exp (logit k))).
+  - rewrite over_plus, !over_scale. unfold attention. field. lra.
+  - intros k _. unfold portion. rewrite relative_logit. unfold Rminus. rewrite exp_plus. ring.
+Qed.
+
+Lemma apart_large k : Rabs (value k - attention) <= apart k.
+Proof.
+  unfold apart. replace (value k - attention) with ((value k - goal) + (goal - attention)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|]. rewrite (Rabs_minus_sym goal). lra.
+Qed.
+
+Lemma mean_close : Rabs (mean_of_computed - attention) <= shifted / present.
+Proof.
+  pose proof sum_large as L. pose proof sum_positive as Pos. pose proof common_large as C.
+  assert (E : mean_of_computed - attention = over keys (fun k => e k * (value k - attention)) / exponentials_sum).
+  { unfold mean_of_computed.
+    rewrite (over_ext keys (fun k => e k * (value k - attention)) (fun k => value k * e k + - attention * e k))
+      by (intros; ring).
+    rewrite over_plus, over_scale. fold exponentials_sum. field. lra. }
+  rewrite E. clear E. unfold Rdiv. rewrite Rabs_mult, (Rabs_pos_eq (/ exponentials_sum))
+    by (apply Rlt_le, Rinv_0_lt_compat; lra).
+  assert (N : Rabs (over keys (fun k => e k * (value k - attention))) <= common * shifted).
+  { rewrite (over_ext keys _ (fun k => (e k - common * portion k) * (value k - attention)
+                                       + common * (portion k * (value k - attention)))) by (intros; ring).
+    rewrite over_plus, over_scale, centred, Rmult_0_r, Rplus_0_r.
+    eapply Rle_trans; [apply over_abs|]. unfold shifted. rewrite <- over_scale. apply over_le. intros k Hk.
+    rewrite Rabs_mult. pose proof (exponential_close k Hk) as Ek. pose proof (apart_large k) as A.
+    apply Rle_trans with ((off k * (common * portion k) + tiny) * apart k).
+    - apply Rmult_le_compat; try apply Rabs_pos; easy.
+    - assert (0 <= apart k) by (eapply Rle_trans; [apply Rabs_pos|exact A]).
+      assert (tiny <= common * (2 * tiny)) by nra.
+      replace (common * ((portion k * off k + 2 * tiny) * apart k))
+        with ((off k * (common * portion k) + common * (2 * tiny)) * apart k) by ring.
+      apply Rmult_le_compat_r; lra. }
+  assert (0 < common * present) by (apply Rmult_lt_0_compat; lra).
+  apply Rle_trans with (common * shifted * / (common * present)).
+  - apply Rmult_le_compat; [apply Rabs_pos|apply Rlt_le, Rinv_0_lt_compat; lra|exact N|].
     apply Rinv_le_contravar; lra.
   - right. field. lra.
 Qed.
 
-Lemma quotients_close : over keys (fun k => Rabs (e k / mass - true_weight k)) <= quotient_error.
+Lemma terms_bounded : over keys (fun k => Rabs (value k) * (Rabs (e k) / mass)) <= large / present / (1 - mass_error).
 Proof.
-  eapply Rle_trans; [apply over_le; intros k Hk; now apply quotient_close|].
-  rewrite (over_ext keys _ (fun k => / (1 - mass_error) * ((factor + mass_error) * true_weight k + 2 * tiny)))
-    by (intros; unfold Rdiv; ring).
-  rewrite over_scale, over_plus, over_scale, over_const, weights_sum. fold count. unfold quotient_error, Rdiv. right. ring.
+  pose proof sum_large as L. pose proof mass_low as Low. pose proof mass_positive as Pm. pose proof common_large as C.
+  assert (N : over keys (fun k => Rabs (value k) * Rabs (e k)) <= common * large).
+  { unfold large. rewrite <- over_scale. apply over_le. intros k Hk. pose proof (exponential_close k Hk) as E.
+    pose proof (portion_pos k) as P. assert (0 < common * portion k) by (apply Rmult_lt_0_compat; lra).
+    assert (tiny <= common * (2 * tiny)) by nra.
+    assert (B : Rabs (e k) <= common * (portion k * (1 + off k) + 2 * tiny)).
+    { replace (e k) with ((e k - common * portion k) + common * portion k) by ring.
+      eapply Rle_trans; [apply Rabs_triang|]. rewrite (Rabs_pos_eq (common * portion k)) by lra. lra. }
+    replace (common * ((portion k * (1 + off k) + 2 * tiny) * Rabs (value k)))
+      with (Rabs (value k) * (common * (portion k * (1 + off k) + 2 * tiny))) by ring.
+    apply Rmult_le_compat_l; [apply Rabs_pos|exact B]. }
+  rewrite (over_ext keys _ (fun k => / mass * (Rabs (value k) * Rabs (e k)))) by (intros; unfold Rdiv; ring).
+  rewrite over_scale. assert (0 < common * present) by (apply Rmult_lt_0_compat; lra).
+  assert (M : (1 - mass_error) * (common * present) <= mass).
+  { eapply Rle_trans; [|exact Low]. apply Rmult_le_compat_l; lra. }
+  assert (0 < (1 - mass_error) * (common * present)) by (apply Rmult_lt_0_compat; lra).
+  apply Rle_trans with (/ ((1 - mass_error) * (common * present)) * (common * large)).
+  - apply Rmult_le_compat; [apply Rlt_le, Rinv_0_lt_compat; lra| |apply Rinv_le_contravar; lra|exact N].
+    apply over_nonneg. intros. apply Rmult_le_pos; apply Rabs_pos.
+  - right. field. lra.
 Qed.
 
-Lemma weights_close : over keys (fun k => Rabs (q k - true_weight k)) <= weight_error.
+Lemma large_nonneg : 0 <= large / present.
 Proof.
-  pose proof quotients_close as Q. unfold weight_error.
-  apply Rle_trans with (over keys (fun k =>
-    Rabs (e k / mass - true_weight k) + (u * (Rabs (e k / mass - true_weight k) + true_weight k) + eta))).
-  - apply over_le. intros k Hk. rewrite (weights _ _ _ _ _ _ _ computed k Hk).
-    pose proof (rounds (e k / mass)) as Rd. set (y := e k / mass) in *.
-    replace (rnd y - true_weight k) with ((rnd y - y) + (y - true_weight k)) by ring.
-    eapply Rle_trans; [apply Rabs_triang|].
-    assert (Rabs y <= Rabs (y - true_weight k) + true_weight k).
-    { replace y with ((y - true_weight k) + true_weight k) at 1 by ring. eapply Rle_trans; [apply Rabs_triang|].
-      rewrite (Rabs_pos_eq (true_weight k)) by apply true_weight_nonneg. lra. }
-    assert (u * Rabs y <= u * (Rabs (y - true_weight k) + true_weight k)) by (apply Rmult_le_compat_l; lra). lra.
-  - rewrite over_plus, over_plus, over_scale, over_plus, over_const, weights_sum. fold count.
-    assert (u * (over keys (fun k => Rabs (e k / mass - true_weight k)) + 1) <= u * (quotient_error + 1))
-      by (apply Rmult_le_compat_l; lra). lra.
+  unfold large. apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat; lra]. apply over_nonneg. intros k Hk.
+  pose proof (off_nonneg k Hk). pose proof (portion_pos k). apply Rmult_le_pos; [|apply Rabs_pos].
+  assert (0 <= portion k * (1 + off k)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
-Lemma attention_by_weights : attention = over keys (fun k => value k * true_weight k).
+Lemma reading_close : Rabs (over keys (fun k => value k * (e k / mass)) - mean_of_computed)
+  <= of_result * (Rabs goal + eps + shifted / present).
 Proof.
-  pose proof true_mass_large as L. unfold attention.
-  assert (T : over keys (fun k => exp (logit k)) = exp top * true_mass).
-  { unfold true_mass. rewrite <- over_scale. apply over_ext. intros k _. unfold true_exp. rewrite <- exp_plus.
-    f_equal. ring. }
-  assert (N : over keys (fun k => value k * exp (logit k)) = exp top * true_mass * over keys (fun k => value k * true_weight k)).
-  { rewrite <- over_scale. apply over_ext. intros k _. unfold true_weight, true_exp.
-    replace (logit k) with (top + (logit k - top)) at 1 by ring. rewrite exp_plus. field. lra. }
-  rewrite T, N. pose proof (exp_pos top). field. split; lra.
+  pose proof mass_close as C. pose proof mass_low as Low. pose proof mass_positive as P. pose proof sum_positive as S.
+  pose proof mass_error_nonneg as M. pose proof mean_close as Mc.
+  assert (size_of_mean : Rabs mean_of_computed <= Rabs goal + eps + shifted / present).
+  { replace mean_of_computed with ((mean_of_computed - attention) + ((attention - goal) + goal)) by ring.
+    eapply Rle_trans; [apply Rabs_triang|]. pose proof (Rabs_triang (attention - goal) goal). lra. }
+  assert (E : over keys (fun k => value k * (e k / mass)) - mean_of_computed
+              = mean_of_computed * ((exponentials_sum - mass) / mass)).
+  { rewrite (over_ext keys _ (fun k => / mass * (value k * e k))) by (intros; unfold Rdiv; ring).
+    rewrite over_scale. unfold mean_of_computed. field. lra. }
+  rewrite E, Rabs_mult, Rmult_comm.
+  apply Rmult_le_compat; try apply Rabs_pos; [|exact size_of_mean].
+  eapply Rle_trans; [|exact result_share].
+  unfold Rdiv at 1. rewrite Rabs_mult, (Rabs_pos_eq (/ mass)) by (apply Rlt_le, Rinv_0_lt_compat; lra).
+  rewrite Rabs_minus_sym.
+  assert (0 < (1 - mass_error) * exponentials_sum) by (apply Rmult_lt_0_compat; lra).
+  apply Rle_trans with (mass_error * exponentials_sum * / ((1 - mass_error) * exponentials_sum)).
+  - apply Rmult_le_compat; [apply Rabs_pos|apply Rlt_le, Rinv_0_lt_compat; lra|exact C|apply Rinv_le_contravar; lra].
+  - right. field. lra.
+Qed.
+
+Lemma quotient_close k : In k keys -> Rabs (q k - e k / mass) <= u * (Rabs (e k) / mass) + eta.
+Proof.
+  intros Hk. rewrite (weights _ _ _ _ _ _ _ computed k Hk). eapply Rle_trans; [apply rounds|].
+  pose proof mass_positive. right. unfold Rdiv. rewrite Rabs_mult, (Rabs_pos_eq (/ mass)); [easy|].
+  apply Rlt_le, Rinv_0_lt_compat. lra.
 Qed.
 
 (* The computed value is near that of exact arithmetic. *)
 Theorem head_close : Rabs (result - attention) <= head_error.
 Proof.
-  rewrite attention_by_weights. pose proof weights_close as W. pose proof V_nonneg as Vn. pose proof keys_some as K.
   pose proof (summed_error _ _ (results _ _ _ _ _ _ _ computed)) as S.
   rewrite map_length, size_over in S. fold count in S. fold (over keys (fun k => value k * q k)) in S.
-  pose proof (growth_nonneg count) as G.
-  assert (Sz : over keys (fun k => Rabs (value k * q k)) <= V * (1 + weight_error)).
-  { apply Rle_trans with (over keys (fun k => V * (Rabs (q k - true_weight k) + true_weight k))).
-    - apply over_le. intros k Hk. rewrite Rabs_mult. apply Rmult_le_compat; try apply Rabs_pos; [now apply V_bounds|].
-      replace (q k) with ((q k - true_weight k) + true_weight k) at 1 by ring. eapply Rle_trans; [apply Rabs_triang|].
-      rewrite (Rabs_pos_eq (true_weight k)) by apply true_weight_nonneg. lra.
-    - rewrite over_scale, over_plus, weights_sum. apply Rmult_le_compat_l; lra. }
-  assert (Dif : Rabs (over keys (fun k => value k * q k) - over keys (fun k => value k * true_weight k)) <= V * weight_error).
-  { replace (over keys (fun k => value k * q k) - over keys (fun k => value k * true_weight k))
-      with (over keys (fun k => value k * (q k - true_weight k))).
-    - eapply Rle_trans; [apply over_abs|].
-      apply Rle_trans with (over keys (fun k => V * Rabs (q k - true_weight k))).
-      + apply over_le. intros k Hk. rewrite Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos|now apply V_bounds].
-      + rewrite over_scale. apply Rmult_le_compat_l; easy.
-    - rewrite (over_ext keys _ (fun k => value k * q k + -1 * (value k * true_weight k))) by (intros; ring).
+  pose proof mean_close as Mc. pose proof reading_close as Rc. pose proof terms_bounded as T.
+  pose proof (growth_nonneg count) as G. pose proof mass_positive as P. pose proof mass_error_nonneg as Mn.
+  set (terms := over keys (fun k => Rabs (value k) * (Rabs (e k) / mass))) in *.
+  set (sizes := over keys (fun k => Rabs (value k))).
+  assert (D : Rabs (over keys (fun k => value k * q k) - over keys (fun k => value k * (e k / mass))) <= u * terms + eta * sizes).
+  { replace (over keys (fun k => value k * q k) - over keys (fun k => value k * (e k / mass)))
+      with (over keys (fun k => value k * (q k - e k / mass))).
+    - eapply Rle_trans; [apply over_abs|]. unfold terms, sizes. rewrite <- !over_scale, <- over_plus.
+      apply over_le. intros k Hk. rewrite Rabs_mult. pose proof (quotient_close k Hk). pose proof (Rabs_pos (value k)).
+      apply Rle_trans with (Rabs (value k) * (u * (Rabs (e k) / mass) + eta)); [apply Rmult_le_compat_l; easy|right; ring].
+    - rewrite (over_ext keys _ (fun k => value k * q k + -1 * (value k * (e k / mass)))) by (intros; ring).
       rewrite over_plus, over_scale. ring. }
-  replace (result - over keys (fun k => value k * true_weight k))
-    with ((result - over keys (fun k => value k * q k))
-          + (over keys (fun k => value k * q k) - over keys (fun k => value k * true_weight k))) by ring.
-  eapply Rle_trans; [apply Rabs_triang|]. unfold head_error.
-  assert (growth count * over keys (fun k => Rabs (value k * q k)) <= growth count * (V * (1 + weight_error)))
+  assert (Z : over keys (fun k => Rabs (value k * q k)) <= (1 + u) * terms + eta * sizes).
+  { unfold terms, sizes. rewrite <- !over_scale, <- over_plus. apply over_le. intros k Hk.
+    rewrite Rabs_mult. pose proof (quotient_close k Hk) as Q. pose proof (Rabs_pos (value k)).
+    assert (Rabs (q k) <= (1 + u) * (Rabs (e k) / mass) + eta).
+    { replace (q k) with ((q k - e k / mass) + e k / mass) by ring. eapply Rle_trans; [apply Rabs_triang|].
+      assert (Rabs (e k / mass) = Rabs (e k) / mass).
+      { unfold Rdiv. rewrite Rabs_mult, (Rabs_pos_eq (/ mass)); [easy|]. apply Rlt_le, Rinv_0_lt_compat. lra. }
+      lra. }
+    apply Rle_trans with (Rabs (value k) * ((1 + u) * (Rabs (e k) / mass) + eta)); [apply Rmult_le_compat_l; easy|right; ring]. }
+  assert (F : growth (count + 1) * terms <= of_terms * (large / present)).
+  { pose proof large_nonneg as Ln. pose proof (growth_nonneg (count + 1)) as Gn.
+    apply Rle_trans with (growth (count + 1) * (large / present / (1 - mass_error))).
+    - apply Rmult_le_compat_l; easy.
+    - replace (growth (count + 1) * (large / present / (1 - mass_error)))
+        with (growth (count + 1) / (1 - mass_error) * (large / present)) by (field; split; lra).
+      apply Rmult_le_compat_r; easy. }
+  assert (N : growth (count + 1) = u + growth count * (1 + u)).
+  { unfold growth. rewrite Nat.add_1_r. simpl. ring. }
+  rewrite N in F. unfold head_error.
+  replace (result - attention) with
+    ((result - over keys (fun k => value k * q k))
+     + ((over keys (fun k => value k * q k) - over keys (fun k => value k * (e k / mass)))
+        + ((over keys (fun k => value k * (e k / mass)) - mean_of_computed) + (mean_of_computed - attention)))) by ring.
+  set (first := result - _) in *. set (second := _ - over keys (fun k => value k * (e k / mass))) in *.
+  set (third := _ - mean_of_computed) in *. set (fourth := mean_of_computed - attention) in *.
+  pose proof (Rabs_triang first (second + (third + fourth))). pose proof (Rabs_triang second (third + fourth)).
+  pose proof (Rabs_triang third fourth).
+  assert (growth count * over keys (fun k => Rabs (value k * q k)) <= growth count * ((1 + u) * terms + eta * sizes))
     by (apply Rmult_le_compat_l; easy).
+  pose proof underflow_share as W. unfold little in W. fold sizes in W.
+  replace (errors / present) with ((1 + of_result) * (shifted / present) + of_terms * (large / present))
+    by (rewrite errors_are; field; lra).
   lra.
 Qed.
 
@@ -493,9 +630,6 @@ Lemma all_keys anchors (holds : anchor -> Prop) : List.Forall holds anchors ->
 Proof.
   intros all k inside. apply in_seq in inside. rewrite List.Forall_forall in all. apply all, nth_In. lia.
 Qed.
-
-Ltac for_each_anchor :=
-  repeat apply List.Forall_cons; try apply List.Forall_nil; cbn [fst snd]; interval with (i_prec 60).
 
 (* Floating-point numbers of so many bits, and of exponents from emin on. *)
 Section Floats.
@@ -537,4 +671,165 @@ Proof.
     + rewrite Rabs_pos_eq by lra. eapply Rlt_trans; [exact small|]. apply bpow_lt. lia.
 Qed.
 
+Definition unit_of : R := powerRZ 2 (- prec).
+Definition least_of : R := powerRZ 2 (emin - 1).
+
+Definition shares_hold (anchors : list anchor) (of_result of_terms underflow : R) : Prop :=
+  mass_error unit_of least_of (keys_of anchors) (8 * least_of) <= 1 / 2 /\
+  mass_error unit_of least_of (keys_of anchors) (8 * least_of)
+    / (1 - mass_error unit_of least_of (keys_of anchors) (8 * least_of)) <= of_result /\
+  growth unit_of (count (keys_of anchors) + 1)
+    / (1 - mass_error unit_of least_of (keys_of anchors) (8 * least_of)) <= of_terms /\
+  little unit_of least_of (keys_of anchors) (value_of anchors) <= underflow.
+
+(* How far an exponential is off on a piece, where logits are off by at most a quarter of (scale / unit - 1) or so. *)
+Definition wide (scales : list R) (anchors : list anchor) (x steep high beyond : R) (k : nat) : R :=
+  nth k scales 0 * (Rabs (slope_of anchors k * x) + Rabs (slope_of anchors k * x + offset_of anchors k)
+    + (beyond - ((slope_of anchors k - steep) * x + (offset_of anchors k - high))) + 8) + 3 * (8 * least_of).
+
+Definition wrong_at (a : anchor) (x : R) : R :=
+  unit_of * ((1 + unit_of) * Rabs (fst (fst a) * x) + Rabs (fst (fst a) * x + snd (fst a))) + 3 * least_of.
+
+Definition moved_at (a : anchor) (x steep high beyond : R) : R :=
+  wrong_at a x + unit_of * (beyond - ((fst (fst a) - steep) * x + (snd (fst a) - high)) + wrong_at a x) + least_of.
+
+(* Of each anchor, with its scale: what has to hold on a piece. *)
+Definition holds_at (x steep high beyond : R) (a : anchor) (scale : R) : Prop :=
+  (fst (fst a) - steep) * x + (snd (fst a) - high) + wrong_at a x <= beyond /\
+  exists most, moved_at a x steep high beyond <= most <= 1 / 2 /\
+    (1 + 2 * most) * (1 + 8 * unit_of) * (1 + unit_of) ^ 2 * unit_of <= scale.
+
+Fixpoint all_hold (x steep high beyond : R) (anchors : list anchor) (scales : list R) : Prop :=
+  match anchors, scales with
+  | a :: others, scale :: more => holds_at x steep high beyond a scale /\ all_hold x steep high beyond others more
+  | nil, _ => True
+  | _, nil => False
+  end.
+
+Lemma each_holds x steep high beyond : forall anchors scales, all_hold x steep high beyond anchors scales ->
+  forall k, In k (keys_of anchors) -> holds_at x steep high beyond (nth k anchors (0, 0, 0)) (nth k scales 0).
+Proof.
+  induction anchors as [|a others IH]; intros [|scale more] all k inside; simpl in *; try easy.
+  destruct all as [here there]. unfold keys_of in *. simpl in inside. destruct inside as [<-|inside]; [exact here|].
+  rewrite <- seq_shift in inside. apply in_map_iff in inside. destruct inside as [j [<- inside]]. now apply IH.
+Qed.
+
+Lemma wide_enough a x steep high beyond scale : 0 <= unit_of <= 1 / 100 -> holds_at x steep high beyond a scale ->
+  let moved := moved_at a x steep high beyond in
+  (moved + 2 * (moved * moved)) * (1 + 8 * unit_of) + 8 * unit_of
+  <= scale * (Rabs (fst (fst a) * x) + Rabs (fst (fst a) * x + snd (fst a))
+       + (beyond - ((fst (fst a) - steep) * x + (snd (fst a) - high))) + 8) + 3 * (8 * least_of).
+Proof.
+  intros small [below [most [[moved_most most_half] enough]]]. unfold moved_at in *. unfold wrong_at in *.
+  assert (eta_pos : 0 < least_of) by (apply powerRZ_lt; lra).
+  set (A := Rabs (fst (fst a) * x)) in *. set (L := Rabs (fst (fst a) * x + snd (fst a))) in *.
+  set (r := (fst (fst a) - steep) * x + (snd (fst a) - high)) in *. set (u := unit_of) in *. set (h := least_of) in *.
+  assert (0 <= A) by apply Rabs_pos. assert (0 <= L) by apply Rabs_pos.
+  assert (0 <= u * ((1 + u) * A + L)) by (apply Rmult_le_pos; [lra|]; assert (0 <= (1 + u) * A) by
+    (apply Rmult_le_pos; lra); lra).
+  set (w := u * ((1 + u) * A + L) + 3 * h) in *. set (m := w + u * (beyond - r + w) + h) in *.
+  assert (G : 0 <= beyond - r) by (unfold w in *; lra). set (g := beyond - r) in *.
+  assert (0 <= w) by (unfold w; lra).
+  assert (M : 0 <= m) by (unfold m; assert (0 <= u * (g + w)) by (apply Rmult_le_pos; lra); lra).
+  assert (size : m <= (1 + u) ^ 2 * u * (A + L + g) + 5 * h).
+  { assert (w <= (1 + u) * u * (A + L) + 3 * h).
+    { unfold w. assert (u * L <= (1 + u) * (u * L)) by (assert (0 <= u * L) by (apply Rmult_le_pos; lra); nra). nra. }
+    assert ((1 + u) * w <= (1 + u) * ((1 + u) * u * (A + L) + 3 * h)) by (apply Rmult_le_compat_l; lra).
+    assert (u * g <= (1 + u) ^ 2 * u * g).
+    { assert (0 <= u * g) by (apply Rmult_le_pos; lra). assert (1 <= (1 + u) ^ 2) by nra. nra. }
+    unfold m. nra. }
+  assert (factor : 0 <= (1 + 2 * most) * (1 + 8 * u) <= 3).
+  { assert (0 <= most) by lra. split; [apply Rmult_le_pos; lra|]. nra. }
+  set (c := (1 + 2 * most) * (1 + 8 * u)) in *.
+  assert (first : (m + 2 * (m * m)) * (1 + 8 * u) <= c * m).
+  { unfold c. assert (m * m <= most * m) by (apply Rmult_le_compat_r; lra).
+    assert (m + 2 * (m * m) <= (1 + 2 * most) * m) by lra.
+    apply Rle_trans with ((1 + 2 * most) * m * (1 + 8 * u)); [apply Rmult_le_compat_r; lra|right; ring]. }
+  assert (second : c * m <= c * ((1 + u) ^ 2 * u * (A + L + g) + 5 * h)) by (apply Rmult_le_compat_l; lra).
+  assert (third : c * (1 + u) ^ 2 * u * (A + L + g) <= scale * (A + L + g)) by (apply Rmult_le_compat_r; lra).
+  assert (c * h <= 3 * h) by (apply Rmult_le_compat_r; lra).
+  assert (u <= scale).
+  { eapply Rle_trans; [|exact enough]. assert (1 <= c).
+    { unfold c. assert (0 <= most) by lra. nra. }
+    assert (1 <= (1 + u) ^ 2) by nra. assert (1 <= c * (1 + u) ^ 2) by nra. nra. }
+  lra.
+Qed.
+
+(* What is computed of a list of anchors is near goal; errors are at most those of head_error. *)
+Theorem computed_close anchors scales x z e q top mass result steep high beyond goal eps of_result of_terms underflow :
+  evaluated fl (keys_of anchors) (slope_of anchors) (offset_of anchors) (value_of anchors) x
+    four_ulp z e q top mass result ->
+  Rabs (mean anchors x - goal) <= eps ->
+  0 <= unit_of <= 1 / 100 ->
+  shares_hold anchors of_result of_terms underflow ->
+  beyond <= 1 / 2 ->
+  all_hold x steep high beyond anchors scales ->
+  1 / 4 <= present (keys_of anchors) (slope_of anchors) (offset_of anchors) x (8 * least_of) steep high
+    (wide scales anchors x steep high beyond) ->
+  Rabs (result - goal) <= eps + head_error (keys_of anchors) (slope_of anchors) (offset_of anchors)
+    (value_of anchors) x (8 * least_of) steep high (wide scales anchors x steep high beyond)
+    goal eps of_result of_terms underflow.
+Proof.
+  intros computed near small [M [share [terms lost_]]] B all enough. rewrite <- attention_is_mean in near.
+  assert (0 < least_of) by (apply powerRZ_lt; lra).
+  pose proof (each_holds _ _ _ _ _ _ all) as each.
+  assert (below : forall k, In k (keys_of anchors) ->
+    relative (slope_of anchors) (offset_of anchors) x steep high k
+    + wrong unit_of least_of (slope_of anchors) (offset_of anchors) x k <= beyond) by (intros k Hk; apply (each k Hk)).
+  assert (moved : forall k, In k (keys_of anchors) ->
+    moved_by unit_of least_of (slope_of anchors) (offset_of anchors) x steep high beyond k <= 1 / 2).
+  { intros k Hk. destruct (each k Hk) as [_ [most [bounds _]]]. eapply Rle_trans; apply bounds. }
+  assert (off : forall k, In k (keys_of anchors) ->
+    (moved_by unit_of least_of (slope_of anchors) (offset_of anchors) x steep high beyond k
+     + 2 * (moved_by unit_of least_of (slope_of anchors) (offset_of anchors) x steep high beyond k
+            * moved_by unit_of least_of (slope_of anchors) (offset_of anchors) x steep high beyond k))
+    * (1 + 8 * unit_of) + 8 * unit_of <= wide scales anchors x steep high beyond k).
+  { intros k Hk. exact (wide_enough _ _ _ _ _ _ small (each k Hk)). }
+  assert (close := head_close fl unit_of least_of small (Rlt_le _ _ H) fl_rounds (keys_of anchors) (slope_of anchors)
+    (offset_of anchors) (value_of anchors) x four_ulp (8 * unit_of) (8 * least_of) z e q top mass result computed
+    four_ulp_little ltac:(lra) ltac:(lra) steep high beyond below B moved (wide scales anchors x steep high beyond) off
+    goal eps near of_result of_terms underflow M share terms lost_ enough).
+  replace (result - goal) with ((result - attention (keys_of anchors) (slope_of anchors) (offset_of anchors)
+    (value_of anchors) x) + (attention (keys_of anchors) (slope_of anchors) (offset_of anchors) (value_of anchors) x
+    - goal)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|]. lra.
+Qed.
+
+(* A bias is added, and rounds once more. *)
+Lemma biased_close result bias goal error : Rabs (result - (goal - bias)) <= error ->
+  Rabs (fl (result + bias) - goal) <= (1 + unit_of) * error + unit_of * Rabs goal + least_of.
+Proof.
+  intros close. pose proof (fl_rounds (result + bias)) as R. fold unit_of least_of in R.
+  assert (size : Rabs (result + bias) <= Rabs (result - (goal - bias)) + Rabs goal).
+  { replace (result + bias) with ((result - (goal - bias)) + goal) by ring. apply Rabs_triang. }
+  replace (fl (result + bias) - goal)
+    with ((fl (result + bias) - (result + bias)) + (result - (goal - bias))) by ring.
+  eapply Rle_trans; [apply Rabs_triang|].
+  assert (0 < unit_of) by (apply powerRZ_lt; lra).
+  assert (unit_of * Rabs (result + bias) <= unit_of * (error + Rabs goal)) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
 End Floats.
+
+(* Conditions on every anchor of a list, by intervals; most: how far logits may be off, one number each. *)
+Ltac by_intervals bits := unfold moved_at, wrong_at, unit_of, least_of; cbn [fst snd]; interval with (i_prec bits).
+
+Ltac each_anchor mosts bits :=
+  lazymatch mosts with
+  | ?most :: ?others => split;
+      [split; [by_intervals bits | exists most; split; [split; by_intervals bits | by_intervals bits]]
+      | each_anchor others bits]
+  | _ => exact I
+  end.
+
+(* The sums over a list of anchors, written out. *)
+Ltac write_out anchors :=
+  unfold anchors;
+  cbv [head_error errors anchor_error shifted present large apart portion wide relative over total keys_of
+       slope_of offset_of value_of length seq map nth fst snd fold_right unit_of least_of].
+
+(* What sums and divisions lose, for so many anchors. *)
+Ltac shares_of anchors number whole :=
+  unfold shares_hold, mass_error, growth, lost, little, unit_of, least_of, count;
+  change (length (keys_of anchors)) with number; rewrite ?INR_IZR_INZ; change (Z.of_nat number) with whole;
+  cbn [Nat.sub Nat.add]; write_out anchors; repeat split; interval with (i_prec 150).

@@ -17,10 +17,10 @@ from importlib.resources import files
 from anchorhead.certificate import Certificate
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.export.coq_computed import Rounding, theorem
+from anchorhead.export.coq_computed import Computed, theorem
 from anchorhead.export.coq_erf import Integrals
 from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
-from anchorhead.export.coq_proof import joined, lemma, settings
+from anchorhead.export.coq_proof import Settings, interval_settings, joined, lemma
 from anchorhead.export.coq_terms import decimal, dyadic, term
 from anchorhead.network import Network
 from anchorhead.proof.head import TERMS, target_words
@@ -35,8 +35,12 @@ PREPARE = (
 )
 
 
-def make(network: Network) -> str:
-    """The text of the file; refuses with a reason what is no head on a scalar, or has nothing proven."""
+def make(network: Network, settings: Settings | None = None) -> str:
+    """The text of the file; refuses with a reason what is no head on a scalar, or has nothing proven.
+
+    settings  how the proof goes about it, where the usual way is too slow for Coq
+    """
+    settings = settings or Settings()
     certificate, target = _known(network)
     try:
         form = head_form(network, target.low, target.high)
@@ -44,11 +48,11 @@ def make(network: Network) -> str:
         raise AnchorheadError(f"only heads on a scalar can be exported to Coq: {error}") from error
     alone = target.outputs == 1
     theorems = [
-        _Theorem(form, target, certificate, output, "" if alone else f"_{output + 1}")
+        _Theorem(form, target, certificate, output, "" if alone else f"_{output + 1}", settings)
         for output in range(target.outputs)
     ]
     by_integral = any(one.erf.arguments for one in theorems)
-    computed = any(one.rounding for one in theorems)
+    computed = any(one.computed for one in theorems)
     resources = [*RESOURCES, *(["coq_erf.v"] if by_integral else []), *(["coq_computed.v"] if computed else [])]
     parts = [
         _comment(network, certificate, target, form, computed),
@@ -64,12 +68,12 @@ def to_bytes(made: str, network: Network) -> bytes:
     return made.encode()
 
 
-def error_left(certificate: Certificate, rounding: float | None = None) -> tuple[int, int] | None:
+def error_left(certificate: Certificate, rounding: float = 0.0) -> tuple[int, int] | None:
     """The number with the fewest digits, and of these the largest, from the certified error in exact arithmetic to what
-    the bound leaves beside rounding, by default the certificate's: (digits, exponent), which is digits 10^exponent.
-    None if nothing is left."""
+    the bound leaves beside rounding, the certificate's or more: (digits, exponent), which is digits 10^exponent. None
+    if nothing is left."""
     exact, certified = (Fraction(certificate.terms[name]) for name in TERMS)
-    most = Fraction(certificate.bound) - (certified if rounding is None else Fraction(rounding))
+    most = Fraction(certificate.bound) - max(certified, Fraction(rounding))
     if most < exact:
         return None
     if most == 0:
@@ -121,27 +125,39 @@ class _Theorem:
     """Definitions, lemmas and theorems of one output."""
 
     def __init__(
-        self, form: HeadForm, target: ScalarTarget, certificate: Certificate, output: int, suffix: str
+        self,
+        form: HeadForm,
+        target: ScalarTarget,
+        certificate: Certificate,
+        output: int,
+        suffix: str,
+        settings: Settings,
     ) -> None:
         self.form, self.target, self.certificate, self.output, self.suffix = form, target, certificate, output, suffix
-        rounding = Rounding.of(form, output, target.low, target.high, certificate.dtype)
-        roomy = None if rounding is None else error_left(certificate, rounding.bound)
+        self.settings = settings
+        exact = certificate.terms[TERMS[0]]
+        self.cuts = kink_cuts(target.pieces)
+        known = form, output, target, certificate.dtype, exact
+        computed = Computed.of(*known, self.cuts) if settings.computed else None
+        rounding = None if computed is None else computed.left(certificate.bound, exact)
+        roomy = None if rounding is None else error_left(certificate, rounding)
         eps = roomy or error_left(certificate)
         if eps is None:
             raise AnchorheadError("the certificate's parts add up to more than its bound: ah.check says more")
-        self.rounding = rounding if roomy else None
         self.eps, self.error = eps, eps[0] * 10.0 ** eps[1]
         self.expression = target.expressions[output].core
         self.erf = Integrals.of(self.expression, target.variable, target.low, target.high, self.error, suffix)
+        self.cuts = [*self.cuts, *self.erf.cuts]
+        self.computed = Computed.of(*known, self.cuts) if roomy else None
 
     def lines(self) -> list[str]:
         form, target, suffix = self.form, self.target, self.suffix
         head, function = f"head{suffix}", f"f{suffix}"
         claim = f"Rabs ({head} x - {function} x) <= {decimal(*self.eps)}"
-        cuts = (*kink_cuts(target.pieces), *self.erf.cuts)
-        pieces = pieces_of(form, self.output, target.low, target.high, cuts, self.error)
+        on = target.low, target.high
+        pieces = pieces_of(form, self.output, *on, self.cuts, self.error, parts=self.settings.parts)
         lemmas = [(f"piece{suffix}_{number}", piece) for number, piece in enumerate(pieces, start=1)]
-        computed = () if self.rounding is None else (self._computed(self.rounding),)
+        computed = () if self.computed is None else (self._about_computed(self.computed),)
         return [
             *self._head(head),
             f"Definition {function} (x : R) : R := {term(self.expression)}.\n",
@@ -170,12 +186,16 @@ class _Theorem:
         return [*parts, f"Definition {head} (x : R) : R := {' + '.join([*means, *bias])}.\n"]
 
     def _lemma(self, name: str, claim: str, piece: Piece, names: tuple[str, str]) -> str:
-        how = settings(self.form, self.output, piece, self.error)
-        return lemma(name, claim, piece, self.form, names, how, f"{self.erf.tactic(piece.low, piece.high)} {PREPARE}")
+        how = interval_settings(self.form, self.output, piece, self.error, self.settings)
+        return lemma(name, claim, piece, self.form, names, how, self._prepare(piece))
 
-    def _computed(self, rounding: Rounding) -> str:
-        low, high, bound = self.target.low, self.target.high, self.certificate.bound
-        return theorem(rounding, self.suffix, low, high, self.eps, bound)
+    def _prepare(self, piece: Piece) -> str:
+        """What is done to the function on a piece before CoqInterval sees it."""
+        return f"{self.erf.tactic(piece.low, piece.high)} {PREPARE}".strip()
+
+    def _about_computed(self, computed: Computed) -> str:
+        ends = self.target.low, self.target.high
+        return theorem(computed, self.suffix, ends, self.eps, self.certificate.bound, self._prepare)
 
 
 def _resource(name: str) -> str:

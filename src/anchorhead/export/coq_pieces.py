@@ -22,7 +22,7 @@ from anchorhead.proof.head_form import HeadForm, ReadPart
 from anchorhead.targets.pieces import Pieces
 
 STEEP = 60
-"""A change of slope, times the interval's length, from which on a crossing is a cut."""
+"""A change of slope, times the interval's length, from which on a crossing is a cut, unless told otherwise."""
 SHARE = 1e-3
 """How much of the error asked for may go to all negligible weights together."""
 BESIDE = 2.0**-40
@@ -46,7 +46,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class _Lines:
+class Lines:
     """The logits of a softmax as exact lines slope x + offset, and how far below the gauge weights are negligible."""
 
     slopes: tuple[Fraction, ...]
@@ -54,7 +54,7 @@ class _Lines:
     reach: float
 
     @classmethod
-    def of(cls, part: ReadPart, origin: float, allowed: float) -> _Lines:
+    def of(cls, part: ReadPart, origin: float, allowed: float) -> Lines:
         slopes = tuple(Fraction(float(slope)) for slope in part.slopes)
         offsets = (Fraction(float(b)) - a * Fraction(origin) for a, b in zip(slopes, part.offsets, strict=True))
         largest = float(abs(part.values).max())
@@ -69,8 +69,8 @@ class _Lines:
     def relative(self, anchor: int, gauge: int, x: Fraction) -> Fraction:
         return self.at(anchor, x) - self.at(gauge, x)
 
-    def crossings(self, low: Fraction, high: Fraction) -> Iterable[Fraction]:
-        """Where the largest logit passes steeply to another anchor."""
+    def crossings(self, low: Fraction, high: Fraction, steep: float) -> Iterable[Fraction]:
+        """Where the largest logit passes to another anchor, and the slope changes by more than steep / (high - low)."""
         x, gauge = low, self.gauge(low)
         while True:
             later = [
@@ -83,7 +83,7 @@ class _Lines:
                 return
             x, _, following = min(later)
             steepness = self.slopes[following] - self.slopes[gauge]
-            if x > low and steepness * (high - low) > STEEP:
+            if x > low and steepness * (high - low) > steep:
                 yield rounded(x, 1 / steepness)
             gauge = following
 
@@ -126,27 +126,36 @@ def rounded(x: Fraction, scale: Fraction) -> Fraction:
 
 
 def pieces_of(
-    form: HeadForm, output: int, low: float, high: float, kinks: Iterable[float], error: float
+    form: HeadForm,
+    output: int,
+    low: float,
+    high: float,
+    kinks: Iterable[float],
+    error: float,
+    steep: float = STEEP,
+    parts: int = 1,
 ) -> list[Piece]:
-    """The pieces from left to right, for one output of a head and what its error may be."""
+    """The pieces from left to right, for one output of a head and what its error may be; each in so many parts."""
     allowed = SHARE * error / len(form.parts)
     lines = [
-        _Lines.of(ReadPart(part.slopes, part.offsets, part.values[:, [output]]), form.origin, allowed)
+        Lines.of(ReadPart(part.slopes, part.offsets, part.values[:, [output]]), form.origin, allowed)
         for part in form.parts
     ]
     start, end = Fraction(low), Fraction(high)
     cuts = {start, end, *(Fraction(kink) for kink in kinks)}
     for line in lines:
-        cuts.update(line.crossings(start, end))
+        cuts.update(line.crossings(start, end, steep))
     inside = sorted(cut for cut in cuts if start <= cut <= end)
     for line in lines:
         for left, right in pairwise(inside):
             cuts.update(line.ends_of_reach(left, right))
     inside = sorted(cut for cut in cuts if start <= cut <= end)
+    cuts.update(left + (right - left) * Fraction(k, parts) for left, right in pairwise(inside) for k in range(parts))
+    inside = sorted(cut for cut in cuts if start <= cut <= end)
     return [_piece(lines, left, right) for left, right in pairwise(inside)]
 
 
-def _piece(lines: list[_Lines], left: Fraction, right: Fraction) -> Piece:
+def _piece(lines: list[Lines], left: Fraction, right: Fraction) -> Piece:
     gauges = tuple(line.gauge((left + right) / 2) for line in lines)
     negligible = (line.negligible(gauge, left, right) for line, gauge in zip(lines, gauges, strict=True))
     return Piece(left, right, gauges, tuple(negligible))

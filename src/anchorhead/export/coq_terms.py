@@ -82,5 +82,10 @@ def _write(node: Expression, args: list[str]) -> str:
             return words
         case "where":
             return f"(if {DECISIONS[str(node.data)]} {args[0]} {args[1]} then {args[2]} else {args[3]})"
-        case _:
-            return f"({FUNCTIONS[node.op]} {args[0]})"
+        case name if name in FUNCTIONS:
+            return f"({FUNCTIONS[name]} {args[0]})"
+        case name:
+            raise AnchorheadError(
+                f"{name} cannot be exported to Coq: known there are sums, products, quotients, powers, min, max, where "
+                f"and {', '.join(FUNCTIONS)}"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,6 +27,7 @@ class Format:
     home     the module with make(network), the object, and to_bytes(object, network), what a file of it holds
     extra    the optional dependency that it needs, and the package whose absence says that it is missing
     words    what it is, in words
+    then     what to do with it
     """
 
     suffix: str
@@ -33,6 +35,7 @@ class Format:
     words: str
     extra: str | None = None
     package: str | None = None
+    then: str = ""
 
     def function(self, name: str) -> Callable[..., Any]:
         """One of the functions of its module, with an error that names the extra where it is not installed."""
@@ -56,7 +59,9 @@ FORMATS: dict[str, Format] = {
         "lens",
         "transformer_lens",
     ),
-    "coq": Format(".v", "anchorhead.export.coq_file", "a file of Coq"),
+    "coq": Format(
+        ".v", "anchorhead.export.coq_file", "a file of Coq", then="`coqc` checks it (Debian: coq, libcoq-interval)"
+    ),
 }
 SHORT = {"lens": "transformer-lens"}
 """Other words for formats."""
@@ -146,4 +151,15 @@ def check_format(path: Any, to: Any) -> str:
             f"{path} has the ending of {FORMATS[said].words}, but would be {FORMATS[chosen].words}: "
             f"end it in {FORMATS[chosen].suffix}, or leave out to= (--to)"
         )
+    if chosen == "coq" and path is not None and not re.fullmatch(r"[A-Za-z_]\w*", path_of(path).stem, re.ASCII):
+        raise AnchorheadError(
+            f"{path}: Coq's files are called by letters, digits and _ alone, and not by a digit first: "
+            f"give a name such as {coq_name(path_of(path).stem)}.v"
+        )
     return chosen
+
+
+def coq_name(stem: str) -> str:
+    """A name that Coq takes for a file, like this one."""
+    name = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    return name if not name[:1].isdigit() else f"head_{name}"
