@@ -8,16 +8,15 @@ Every step of the program is followed back from its output; a program of another
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb
 
-from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression
+from anchorhead.verify.learners.sums import Sums, constant
 from anchorhead.verify.program import Affine, Apply, Attend, Dot, Input, Program, Repeat
 
 MAX_TIMES = 200_000
@@ -28,7 +27,7 @@ MAX_TIMES = 200_000
 class Descent:
     """features of an example, entries `size` of w (one more with an intercept, the last), steps, and the numbers above.
 
-    decays, thresholds   of each entry of w; thresholds are those of a step, rate times the penalty, as balls
+    decays, thresholds   of each entry of w; thresholds are those of a step, rate times the penalty
     link                 g in the variables s and y
     most                 the most examples that the program takes
     """
@@ -38,8 +37,8 @@ class Descent:
     times: int
     rate: float
     momentum: float
-    decays: tuple[arb, ...]
-    thresholds: tuple[arb | None, ...]
+    decays: tuple[Fraction, ...]
+    thresholds: tuple[Fraction | None, ...]
     link: Expression
     most: int
 
@@ -93,7 +92,7 @@ def _body(body: Program, d: int, size: int, times: int, most: int) -> Descent:
     require(shapes == [(size, 1), (size, 1), (size, None), (1, None)], "a step takes w, v, A and y")
     after, change = body.outputs
     require(_combination(body, change, size) == {after: 1.0, w: -1.0}, "v is not the change of w")
-    thresholds: tuple[arb | None, ...] = (None,) * size
+    thresholds: tuple[Fraction | None, ...] = (None,) * size
     if isinstance(body.steps[after], Apply):
         shrunk = body.steps[after]
         scale = _ones(body, shrunk, size)
@@ -145,76 +144,27 @@ def _ones(body: Program, step: Apply, size: int) -> int | None:
     return step.of[1]
 
 
-Line = dict[str, arb]
-"""An affine function: the factor of each variable, and under "" the constant; factors that are 0 are left out."""
-
-
-def line(expression: Expression, constants: Mapping[str, float]) -> Line | None:
-    """The expression as an affine function of its variables but those that are constants; None if that is not seen."""
-    found: list[Line | None] = []
-    for op, data, places in expression.nodes:
-        known = [found[place] for place in places]
-        result: Line | None = None
-        if op == "number":
-            result = {"": arb(data)}
-        elif op == "variable":
-            result = {"": arb(constants[data])} if data in constants else {str(data): arb(1)}
-        elif all(one is not None for one in known):
-            result = _combined(op, data, known)  # type: ignore[arg-type]
-        found.append(result if result is None else {key: one for key, one in result.items() if not one.is_zero()})
-    return found[-1]
-
-
-def _combined(op: str, data: object, known: list[Line]) -> Line | None:
-    if op == "neg":
-        return {key: -one for key, one in known[0].items()}
-    if op == "add":
-        keys = {key for one in known for key in one}
-        return {key: sum((one.get(key, arb(0)) for one in known), arb(0)) for key in keys}
-    if op == "mul":
-        result: Line = {"": arb(1)}
-        for other in known:
-            varying, factor = (result, other) if set(other) <= {""} else (other, result)
-            if not set(factor) <= {""}:
-                return None
-            result = {key: one * factor.get("", arb(0)) for key, one in varying.items()}
-        return result
-    if op == "integer_power" and set(known[0]) <= {""} and isinstance(data, int) and data > 0:
-        return {"": known[0].get("", arb(0)) ** data}
-    return None
-
-
-def _decay(function: object, arguments: tuple[str, ...]) -> arb:
-    w, c = arguments
-    with precision():
-        found = line(_function(function), {c: 1.0})
-    if found is None or not set(found) <= {w} or not found.get(w, arb(0)) >= 0:
+def _decay(function: object, arguments: tuple[str, ...]) -> Fraction:
+    (w, c), sums = arguments, Sums()
+    found = sums.line(sums.of(_function(function), {c: constant(1.0)}), w)
+    if found is None or found[1] or not found[0] >= 0:
         raise NotVerified("the decay of an entry of w is no multiple of it")
-    return found.get(w, arb(0))
+    return found[0]
 
 
-def _threshold(function: object, arguments: tuple[str, ...]) -> arb | None:
+def _threshold(function: object, arguments: tuple[str, ...]) -> Fraction | None:
     """tau of max(w - tau, 0) + min(w + tau, 0); None where w stays as it is."""
-    expression = _function(function)
-    w, c = arguments
-    if expression.nodes == (("variable", w, ()),):
+    (w, c), sums = arguments, Sums()
+    found = sums.of(_function(function), {c: constant(1.0)})
+    if found == sums.variable(w):
         return None
-    nodes = expression.nodes
-    op, _, places = nodes[-1]
-    require(op == "add" and len(places) == 2, "a threshold is not max(w - t, 0) + min(w + t, 0)")
-    ends = []
-    for place, kind in zip(places, ("max", "min"), strict=True):
-        inner, _, (first, second) = nodes[place] if len(nodes[place][2]) == 2 else ("", None, (0, 0))
-        require(
-            inner == kind and nodes[second][:2] == ("number", 0.0), "a threshold is not max(w - t, 0) + min(w + t, 0)"
-        )
-        with precision():
-            found = line(Expression.of(nodes[: first + 1]), {c: 1.0})
-        if found is None or not set(found) <= {w, ""} or found.get(w) != 1:
-            raise NotVerified("a threshold is not max(w - t, 0) + min(w + t, 0)")
-        ends.append(found.get("", arb(0)))
-    require(bool((ends[0] + ends[1]).contains(0)) and bool(ends[1] > 0), "a threshold is not above 0, or not symmetric")
-    return ends[1].union(-ends[0])
+    parts = sorted(sums.key({atom: factor}) for atom, factor in found.items())
+    shape = [(part[0], part[3:]) for part in parts if part]
+    require(shape == [("max", ((),)), ("min", ((),))], "a threshold is not max(w - t, 0) + min(w + t, 0)")
+    ends = [sums.line(dict(part[2]), w) for part in parts]
+    tau = ends[1][1] if ends[1] is not None else Fraction(0)
+    require(ends == [(1, -tau), (1, tau)] and tau > 0, "a threshold is not above 0, or not symmetric")
+    return tau
 
 
 def _combination(body: Program, place: int, size: int) -> dict[int, float]:

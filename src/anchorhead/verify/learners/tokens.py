@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -30,6 +31,8 @@ GRAIN, MOST = 2.0**-8, 2.0**14
 
 
 def seen(layer: Attention, kind: str) -> tuple[str, ...]:
+    if layer.grid is not None:
+        return ("register",)
     return tuple(dict.fromkeys(("register", kind))) if layer.mask == "self+registers" else SEEN[layer.mask]
 
 
@@ -91,6 +94,14 @@ class Tokens:
         copies = [("input", "a copy of sign 1", self.plus), ("input", "a copy of sign -1", self.minus)]
         registers = [("register", f"register {n}", forms) for n, forms in enumerate(self.registers)]
         return [*copies, *registers, ("state", "the state", self.state)]
+
+    def shown(self, layer: Attention, kind: str) -> list[tuple[str, str, np.ndarray]]:
+        """Those that a token of a kind sees; of a grid the first registers, its points."""
+        count = len(self.registers) if layer.grid is None else prod(layer.grid)
+        return [
+            one for number, one in enumerate(self.every())
+            if one[0] in seen(layer, kind) and (one[0] != "register" or number - 2 < count)
+        ]  # fmt: skip
 
     def with_variable(self, feature: int, variable: int) -> Tokens:
         """A feature of the copies becomes a variable."""
@@ -199,7 +210,7 @@ def require_finite(
     rounding: sums over so many tokens, and over features.
     """
     sizes = {
-        "input": np.abs(embed.weight[0]) @ box + np.abs(embed.bias[0]),
+        "input": (np.abs(embed.weight) @ box + np.abs(embed.bias)).max(axis=0),
         "register": np.abs(embed.registers).max(axis=0, initial=0.0),
         "state": np.abs(embed.states).max(axis=0, initial=0.0),
     }
