@@ -10,8 +10,9 @@ grad f(w) is a subgradient of the penalty at w', so penalty(w) >= penalty(w') + 
 and f(w') <= f(w) + grad f(w).(w' - w) + |H| |w' - w|^2/2; together F(w') <= F(w) - (1/rate - |H|/2) |w' - w|^2. So
 mean g^2 <= mean eta^2 again, and w' is no further from 0 than before the threshold.
 
-*Another loss.* The link is bounded, by G with the label, on the range of its argument, so a step pushes w by at most
-rate sqrt(L) G, L the largest eigenvalue of mean a a', of which the condition on curvature says how large it may be.
+*Another loss.* Let G bound the link, with the label, for arguments of size up to R that keep to what is stated. As long
+as they do, a step pushes w by at most rate sqrt(L) G, L the largest eigenvalue of mean a a', of which the condition on
+curvature says how large it may be. Where T such steps, from 0, leave arguments within R, they never left.
 
 In both, w_t = sum_k p_k (pushes) gives |w_t| <= t push/(1 - mu).
 
@@ -104,10 +105,15 @@ def invariant(target: Descent, link: Link, box: Box, margin: float) -> Along:
         require(rate * decay <= 2 * (1 + mu), "the decay alone makes paths diverge")
         eigenvalue = min((limit / rate - less) / slope, box.length**2) * SLACK
         require(eigenvalue > 0, "a condition on curvature that no prompt keeps")
-        rms = most = (max(map(abs, between(link, low - margin, high + margin))) + label) * SLACK
-        push, reach = rate * math.sqrt(eigenvalue) * most / (1 - mu) * SLACK, math.inf
+        per = box.length * target.times * rate * math.sqrt(eigenvalue) / (1 - mu) * SLACK**3
+        reach, most = taken, math.inf
+        while not (found := per * most + taken) <= reach:
+            reach = 1.02 * (found if math.isfinite(found) else taken) + 1e-6
+            require(reach <= FARTHEST, "arguments of links may lie too far from 0")
+            ends = max(low, -reach) - margin, min(high, reach) + margin
+            most = (max(map(abs, between(link, *ends))) + label) * SLACK
+        rms, push = most, rate * math.sqrt(eigenvalue) * most / (1 - mu) * SLACK
     reach = min(reach, (box.length * target.times * push + taken) * SLACK)
-    require(reach <= FARTHEST, "arguments of links may lie too far from 0")
     return Along(eigenvalue, rms, most, push, max(low, -reach), min(high, reach), taken, label)
 
 

@@ -13,6 +13,7 @@ of the whole lies between those of its sides (Lebourg's mean value theorem), so 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -53,9 +54,10 @@ class Link:
         cuts = np.linspace(-self.labels, self.labels, STRIPS + 1).tolist()
         return list(pairwise(cuts)) if self.form == "both" else [(0.0, 0.0)]
 
-    def ball(self, x: arb, y: arb) -> arb:
-        """The link, for an argument and a label."""
-        return self.phi.ball({"x": x, "y": y}) - (y if self.form == "labelled" else 0)
+    @property
+    def coarse(self) -> float:
+        """How close slopes of a part need be; those of a strip of labels are taken as they are."""
+        return math.inf if self.form == "both" else COARSE
 
 
 def read_links(g: Expression, labels: float) -> list[Link]:
@@ -190,7 +192,7 @@ def steepness(link: Link, low: float, high: float) -> Steepness:
     cuts = _cuts(low, high)
     room = 0.004 + 0.01 * np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1]))
     found = [
-        max(map(abs, slopes(link, float(a - r), float(b + r), COARSE)))
+        max(map(abs, slopes(link, float(a - r), float(b + r), link.coarse)))
         for a, b, r in zip(cuts[:-1], cuts[1:], room, strict=True)
     ]
     return Steepness(cuts[:-1], cuts[1:], np.array(found), room)

@@ -23,7 +23,7 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import prompt_moments
 from anchorhead.verify.learners.growth import Apart, Drift, Varying, matrix, norm, weighted
 from anchorhead.verify.learners.heads import At
-from anchorhead.verify.learners.link import COARSE, FINE, Link, slopes
+from anchorhead.verify.learners.link import FINE, Link, slopes
 from anchorhead.verify.learners.link_error import LinkError
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent
@@ -126,7 +126,7 @@ def bound_for_prompt(
         own = rows.link == k
         ends = np.array([one[0][own] for one in seen])
         low, high = float(ends.min()) - float(reach.max()) * room, float(ends.max()) + float(reach.max()) * room
-        met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else COARSE)
+        met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
         if step.heads is not None:
             label = float(np.abs(rows.y[own]).max())
             at = At(low, high, label, terms, largest * SLACK, aim)
