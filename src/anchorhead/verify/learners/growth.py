@@ -126,7 +126,7 @@ def norm(symmetric: arb_mat) -> float:
         for _ in range(SQUARINGS):
             power = power * power
         total = sum((x * x for x in power.entries()), arb(0)).sqrt()
-        return above(total.root(2**SQUARINGS)) if above(total) > 0 else 0.0
+        return 0.0 if total.is_zero() else above(total.root(2**SQUARINGS))
 
 
 def weighted(x: np.ndarray, weights: np.ndarray, decays: Sequence[Fraction], rate: float = 0.0) -> arb_mat:
