@@ -1,9 +1,10 @@
 """The bound for all prompts of a box: an invariant of the exact path, the error of a step, hence the distance of paths.
 
-*A link that is a line in its argument*, g = c s - eta with c > 0 and |eta_i| <= N. Let a decay count as further examples
-with eta = 0. In the eigenvectors of H = c mean a a' + decay the part of eta that w can reach is multiplied by q_t = p_t
-- mu p_(t-1) (growth.py), the rest by 1 = q_t(0), and |q_t| <= C = (1 + mu)/(1 - mu). So mean g^2 <= C^2 N^2 and |g_i| <=
-C sqrt(n) N. The whole gradient is B'g with |B|^2 = |H|/c, so a step pushes v by at most rate sqrt(|H|/c) C N.
+*A link that is a line in its argument*, g = c s - eta with c > 0 and |eta_i| <= N. Let a decay count as further
+examples with eta = 0. In the eigenvectors of H = c mean a a' + decay the part of eta that w can reach is multiplied by
+q_t = p_t - mu p_(t-1) (growth.py), the rest by 1 = q_t(0), and |q_t| <= C = (1 + mu)/(1 - mu). So mean g^2 <= C^2 N^2
+and |g_i| <= C sqrt(n) N. The whole gradient is B'g with |B|^2 = |H|/c, so a step pushes v by at most rate sqrt(|H|/c)
+C N.
 
 With a threshold (and no momentum), F = mean g^2/(2c) + decay |w|^2/2 + penalty |w|_1 never grows: u = (w - w')/rate -
 grad f(w) is a subgradient of the penalty at w', so penalty(w) >= penalty(w') + |w - w'|^2/rate - grad f(w).(w - w'),
@@ -131,9 +132,10 @@ def bound_for_box(step: Step, target: Descent, link: Link, box: Box, stated: flo
     least, steepest = min(least, 0.0), max(steepest, 0.0) + rate * decay * SLACK
     last = (along.weight(target.times) + stated * 1.01) * SLACK
     aim = 0.02 * stated / (target.times * rate * math.sqrt(size * along.eigenvalue))
-    taken = box.y if step.many else along.taken
+    each = step.carriers == "each"
+    taken = box.y if each else along.taken
     at = At(low, high, box.y, (last * length + taken) * SLACK, math.sqrt(size) * last * SLACK, aim)
-    errors = None if step.heads is None else LinkError(step.score, step.heads, link, at, model)
+    errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
     drift, apart = Drift(mu) if straight else Varying(mu), Apart()
     for t in range(target.times):
         e = drift.bound
@@ -143,7 +145,7 @@ def bound_for_box(step: Step, target: Descent, link: Link, box: Box, stated: flo
             raise NotVerified(f"after {t} steps paths may be {e:.3g} apart, more than what is stated")
         wrong = 0.0
         if errors is not None:
-            wrong = errors.total(terms, terms, weight) + errors.steepest * length * apart.w * step.many
+            wrong = errors.total(terms, terms, weight) + errors.steepest * length * apart.w * each
         rms, most = along.rms + steep * math.sqrt(along.eigenvalue) * e + wrong, along.most + steep * length * e + wrong
         terms = terms if errors is None else most
         moments = box_moments(

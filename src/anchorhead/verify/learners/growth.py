@@ -133,7 +133,9 @@ def weighted(x: np.ndarray, weights: np.ndarray, decays: Sequence[Fraction], rat
     """H = mean_i weights_i x_i x_i' + decay; with a rate, I - rate H."""
     with precision(BITS):
         rows, size = matrix(x), len(decays)
-        scaled = arb_mat([[arb(float(by)) * one for one in row] for by, row in zip(weights, rows.tolist(), strict=True)])
+        scaled = arb_mat(
+            [[arb(float(by)) * one for one in row] for by, row in zip(weights, rows.tolist(), strict=True)]
+        )
         H = scaled.transpose() * rows / arb(len(x))
         for j in range(size):
             H[j, j] = H[j, j] + arb(decays[j].numerator) / arb(decays[j].denominator)

@@ -16,10 +16,10 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Attention, Network
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.learners.clip import read_clip, scalar_part
-from anchorhead.verify.learners.heads import Heads
+from anchorhead.verify.learners.heads import Heads, mirrored
 from anchorhead.verify.learners.link import Link
-from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.reading import Reading, of_head
+from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.learners.tokens import Live, exact_rows, logit, seen
@@ -33,13 +33,15 @@ def read_step(network: Network, target: Descent, link: Link, stated: float, mode
     reading = Reading(network, target, target.features + (link.form == "margin"))
     count = len(reading.body) - target.shrinks
     require(count in (1, 3), "a step is one attention, or score, link and collect; and a threshold")
-    score, heads = None, None
+    plain = [layer for number, layer in enumerate(reading.body) if number != 1 or count == 1]
+    require(all(layer.grid is None for layer in plain), "a grid that is not that of a link")
+    score, heads = None, ()
     if count == 1:
         require(link.form == "residual" and link.line == (1, 0), "a step for residuals, and another link than s - y")
         carries = {sign: _residuals(reading, sign, True).T for sign in (1.0, -1.0)}
     else:
         score = _read_score(reading, reading.body[0], reading.live[1], link.form == "residual")
-        heads = _read_link(reading, reading.body[1], reading.live[2], link.form, score.most, model)
+        heads = (_read_link(reading, reading.body[1], reading.live[2], link.form, score.most, model),)
         form = np.zeros((reading.tokens.state.shape[1], reading.tokens.plus.shape[1]))
         form[0, reading.tokens.link] = 1.0
         carries = {1.0: form, -1.0: form}
@@ -107,9 +109,7 @@ def _read_score(reading: Reading, layer: Attention, after: Live, residual: bool)
     return Score(tuple(sharpness), tuple(outputs), terms)
 
 
-def _read_link(
-    reading: Reading, layer: Attention, after: Live, form: str, most: float, model: Arithmetic
-) -> Heads:
+def _read_link(reading: Reading, layer: Attention, after: Live, form: str, most: float, model: Arithmetic) -> Heads:
     feature, tokens = _written(layer, after), reading.tokens
     require((layer.grid is not None) == (form == "both"), "a grid for a link of one variable, or none for one of two")
     outputs = layer.output[:, feature]
@@ -120,8 +120,8 @@ def _read_link(
     else:
         require(bool((outputs == 1.0).all()), "what a head of the link reads is not the link")
         sides = [[_anchors(reading, layer, n, copy, most, model) for n in range(layer.heads)] for copy in copies]
-        mirrored = all(_sorted(up, 1.0) == _sorted(down, -1.0) for up, down in zip(*sides, strict=True))
-        require(mirrored, "copies of sign -1 do not find the mirror image of the link")
+        same = all(mirrored(up, 1.0) == mirrored(down, -1.0) for up, down in zip(*sides, strict=True))
+        require(same, "copies of sign -1 do not find the mirror image of the link")
         heads = Heads(tuple(sides[0]), taken=form == "labelled")
     skip = layer.skip.on_features()[[feature]]  # type: ignore[union-attr]
     for sign, copy in zip((1.0, -1.0), copies, strict=True):
@@ -145,16 +145,14 @@ def _read_grid(reading: Reading, layer: Attention, outputs: np.ndarray) -> Heads
     pairs = [(up.values * one, -down.values * other)]
     for (slopes, offsets), (opposite, same) in zip(up.axes, down.axes, strict=True):
         pairs += [(slopes, -opposite), (offsets, same)]
-    mirrored = all(a.shape == b.shape and bool((a == b).all()) for a, b in pairs)
-    require(mirrored and one == 1.0, "copies of sign -1 do not find the mirror image of the link")
+    same = all(a.shape == b.shape and bool((a == b).all()) for a, b in pairs)
+    require(same and one == 1.0, "copies of sign -1 do not find the mirror image of the link")
     steepest = max(one for side in found for *_, one in side)
     require(steepest <= float(np.abs(up.axes[0][0]).max()), "points that are far off are steeper than others")
     return Heads(grid=up, far=min(far for side in found for _, far, _ in side))
 
 
-def _anchors(
-    reading: Reading, layer: Attention, head: int, copy: np.ndarray, most: float, model: Arithmetic
-) -> Part:
+def _anchors(reading: Reading, layer: Attention, head: int, copy: np.ndarray, most: float, model: Arithmetic) -> Part:
     """What a copy finds of a head on one number, its score."""
     tokens, rows = reading.tokens, []
     query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
@@ -178,7 +176,7 @@ def _points(reading: Reading, layer: Attention, head: int, copy: np.ndarray) -> 
 
     Keys of points, row by row, split into blocks that depend on the index along an axis alone, so logits are sums.
     """
-    tokens, sides = reading.tokens, layer.grid or ()
+    tokens, sides = reading.tokens, layer.grid or (1, 1)
     query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
     points, label = tokens.registers[: math.prod(sides)], 1 + reading.target.features + 1
     keys = np.array([exact_rows(key, forms, "a key of a grid")[:, 0] for forms in points]).reshape(*sides, -1)
@@ -204,8 +202,3 @@ def _points(reading: Reading, layer: Attention, head: int, copy: np.ndarray) -> 
     require(bool((terms[loud] <= 2).all() and (terms_y <= 2).all()), "logits of a grid are not slopes and offsets")
     pairs = (slopes[loud], offsets[loud]), (slopes_y, offsets_y)
     return Grid(pairs, np.zeros(2), values[loud][..., None], np.zeros(1)), far, steepest
-
-
-def _sorted(part: Part, sign: float) -> list[tuple[float, float, float]]:
-    """The anchors, mirrored for sign -1."""
-    return sorted(zip(sign * part.slopes + 0.0, part.offsets, sign * part.values + 0.0, strict=True))

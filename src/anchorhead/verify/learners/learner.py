@@ -18,6 +18,7 @@ from anchorhead.verify.grammar import Network
 from anchorhead.verify.learners.box import Box, bound_for_box
 from anchorhead.verify.learners.layers import read_step
 from anchorhead.verify.learners.link import Link, read_links
+from anchorhead.verify.learners.many import bound_for_many, is_many
 from anchorhead.verify.learners.prompt import Rows, bound_for_prompt
 from anchorhead.verify.learners.sequence import read_sequence_step
 from anchorhead.verify.learners.step import Step
@@ -27,6 +28,8 @@ from anchorhead.verify.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 
 Conditions = Iterable[Mapping[str, Any]]
+STEP = 64.0
+"""By how much larger the next aim is, where none is stated."""
 
 
 def is_learner(program: Program) -> bool:
@@ -52,8 +55,29 @@ def bound_for_learner(
     return _first(network, target, float(sizes[-1]), bound, model, found)
 
 
-def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
-    """What follows for one prompt, (2 examples, features + 2)."""
+def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float | None = None) -> float:
+    """What follows for one prompt, (2 examples, features + 2), or as many learners have it.
+
+    bound   what is aimed at; None: the least of a few that can be shown
+    """
+    require(prompt.ndim == 2 and prompt.dtype.kind == "f", "a prompt is an array (tokens, features) of floats")
+    found = bound_for_many if is_many(program) else _bound_for_examples
+    if bound is not None:
+        return found(network, program, prompt, bound)
+    why, aim = NotVerified("nothing follows for this prompt"), 2 * arithmetic_of(network.dtype).unit
+    while aim < 1:
+        aim *= STEP
+        try:
+            follows = found(network, program, prompt, aim)
+        except NotVerified as error:
+            why = error
+            continue
+        if follows <= aim:
+            return follows
+    raise why
+
+
+def _bound_for_examples(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
     target, model = read_descent(program), arithmetic_of(network.dtype)
     rows, columns = prompt.shape
     n = rows // 2
@@ -73,7 +97,7 @@ def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray,
         require(bool(signed.all()), "an example without its sign")
         a, b = (y if link.form == form else none for form in ("residual", "labelled"))
         given = Rows(A, A, a, b, none if link.form == "margin" else y, np.zeros(n, int), np.zeros(target.size))
-        return bound_for_prompt(step, target, [link], given, bound, model)[0]
+        return bound_for_prompt(step, target, [link], given, bound, model)
 
     return _first(network, target, float(np.abs(y).max()), bound, model, found)
 
@@ -141,4 +165,4 @@ def _require_finite(network: Network, target: Descent, sizes: np.ndarray, exampl
     layers = list(getattr(body, "layers", ()))
     require(bool(layers), "a learner repeats its steps")
     box = np.maximum(sizes, np.eye(len(sizes))[[target.features, target.features + 1]].max(axis=0))
-    require_finite(network.embed, layers, target.times, box, tokens, model)
+    require_finite(network.embed, [(layers, target.times)], box, tokens, model)

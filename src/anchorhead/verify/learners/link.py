@@ -27,7 +27,7 @@ from flint import arb, arb_series
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import SERIES, Expression, Undecided, evaluated
-from anchorhead.verify.learners.sums import Sums, constant, plus, scaled
+from anchorhead.verify.learners.sums import Sums, constant, plus, put, scaled
 
 FINE, COARSE = 1e-7, 3e-3
 """Cells are halved until their slopes are this close, relatively, to one that is met: of all, and of a part."""
@@ -71,15 +71,9 @@ def read_links(g: Expression, labels: float) -> list[Link]:
     found = []
     for form, number in forms:
         line = sums.line(sums.of(g, {"s": x, "y": constant(number)}), "x")
-        phi = _renamed(g, ("number", number, ()))
+        phi = put(g, {"s": ("variable", "x", ()), "y": ("number", number, ())})
         found.append(Link(form, phi, line if line is not None and line[0] > 0 else None))
-    return [*found, Link("both", _renamed(g, ("variable", "y", ())), None, labels)]
-
-
-def _renamed(g: Expression, y: tuple[str, Any, tuple[int, ...]]) -> Expression:
-    """x in the place of s, and what is given in that of y."""
-    own = {("variable", "s", ()): ("variable", "x", ()), ("variable", "y", ()): y}
-    return Expression.of(tuple(own.get(node, node) for node in g.nodes))
+    return [*found, Link("both", put(g, {"s": ("variable", "x", ())}), None, labels)]
 
 
 def _hull(which: int) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 e = (slope of phi near z) |score - z| + the heads' error. Where scores are far from z, because z is large, both lie
 beyond some t where phi has settled, and e is at most what phi still moves from there on. Without a score, heads read
-the argument itself.
+the argument itself. Where a number is taken off the score, scores are of arguments and that number.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from anchorhead.verify.rounding import SLACK, Arithmetic
 
 class LinkError:
     """How far computed links are from g, for arguments of `at` along the network's path, with room for drift; its
-    terms and weight are the largest that are asked for."""
+    terms and weight are the largest that are asked for. taken: a bound on what is taken off scores."""
 
-    def __init__(self, score: Score | None, heads: Heads, link: Link, at: At, model: Arithmetic) -> None:
-        self.score, self.link, self.at, self.model = score, link, at, model
+    def __init__(
+        self, score: Score | None, heads: Heads, link: Link, at: At, model: Arithmetic, taken: float = 0.0
+    ) -> None:
+        self.score, self.link, self.at, self.model, self.taken = score, link, at, model, taken
         self.cells: Steepness = steepness(link, at.low, at.high)
         self.reach = np.maximum(np.abs(self.cells.low), np.abs(self.cells.high))
         wrong, _ = self._wrong(self.reach, np.full_like(self.reach, at.terms), at.weight)
         near = wrong <= self.cells.room
         more = float((wrong * near).max(initial=0.0)) * SLACK
-        top = score.most if score is not None else math.inf
+        top = score.most + self.taken if score is not None else math.inf
         whole = not near.all()
         low, high = (-top if whole else max(at.low - more, -top)), (top if whole else min(at.high + more, top))
         self.head = heads.error(link, replace(at, low=low, high=high), model)
@@ -40,14 +42,14 @@ class LinkError:
         """|score - z|, and the part of it that is rounding."""
         if self.score is None:
             return np.zeros_like(reach), np.zeros_like(reach)
-        rounding = self.score.rounding(reach, terms, weight, self.model)
-        return self.score.distance(reach) + rounding, rounding
+        rounding = self.score.rounding(reach + self.taken, terms, weight, self.model)
+        return self.score.distance(reach + self.taken) + rounding, rounding
 
     def _settles(self, number: int) -> float:
         """What phi still moves beyond the cell and beyond the scores that are written for it."""
         cells, score = self.cells, self.score
         up = cells.low[number] >= 0
-        if score is None or not score.grows or (not up and cells.high[number] > 0):
+        if score is None or self.taken or not score.grows or (not up and cells.high[number] > 0):
             return math.inf
         inner = cells.low if up else -cells.high
         before = (inner >= 0) & (inner <= inner[number])

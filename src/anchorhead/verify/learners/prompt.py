@@ -3,9 +3,9 @@
 The exact path is followed first, as midpoints of balls whose radii are errors of its own steps. Arguments of links
 are then known up to |x_i| times the distance of the paths, and so are links, slopes and errors, example by example.
 
-Two paths' difference is multiplied by I - rate (mean_i phi_i' v_i x_i' + decay) for slopes phi_i' that are met. With v_i
-= c_i x_i + d_i and c_i >= 0 that is a symmetric matrix, whose eigenvalues lie between 1 - rate times the norms of mean c
-max(phi', 0) x x' + decay and 1 + rate times that of mean c max(-phi', 0) x x', up to rate mean |phi'| |d| |x|.
+Two paths' difference is multiplied by I - rate (mean_i phi_i' v_i x_i' + decay) for slopes phi_i' that are met. With
+v_i = c_i x_i + d_i and c_i >= 0 that is a symmetric matrix, whose eigenvalues lie between 1 - rate times the norm of
+mean c max(phi', 0) x x' + decay, and 1 + rate times that of mean c max(-phi', 0) x x', up to rate mean |phi'| |d| |x|.
 """
 
 from __future__ import annotations
@@ -107,17 +107,21 @@ def positive_part(x: arb) -> arb:
 
 def bound_for_prompt(
     step: Step, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
-) -> tuple[float, float]:
-    """The bound, and how far apart tokens that carry w may be."""
+) -> float:
+    """The bound on |w_t - exact w_t| at all steps, of all tokens that carry w."""
     size, n = np.abs(rows.x), len(rows.x)
     reach, entries = np.sqrt((rows.x**2).sum(axis=1)) * SLACK, size.sum(axis=1)
-    taken = np.abs(rows.a) if not step.many else np.abs(rows.y)
+    each, pair = (step.carriers == one for one in ("each", "pair"))
+    taken = np.abs(rows.y) if each else np.abs(rows.a)
     room = stated * 1.02
     with precision():
         path = Path(target, links, rows)
-        seen = [(*path.now(), path.step()) for _ in range(target.times)]
-    largest = max(float(w.sum()) for _, _, w, _, _ in seen) + math.sqrt(target.size) * room
-    terms = max(float((size @ w + taken + entries * room).max()) for _, _, w, _, _ in seen) * SLACK
+        seen, lost = [], []
+        for _ in range(target.times):
+            seen.append(path.now())
+            lost.append(path.step())
+    largest = max(float(w.sum()) for _, _, w, _ in seen) + math.sqrt(target.size) * room
+    terms = max(float((size @ w + taken + entries * room).max()) for _, _, w, _ in seen) * SLACK
     eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
     aim = 0.02 * stated / (target.times * target.rate * math.sqrt(eigenvalue) + 1e-300)
     errors: dict[int, LinkError] = {}
@@ -127,37 +131,36 @@ def bound_for_prompt(
         ends = np.array([one[0][own] for one in seen])
         low, high = float(ends.min()) - float(reach.max()) * room, float(ends.max()) + float(reach.max()) * room
         met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
-        if step.heads is not None:
-            label = float(np.abs(rows.y[own]).max())
-            at = At(low, high, label, terms, largest * SLACK, aim)
-            errors[k] = LinkError(step.score, step.heads, links[k], at, model)
+        if step.heads:
+            at = At(low, high, float(np.abs(rows.y[own]).max()), terms, largest * SLACK, aim)
+            off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
+            errors[k] = LinkError(step.score, step.heads[k], links[k], at, model, off)
     ours, own_drift, least, most = _drifts(target, links, rows, met, reach)
     apart = Apart()
-    for ends, found, w, v, lost in seen:
+    for (ends, found, w, v), own_error in zip(seen, lost, strict=True):
         e = (ours.bound + own_drift.bound) * SLACK
-        if not e <= stated * 1.01:
+        wide = e + apart.w * pair
+        if not wide <= stated * 1.01:
             raise NotVerified(f"paths may be {e:.3g} apart, more than what is stated")
         moved = reach * e
-        weight = float(w.sum()) + math.sqrt(target.size) * e
-        sums = (size @ w + taken + entries * e) * SLACK
+        weight = float(w.sum()) + math.sqrt(target.size) * wide
+        sums = (size @ w + taken + entries * wide) * SLACK
         wrong, steep = np.zeros(n), np.abs(met).max(axis=1)
         for k, error in errors.items():
             own = rows.link == k
-            each = error.each(ends[own, 0] - moved[own], ends[own, 1] + moved[own], sums[own], weight * SLACK)
-            wrong[own], steep[own] = each
-        wrong = wrong + steep * reach * apart.w * step.many
+            near = ends[own, 0] - moved[own], ends[own, 1] + moved[own]
+            wrong[own], steep[own] = error.each(*near, sums[own], weight * SLACK)
+        wrong = wrong + steep * reach * apart.w * each
         g = (found + steep * moved + wrong) * SLACK
         if not np.isfinite(g).all():
-            return math.inf, math.inf
-        at = prompt_moments(
-            rows.v, eigenvalue, g, float((g if errors else sums).max()), weight * SLACK, wrong
-        )
+            return math.inf
+        at = prompt_moments(rows.v, eigenvalue, g, float((g if errors else sums).max()), weight * SLACK, wrong)
         speed = _length(v) + ours.velocity + own_drift.velocity
-        error = step.error(target.rate, at, (_length(w) + e) * SLACK, speed * SLACK, model)
+        error = step.error(target.rate, at, (_length(w) + wide) * SLACK, speed * SLACK, model)
         apart.step(step.update.kept, step.update.pulled, step.update.momentum, error.rounding)
         ours.step(error.of_w, error.apart, least, most)
-        own_drift.step(lost, 2 * lost, least, most)
-    return ours.bound, apart.w
+        own_drift.step(own_error, 2 * own_error, least, most)
+    return (ours.bound + apart.w * pair) * SLACK
 
 
 def _drifts(

@@ -55,10 +55,12 @@ def read_sequence_step(network: Network, target: Descent, link: Link, _stated: f
     require(not network.embed.registers[:, [*w, *v]].any(), "w does not start at 0")
     found = [_read_anchors(network, first, head, target, w, [*v, *push]) for head in range(first.heads)]
     plain = not (second.query.any() and second.key.any()) and second.mask == "self+registers" and second.heads == 1
-    picks = second.value.shape[1] == target.size and bool((second.value[0] == np.eye(second.value.shape[2])[push]).all())
+    picks = second.value.shape[1] == target.size and bool(
+        (second.value[0] == np.eye(second.value.shape[2])[push]).all()
+    )
     require(plain and picks and second.grid is None, "registers do not weigh all registers alike")
     collect = Mean(written(second, w, v)[0], len(network.embed.registers))
-    return Step(collect, read_update(second, w, v, target), None, None, _heads(found, link, model), many=True)
+    return Step(collect, read_update(second, w, v, target), None, None, (_heads(found, link, model),), carriers="each")
 
 
 def _pushed(layer: Attention, w: list[int]) -> list[int]:
@@ -71,8 +73,8 @@ def _pushed(layer: Attention, w: list[int]) -> list[int]:
 
 
 def _require_kept(body: list[Attention], moving: list[int], push: list[int]) -> None:
-    """All that the first layer reads, and w and v before the second, stay as they are: layers write nothing to them, and
-    skips hand them on."""
+    """All that the first layer reads, and w and v before the second, stay as they are: layers write nothing to them,
+    and skips hand them on."""
     used = np.any([(one != 0).any(axis=(0, 1)) for one in (body[0].query, body[0].key, body[0].value)], axis=0)
     require(not used[push].any(), "registers read what they have read")
     for layer, own in zip(body, (True, False), strict=True):
@@ -125,8 +127,8 @@ def _read_anchors(
     require(same, "examples have different anchors")
     asked = np.maximum(np.abs(asks).max(axis=0), np.abs(moving).max(axis=1))
     steepest = float((np.abs(varying).max(axis=(0, 2)) * asked).max())
-    terms = target.size + 1 + found[0][2].shape[1]
-    return Anchors(*found[0], far, steepest, terms)
+    score, label, offsets, values = found[0]
+    return Anchors(score, label, offsets, values, far, steepest, target.size + 1 + offsets.shape[1])
 
 
 def _heads(found: list[Anchors], link: Link, model: Arithmetic) -> Heads:

@@ -15,7 +15,8 @@ from anchorhead.verify.rounding import SLACK, Arithmetic
 
 @dataclass(frozen=True)
 class StepError:
-    """What a step errs by in w, how far apart its errors in w and v are, and what a token adds by rounding alone."""
+    """What a step errs by in w, how far apart its errors in w and v are, and by how much tokens that
+    carry w may come apart, each by its own rounding."""
 
     of_w: float
     apart: float
@@ -25,17 +26,17 @@ class StepError:
 @dataclass(frozen=True, eq=False)
 class Step:
     """How a step reads a gradient, what becomes of w, its threshold; and where links are not residuals, how these are
-    made: the score, if one is written, and the heads for phi.
+    made: the score, if one is written, and the heads for phi, of each link.
 
-    many   whether there is a w for each example, in a token of its own
+    carriers   who carries w: "one" token; one for "each" example; or a "pair", w and -w
     """
 
     collect: Average | Mean
     update: Update
     clip: Clip | None
     score: Score | None = None
-    heads: Heads | None = None
-    many: bool = False
+    heads: tuple[Heads, ...] = ()
+    carriers: str = "one"
 
     def error(self, rate: float, at: Moments, w: float, v: float, model: Arithmetic) -> StepError:
         """For |w| and |v| at most these."""
@@ -46,4 +47,5 @@ class Step:
         total = method + rounding + of_w
         if self.clip is not None:
             total = total + self.clip.error((self.update.kept * w + size + total) * SLACK, model)
-        return StepError(total * SLACK, (of_w + of_v) * SLACK, (rounding + of_w + of_v) * SLACK)
+        alone = 0.0 if self.carriers == "one" else rounding + of_w + of_v
+        return StepError(total * SLACK, (of_w + of_v) * SLACK, alone * SLACK)

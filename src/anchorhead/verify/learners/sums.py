@@ -55,7 +55,9 @@ class Sums:
         found: list[Sum] = []
         for op, data, places in expression.nodes:
             made = plus(self._made(op, data, [found[place] for place in places], at))
-            bits = max((value.numerator.bit_length() + value.denominator.bit_length() for value in made.values()), default=0)
+            bits = max(
+                (value.numerator.bit_length() + value.denominator.bit_length() for value in made.values()), default=0
+            )
             require(bits < MAX_BITS, "an expression whose constants have too many digits")
             found.append(made)
         return found[-1]
@@ -100,3 +102,35 @@ def plus(*sums: Sum) -> Sum:
     atoms = {atom for one in sums for atom in one}
     found = {atom: sum((one.get(atom, Fraction(0)) for one in sums), Fraction(0)) for atom in atoms}
     return {atom: value for atom, value in found.items() if value}
+
+
+Node = tuple[str, Any, tuple[int, ...]]
+
+
+def put(expression: Expression, at: Mapping[str, Node]) -> Expression:
+    """The expression with numbers or variables in the place of variables; what is then multiplied by 0 is left out."""
+    made: list[Node] = []
+    where: list[int] = []
+    for op, data, places in expression.nodes:
+        args = [where[place] for place in places]
+        node: Node = at[data] if op == "variable" and data in at else (op, data, tuple(args))
+        if op == "neg" and made[args[0]][0] == "number":
+            node = ("number", -made[args[0]][1], ())
+        if op in ("add", "mul"):
+            neutral = ("number", float(op == "mul"))
+            args = [one for one in args if made[one][:2] != neutral]
+            nothing = op == "mul" and any(made[one][:2] == ("number", 0.0) for one in args)
+            node = ("number", 0.0, ()) if nothing else (*neutral, ()) if not args else (op, data, tuple(args))
+            if len(args) == 1 and not nothing:
+                where.append(args[0])
+                continue
+        made.append(node)
+        where.append(len(made) - 1)
+    used = [False] * len(made)
+    used[where[-1]] = True
+    for place in range(where[-1], -1, -1):
+        for one in made[place][2] if used[place] else ():
+            used[one] = True
+    kept = [place for place, one in enumerate(used) if one]
+    moved = {place: number for number, place in enumerate(kept)}
+    return Expression.of(tuple((*made[one][:2], tuple(moved[arg] for arg in made[one][2])) for one in kept))

@@ -46,7 +46,9 @@ def read_body(network: Network, target: Descent, output: str) -> tuple[list[Atte
     """The layers that are repeated, and the features of w."""
     fits = network.output == output and len(network.layers) == 2
     repeat, last = network.layers if fits else (None, None)
-    require(isinstance(repeat, Repeat) and isinstance(last, Linear), f"a learner is Embed, Repeat, Linear to a {output}")
+    require(
+        isinstance(repeat, Repeat) and isinstance(last, Linear), f"a learner is Embed, Repeat, Linear to a {output}"
+    )
     assert isinstance(repeat, Repeat)
     assert isinstance(last, Linear)
     require(repeat.times == target.times, f"it takes {repeat.times} steps, not {target.times}")
@@ -101,9 +103,9 @@ def read_update(layer: Attention, w: list[int], v: list[int], target: Descent) -
     off = [abs(Fraction(float(k)) - (1 - pull)) for k, pull in zip(kept, pulls, strict=True)]
     off_v = [abs(Fraction(float(k)) + pull) for k, pull in zip(pulled, pulls, strict=True)]
     speed = abs(Fraction(momentum) - Fraction(target.momentum))
-    wrong = (float(one) * (1 + 1e-15) for one in (max(off), max(off_v) if v else Fraction(0), speed))
+    wrong, wrong_pull = (float(one) * (1 + 1e-15) for one in (max(off), max(off_v) if v else Fraction(0)))
     product = int(not power_of_two(np.concatenate([kept, pulled])).all())
     # a product, the sum of the skip, what the heads write, and the sum of both
     roundings = product + bool(v) + 1, 3, layer.heads + 1
     largest = float(np.abs(kept).max()), float(np.abs(pulled).max())
-    return Update(*largest, abs(momentum), *wrong, roundings)
+    return Update(*largest, abs(momentum), wrong, wrong_pull, float(speed) * (1 + 1e-15), roundings)
