@@ -67,7 +67,7 @@ def read_links(g: Expression, labels: float) -> list[Link]:
     moved, given = sums.of(g, {"s": plus(x, y)}), plus(sums.of(g, {"s": x}), y)
     up, down = sums.of(g, {"s": x, "y": constant(1.0)}), sums.of(g, {"s": scaled(x, -1), "y": constant(-1.0)})
     forms = [("residual", 0.0)] * (not sums.depends(moved, "y")) + [("labelled", 0.0)] * (not sums.depends(given, "y"))
-    forms += [("margin", 1.0)] * (up == scaled(down, -1))
+    forms = forms or [("margin", 1.0)] * (up == scaled(down, -1))  # s - y is y (y s - 1) for labels 1 and -1 alone
     found = []
     for form, number in forms:
         line = sums.line(sums.of(g, {"s": x, "y": constant(number)}), "x")
