@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.learners.average import Average, box_moments, prompt_moments
-from anchorhead.verify.learners.growth import Drift, Varying, curvature, safe_limit
-from anchorhead.verify.learners.link import between, slopes
+from anchorhead.verify.learners.growth import Drift, Varying, norm, safe_limit, weighted
+from anchorhead.verify.learners.link import Link, between, slopes
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.tokens import exact_rows
 from anchorhead.verify.rounding import MODELS
@@ -115,7 +116,7 @@ def test_errors_grow_no_faster_than_is_said(momentum: float, varying: bool) -> N
             moves = [(rate, s, t) for rate in ((0.0, limit) if varying else (fixed,)) for s in signs for t in signs]
             rate, s, t = max(moves, key=lambda one: abs(E + momentum * D - one[0] * E + one[1] * f))
             D, E = momentum * D - rate * E + s * f + t * apart, E + momentum * D - rate * E + s * f
-            drift.step(f, apart, 0.0, limit) if isinstance(drift, Varying) else drift.step(f, apart)
+            drift.step(f, apart, 0.0, limit)
             assert abs(E) <= drift.bound
             assert abs(D) <= drift.velocity or not momentum
             farthest = max(farthest, abs(E) / drift.bound if drift.bound else 0.0)
@@ -124,13 +125,12 @@ def test_errors_grow_no_faster_than_is_said(momentum: float, varying: bool) -> N
 
 def test_curvature_is_bounded_closely() -> None:
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(8, 3))
-    found = curvature(A, 0.3, (arb(0.1), arb(0.1), arb(0)))
-    gram = A.T @ A / 8
-    H = gram + np.diag([0.1, 0.1, 0.0])
-    exact = [np.linalg.norm(one, 2) for one in (gram, H, np.eye(3) - 0.3 * H)]
-    for bound, value in zip((found.eigenvalue, found.steepest, found.contraction), exact, strict=True):
-        assert value * (1 - 1e-12) <= bound <= value * (1 + 1e-3)
+    A, by = rng.normal(size=(8, 3)), rng.uniform(0, 1, 8)
+    decays = (Fraction(0.1), Fraction(0.1), Fraction(0))
+    H = (A.T * by) @ A / 8 + np.diag([0.1, 0.1, 0.0])
+    for rate, value in ((0.0, np.linalg.norm(H, 2)), (0.3, np.linalg.norm(np.eye(3) - 0.3 * H, 2))):
+        assert value * (1 - 1e-12) <= norm(weighted(A, by, decays, rate)) <= value * (1 + 1e-3)
+    assert norm(weighted(A, 0 * by, (Fraction(0),) * 3)) == 0.0
 
 
 @pytest.mark.parametrize(("phi", "function"), [(CLIP, lambda x: np.clip(x, -1.0, 1.5)), (TANH, np.tanh)])
@@ -138,10 +138,11 @@ def test_slopes_and_ranges_of_links(phi: Expression, function) -> None:
     for low, high in ((-3.0, 3.0), (-0.5, 0.25), (0.9, 2.0), (1.75, 4.0)):
         x = np.linspace(low, high, 301)
         quotients = np.diff(function(x)) / np.diff(x)
-        least, most = slopes(phi, low, high)
+        link = Link("labelled", phi, None)
+        least, most = slopes(link, low, high)
         assert least <= quotients.min() + 1e-9
         assert quotients.max() - 1e-9 <= most <= quotients.max() + 0.02
-        below, above_ = between(phi, low, high)
+        below, above_ = between(link, low, high)
         assert below <= function(x).min() + 1e-12
         assert function(x).max() - 1e-12 <= above_
 

@@ -130,7 +130,8 @@ def softmax_read_error(
 
         r~ - r = sum w_k (exp(lambda_k) - 1)(v_k - r) / sum w_k exp(lambda_k),
 
-    because sum w_k (v_k - r) = 0; by Jensen the denominator is at least exp(-sum w_k Lambda_k). A factor common to all
+    because sum w_k (v_k - r) = 0; the denominator is at least exp(-sum w_k Lambda_k), by Jensen, and at least 1 - sum
+    w_k (1 - exp(-Lambda_k)); and no w~_k is above 1. A factor common to all
     exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the heaviest key j: then
     its own error is 0 and the others' at most Lambda_k + Lambda_j. The smaller of the two bounds is taken.
     Then: the sum of the exponentials errs relatively by gamma_(p-1), the same for all weights; a division and a place
@@ -149,8 +150,11 @@ def softmax_read_error(
         with np.errstate(over="ignore", invalid="ignore"):
             grown = least * np.exp(error)
             change = least * np.expm1(error)
-            denominator = np.exp(-(weights * error).sum(axis=-1))
-            bounds = [(one * size).sum(axis=-1) / denominator for one, size in ((change, deviation), (grown, values))]
+            denominator = np.maximum(
+                np.exp(-(weights * error).sum(axis=-1)), 1 + (weights * np.expm1(-error)).sum(axis=-1) - 1e-12
+            )
+            kept = np.minimum(grown / denominator[..., None], 1.0)
+            bounds = [(change * deviation).sum(axis=-1) / denominator, (kept * values).sum(axis=-1)]
         bounds = [np.where(denominator > 0, one, np.inf) for one in bounds]
         bounds = [np.where(np.isnan(one), np.inf, one) for one in bounds]
         moved, size = np.minimum(moved, bounds[0]), np.minimum(size, bounds[1])

@@ -160,3 +160,26 @@ class Average:
         gamma = float(model.gamma(count + 1)), float(model.gamma(count - 1))
         summed = (gamma[0] * size + gamma[1] * (read + shifted)) / (1 - float(model.gamma(count)))
         return (shifted + summed + MANY * 8 * count * model.tiny * (at.entry + 1)) * SLACK
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """A plain mean of what n tokens hold, times `output`: all logits are exactly 0, and weights 1/n up to rounding.
+
+    Computed weights are those of lambda_i, |lambda_i| <= Lambda, so what is read moves by at most e^(2 Lambda) Lambda
+    mean |p_i - mean p|, entry by entry; then come sums of n terms. The p_i are pushes a_i g_i.
+    """
+
+    output: float
+    count: int
+
+    def error(self, rate: float, at: Moments, model: Arithmetic) -> tuple[float, float, float]:
+        """As that of an Average."""
+        method = float(abs(Fraction(self.output) + Fraction(rate))) * at.pull + rate * at.wrong_pull
+        moved = float(softmax_log_error(np.zeros(1), np.zeros(1), model)[0])
+        pushes, n = at.most * at.spread, self.count
+        shifted = float(np.exp(2 * moved)) * moved * 2 * pushes
+        many, few = float(model.gamma(n + 1)), float(model.gamma(n))
+        summed = (many * float(np.exp(2 * moved)) * pushes + few * (pushes + shifted)) / (1 - few)
+        rounding = (shifted + summed) * SLACK + MANY * 8 * n * model.tiny * (at.entry * at.most + 1)
+        return method * SLACK, abs(self.output) * rounding * SLACK, abs(self.output) * (pushes + rounding) * SLACK

@@ -1,22 +1,24 @@
-"""The bound for all prompts of a box: a bound on the exact path, the error of a step, hence the distance of the paths.
+"""The bound for all prompts of a box: an invariant of the exact path, the error of a step, hence the distance of paths.
 
-*The exact path, squared loss.* Let a decay count as further examples with label 0, and let r be all residuals. In
-the eigenvectors of H the part of the labels that w can reach is multiplied by q_t = p_t - mu p_(t-1)
-(learner_growth), the rest by 1 = q_t(0), and |q_t| <= C = (1 + mu)/(1 - mu). So mean r^2 <= C^2 mean y^2 and |r_i|
-<= C sqrt(n) max|y|. The gradient is at most sqrt(|H|) C max|y|, and with rate |H| <= limit a step pushes v by at
-most sqrt(limit rate) C max|y|, which bounds v and w.
+*A link that is a line in its argument*, g = c s - eta with c > 0 and |eta_i| <= N. Let a decay count as further
+examples with eta = 0. In the eigenvectors of H = c mean a a' + decay the part of eta that w can reach is multiplied by
+q_t = p_t - mu p_(t-1) (growth.py), the rest by 1 = q_t(0), and |q_t| <= C = (1 + mu)/(1 - mu). So mean g^2 <= C^2 N^2
+and |g_i| <= C sqrt(n) N. The whole gradient is B'g with |B|^2 = |H|/c, so a step pushes v by at most rate sqrt(|H|/c)
+C N.
 
-With a threshold (and no momentum), F = mean r^2/2 + decay |w|^2/2 + penalty |w|_1 never grows: u = (w - w')/rate -
+With a threshold (and no momentum), F = mean g^2/(2c) + decay |w|^2/2 + penalty |w|_1 never grows: u = (w - w')/rate -
 grad f(w) is a subgradient of the penalty at w', so penalty(w) >= penalty(w') + |w - w'|^2/rate - grad f(w).(w - w'),
 and f(w') <= f(w) + grad f(w).(w' - w) + |H| |w' - w|^2/2; together F(w') <= F(w) - (1/rate - |H|/2) |w' - w|^2. So
-mean r^2 <= mean y^2 again, and w' is no further from 0 than before the threshold.
+mean g^2 <= mean eta^2 again, and w' is no further from 0 than before the threshold.
 
-*Another loss.* The link is bounded, by G with the label, on the range of its argument, so a step pushes w by at most
-rate min(max|a|, sqrt(L)) G, L the largest eigenvalue of mean a a', of which the condition on curvature says how
-large it may be; w = sum_k p_k(decay) (pushes) gives |w_t| <= t push/(1 - mu).
+*Another loss.* Let G bound the link, with the label, for arguments of size up to R that keep to what is stated. As long
+as they do, a step pushes w by at most rate sqrt(L) G, L the largest eigenvalue of mean a a', of which the condition on
+curvature says how large it may be. Where T such steps, from 0, leave arguments within R, they never left.
 
-*The network's path* is at most e_t away: its residuals are larger by at most |a_i| e_t, in the root mean square by
-sqrt(L) e_t, L the largest eigenvalue of mean a a'. From these follows the step's error, and e_(t+1).
+In both, w_t = sum_k p_k (pushes) gives |w_t| <= t push/(1 - mu).
+
+*The network's path* is at most e_t away: links of a line are larger by at most c |a_i| e_t, in the root mean square by
+c sqrt(L) e_t. From these follows the step's error, and e_(t+1).
 """
 
 from __future__ import annotations
@@ -26,107 +28,133 @@ from dataclasses import dataclass
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import box_moments
-from anchorhead.verify.learners.growth import Drift, Varying
-from anchorhead.verify.learners.layers import Step
-from anchorhead.verify.learners.link import Link, between, slopes
+from anchorhead.verify.learners.growth import Apart, Drift, Varying
+from anchorhead.verify.learners.heads import At
+from anchorhead.verify.learners.link import FARTHEST, Link, between, slopes
 from anchorhead.verify.learners.link_error import LinkError
+from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
-
-FARTHEST = 2.0**20
-"""Arguments beyond this are not followed."""
-
-
-@dataclass(frozen=True)
-class Curved:
-    """What a certificate states for a curved link: rate (slope L + decay) <= limit, and where arguments keep to."""
-
-    slope: float
-    decay: float
-    limit: float
-    keeps: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Box:
-    """Prompts of at most `examples` with |a_ij| <= a_j and |y_i| <= y, for which rate |H| <= limit."""
+    """Prompts of at most `examples` with |a_ij| <= a_j and |y_i| <= y, for which rate |H| <= limit.
+
+    curvature   (slope, decay, limit): rate (slope L + decay) <= limit, if that is stated
+    keeps       between what arguments of links keep, if that is stated
+    """
 
     a: tuple[float, ...]
     y: float
     examples: int
     limit: float
+    curvature: tuple[float, float, float] | None = None
+    keeps: tuple[float, float] | None = None
 
     @property
     def length(self) -> float:
         return math.sqrt(sum(x * x for x in self.a)) * SLACK
 
 
-def bound_for_box(
-    step: Step, target: Descent, link: Link, box: Box, given: Curved | None, stated: float, model: Arithmetic
-) -> float:
-    mu, size, rate = target.momentum, target.size, target.rate
-    labels = box.y if link.form == "labelled" else 0.0
-    taken = box.y if link.form == "residual" else 0.0
-    straight = given is None
-    grown = (1 + mu) / (1 - mu) * SLACK
-    decay = max(float(one.upper()) for one in target.decays) * SLACK
-    margin = box.length * stated * 1.01
-    if given is None:
-        require(link.straight, "a curved link without a condition on curvature")
-        eigenvalue = min(box.limit / rate, box.length**2) * SLACK
-        rms, most = grown * box.y * SLACK, grown * math.sqrt(box.examples) * box.y * SLACK
-        push = math.sqrt(box.limit * rate) * rms / (1 - mu) * SLACK
-        low, high = -most, most
-        least = steepest = 0.0
+@dataclass(frozen=True)
+class Along:
+    """What holds along the exact path: bounds on L, on the root mean square and the size of links, on what a step
+    pushes w by, and the ends of arguments of links.
+
+    taken, label   bounds on what of y is in arguments, and what is taken off links
+    """
+
+    eigenvalue: float
+    rms: float
+    most: float
+    push: float
+    low: float
+    high: float
+    taken: float
+    label: float
+
+    def weight(self, t: int) -> float:
+        """|w_t|."""
+        return t * self.push * SLACK
+
+    def speed(self, t: int, decays: bool) -> float:
+        """|v_t|: sums of pushes less what decays, which is at most |w| and another w."""
+        return (2 * t + 1 if decays else 1) * self.push * SLACK
+
+
+def invariant(target: Descent, link: Link, box: Box, margin: float) -> Along:
+    """The lemma at the top; margin: how far the network's arguments may be from exact ones."""
+    mu, rate = target.momentum, target.rate
+    taken, label = (box.y if link.form == form else 0.0 for form in ("residual", "labelled"))
+    low, high = box.keeps or (-FARTHEST, FARTHEST)
+    decay = max(map(float, target.decays)) * SLACK
+    if link.line is not None:
+        c, d = (float(one) * SLACK for one in link.line)
+        grown = (1 + mu) / (1 - mu) * SLACK
+        rms = grown * (c * taken + label + abs(d)) * SLACK
+        most = math.sqrt(box.examples) * rms * SLACK
+        steepest = min(box.limit / rate, c * box.length**2 + decay) * SLACK
+        eigenvalue = min(steepest / c * SLACK**2, box.length**2) * SLACK
+        push = rate * math.sqrt(steepest / c * SLACK**2) * rms / (1 - mu) * SLACK
+        reach = (most + abs(d) + label) / c * SLACK**3
     else:
-        require(given.slope > 0 and given.decay >= 0, "a condition on curvature of a slope that is not above 0")
-        eigenvalue = min((given.limit / rate - given.decay) / given.slope, box.length**2) * SLACK
+        if box.curvature is None:
+            raise NotVerified("a curved link without a condition on curvature")
+        slope, less, limit = box.curvature
+        require(slope > 0 and less >= 0, "a condition on curvature of a slope that is not above 0")
+        require(rate * decay <= 2 * (1 + mu), "the decay alone makes paths diverge")
+        eigenvalue = min((limit / rate - less) / slope, box.length**2) * SLACK
         require(eigenvalue > 0, "a condition on curvature that no prompt keeps")
-        low, high = given.keeps or (-FARTHEST, FARTHEST)
-        rms = most = (max(map(abs, between(link.phi, low - margin, high + margin))) + labels) * SLACK
-        push = rate * math.sqrt(eigenvalue) * most / (1 - mu) * SLACK
-        farthest = (box.length * target.times * push + taken) * SLACK
-        require(farthest <= FARTHEST, "arguments of links may lie too far from 0")
-        low, high = max(low, -farthest), min(high, farthest)
-        least, steepest = (rate * x for x in slopes(link.phi, low - margin, high + margin))
-        least, steepest = min(least, 0.0) * eigenvalue * SLACK, (max(steepest, 0.0) * eigenvalue + rate * decay) * SLACK
-    aim = 0.02 * stated / (target.times * rate * math.sqrt(size * eigenvalue))
-    last = (target.times * push + margin) * SLACK
-    errors = (
-        None
-        if step.score is None
-        else LinkError(
-            step.score,
-            step.parts,
-            link,
-            low - margin,
-            high + margin,
-            labels,
-            last * box.length + taken,
-            math.sqrt(size) * last,
-            aim,
-            model,
-        )
-    )
-    drift = Drift(mu) if straight else Varying(mu)
+        per = box.length * target.times * rate * math.sqrt(eigenvalue) / (1 - mu) * SLACK**3
+        reach, most = taken, math.inf
+        while not (found := per * most + taken) <= reach:
+            reach = 1.02 * (found if math.isfinite(found) else taken) + 1e-6
+            require(reach <= FARTHEST, "arguments of links may lie too far from 0")
+            ends = max(low, -reach) - margin, min(high, reach) + margin
+            most = (max(map(abs, between(link, *ends))) + label) * SLACK
+        rms, push = most, rate * math.sqrt(eigenvalue) * most / (1 - mu) * SLACK
+    reach = min(reach, (box.length * target.times * push + taken) * SLACK)
+    return Along(eigenvalue, rms, most, push, max(low, -reach), min(high, reach), taken, label)
+
+
+def bound_for_box(step: Step, target: Descent, link: Link, box: Box, stated: float, model: Arithmetic) -> float:
+    mu, size, rate, length = target.momentum, target.size, target.rate, box.length
+    margin = length * stated * 1.01
+    along = invariant(target, link, box, margin)
+    require(along.low < along.high, "a condition that no prompt keeps")
+    low, high, straight = along.low - margin, along.high + margin, link.line is not None
+    decay = max(map(float, target.decays)) * SLACK
+    steep = float(link.line[0]) * SLACK if link.line is not None else 0.0
+    steepest = box.curvature[0] if box.curvature is not None else 0.0
+    met = (0.0, 0.0) if straight else slopes(link, low, high, enough=(0.0, steepest))
+    least, steepest = (rate * x * along.eigenvalue * SLACK for x in met)
+    least, steepest = min(least, 0.0), max(steepest, 0.0) + rate * decay * SLACK
+    last = (along.weight(target.times) + stated * 1.01) * SLACK
+    aim = 0.02 * stated / (target.times * rate * math.sqrt(size * along.eigenvalue))
+    each = step.carriers == "each"
+    taken = box.y if each else along.taken
+    at = At(low, high, box.y, (last * length + taken) * SLACK, math.sqrt(size) * last * SLACK, aim)
+    errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
+    drift, apart = Drift(mu) if straight else Varying(mu), Apart()
     for t in range(target.times):
         e = drift.bound
-        w = (t * push + e) * SLACK
-        v = ((2 * t + 1 if decay and not straight else 1) * push + drift.velocity) * SLACK
-        terms, weight = (w * box.length + taken) * SLACK, math.sqrt(size) * w * SLACK
-        if not box.length * e <= margin:
+        w, v = (along.weight(t) + e) * SLACK, (along.speed(t, decay > 0 and not straight) + drift.velocity) * SLACK
+        terms, weight = (w * length + taken) * SLACK, math.sqrt(size) * w * SLACK
+        if not length * e <= margin:
             raise NotVerified(f"after {t} steps paths may be {e:.3g} apart, more than what is stated")
-        wrong = 0.0 if errors is None else errors.total(terms, terms, weight)
-        more = (math.sqrt(eigenvalue) * e + wrong, box.length * e + wrong) if straight else (wrong, wrong)
-        at = box_moments(
-            eigenvalue, box.length, max(box.a), size, (rms + more[0]) * SLACK, (most + more[1]) * SLACK,
-            terms if errors is None else (most + more[1]) * SLACK, weight, box.examples, wrong,
+        wrong = 0.0
+        if errors is not None:
+            wrong = errors.total(terms, terms, weight) + errors.steepest * length * apart.w * each
+        rms, most = along.rms + steep * math.sqrt(along.eigenvalue) * e + wrong, along.most + steep * length * e + wrong
+        terms = terms if errors is None else most
+        moments = box_moments(
+            along.eigenvalue, length, max(box.a), size, rms * SLACK, most * SLACK, terms * SLACK, weight, box.examples,
+            wrong,
         )  # fmt: skip
-        found_w, apart = step.error(rate, at, w, v, model)
-        if isinstance(drift, Varying):
-            drift.step(found_w, apart, least, steepest)
-        else:
-            drift.step(found_w, apart)
+        found = step.error(rate, moments, w, v, model)
+        apart.step(step.update.kept, step.update.pulled, step.update.momentum, found.rounding)
+        drift.step(found.of_w, found.apart, least, steepest)
         if not math.isfinite(drift.bound):
             return math.inf
     return drift.bound

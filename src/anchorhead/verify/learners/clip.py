@@ -1,27 +1,26 @@
 """The soft threshold at the end of a step: S(w) = w - clip(w, -tau, tau), a head for each entry of w that is shrunk.
 
 The skip carries w, and a head subtracts what it reads from registers: logits affine in its entry of w, so it is a
-scalar head (scalar.py), compared with clip on all w that a path may reach. tau is known as a ball; clip moves by no
-more than tau does, so the head is compared with the float in its middle. S brings points no further apart, so its
-own error adds to that of the step.
+scalar head (scalar.py), compared with clip on all w that a path may reach. clip moves by no more than tau does, so the
+head is compared with the float next to tau. S brings points no further apart, so its own error adds to that of the
+step.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from flint import arb
 
-from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention
 from anchorhead.verify.learners.average import MANY
-from anchorhead.verify.learners.step import Reading, of_head
-from anchorhead.verify.learners.tokens import Live, exact_rows, logit, seen
+from anchorhead.verify.learners.reading import Reading, of_head
+from anchorhead.verify.learners.tokens import Live, exact_rows, logit
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove, silent
 
@@ -81,9 +80,7 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
         require(feature in shrunk and output.shape == (1,) and output[0] == -1.0, "a threshold is not subtracted")
         tau = shrunk.pop(feature)
         slopes, offsets, values, sizes = [], [], [], []
-        for kind, name, forms in tokens.every():
-            if kind not in seen(layer, "state"):
-                continue
+        for _, name, forms in tokens.shown(layer, "state"):
             found = logit(query, key, state, forms, name)
             rest = found.form.copy()
             rest[0, 0] = rest[1 + feature, 0] = 0.0
@@ -95,9 +92,8 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
             sizes.append(found.size)
             require(found.terms <= 2, "logits of the threshold are not a slope and an offset")
         parts.append(scalar_part(np.array(slopes), np.array(offsets), np.array(values), np.array(sizes), model))
-        with precision():
-            middle = float(tau.mid())
-            taus.append((middle, above(abs(tau - arb(middle)))))
+        middle = float(tau)
+        taus.append((middle, float(abs(tau - Fraction(middle))) * SLACK))
     require(not shrunk, "an entry of w is not shrunk")
     reading.passed(layer, after, {"state": set(reading.w)})
     return Clip(tuple(parts), tuple(taus), aim)

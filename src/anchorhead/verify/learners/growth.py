@@ -27,7 +27,9 @@ A soft threshold at the end of a step brings points no further apart: without mo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from flint import arb, arb_mat
@@ -41,12 +43,16 @@ BITS = 256
 
 @dataclass
 class Drift:
-    """The bound e_t on |w_t - exact w_t|; growth bounds |I - rate H|, at most 1. bound: the largest e_t so far."""
+    """The bound e_t on |w_t - exact w_t|; growth bounds |I - rate H|, at most 1. bound: the largest e_t so far.
+
+    With momentum e_t = (sum of errors - mu sum_k mu^k (error of step t-1-k)) / (1 - mu), by p_k(0) above.
+    """
 
     momentum: float = 0.0
     growth: float = 1.0
     bound: float = 0.0
-    _last: float = 0.0
+    _sum: float = 0.0
+    _recent: float = 0.0
     _before: float = 0.0
 
     @property
@@ -54,14 +60,15 @@ class Drift:
         """A bound on |v_t - exact v_t|: v is the difference of two w's, and of what the last step got wrong."""
         return SLACK * (2 * self.bound + self._before) if self.momentum else 0.0
 
-    def step(self, of_weights: float, apart: float) -> None:
-        """A step errs by so much in w; its errors in w and v differ by at most `apart`."""
-        if self.momentum:
-            self.bound = SLACK * (self.bound + (of_weights + self.momentum * self._before) / (1 - self.momentum))
-            self._before = apart
-        else:
-            self._last = SLACK * (self.growth * self._last + of_weights)
-            self.bound = float(np.maximum(self.bound, self._last))
+    def step(self, of_weights: float, apart: float, least: float = 0.0, most: float = 0.0) -> None:
+        """A step errs by so much in w; its errors in w and v differ by at most `apart`. H is the same at all steps."""
+        mu = self.momentum
+        error = of_weights + mu * self._before
+        self._sum = SLACK * ((1.0 if mu else self.growth) * self._sum + error)
+        self._recent = (mu * self._recent + error) / SLACK
+        self._before = apart
+        found = SLACK * (self._sum - mu * self._recent) / (1 - mu)
+        self.bound = max(self.bound, found) if math.isfinite(found) else math.inf
 
 
 @dataclass
@@ -91,6 +98,18 @@ class Varying:
         self.norm = SLACK * ((1 + beyond * (1 + mu) / (1 - mu)) * self.norm + added)
 
 
+@dataclass
+class Apart:
+    """How far apart tokens may be that all carry w and add the same number to it, but round it each on its own."""
+
+    w: float = 0.0
+    v: float = 0.0
+
+    def step(self, kept: float, pulled: float, momentum: float, rounding: float) -> None:
+        w, v = self.w, self.v
+        self.w, self.v = (SLACK * (by * w + momentum * v + 2 * rounding) for by in (kept, pulled))
+
+
 def safe_limit(momentum: float) -> float:
     """K: up to here errors do not grow."""
     return 2 * (1 - momentum) ** 2 / (1 + momentum) / SLACK
@@ -107,25 +126,18 @@ def norm(symmetric: arb_mat) -> float:
         for _ in range(SQUARINGS):
             power = power * power
         total = sum((x * x for x in power.entries()), arb(0)).sqrt()
-        return above(total.root(2**SQUARINGS)) if above(total) > 0 else 0.0
+        return 0.0 if total.is_zero() else above(total.root(2**SQUARINGS))
 
 
-@dataclass(frozen=True, eq=False)
-class Curvature:
-    """Of one prompt, for the squared loss: bounds on the largest eigenvalues of mean a a', and of H, and on
-    |I - rate H|."""
-
-    eigenvalue: float
-    steepest: float
-    contraction: float
-
-
-def curvature(A: np.ndarray, rate: float, decays: tuple[arb, ...]) -> Curvature:
+def weighted(x: np.ndarray, weights: np.ndarray, decays: Sequence[Fraction], rate: float = 0.0) -> arb_mat:
+    """H = mean_i weights_i x_i x_i' + decay; with a rate, I - rate H."""
     with precision(BITS):
-        design = matrix(A)
-        gram = design.transpose() * design / arb(len(A))
-        size = len(decays)
-        diagonal = arb_mat([[decays[i] if i == j else arb(0) for j in range(size)] for i in range(size)])
+        rows, size = matrix(x), len(decays)
+        scaled = arb_mat(
+            [[arb(float(by)) * one for one in row] for by, row in zip(weights, rows.tolist(), strict=True)]
+        )
+        H = scaled.transpose() * rows / arb(len(x))
+        for j in range(size):
+            H[j, j] = H[j, j] + arb(decays[j].numerator) / arb(decays[j].denominator)
         identity = arb_mat([[arb(int(i == j)) for j in range(size)] for i in range(size)])
-        H = gram + diagonal
-        return Curvature(norm(gram), norm(H), norm(identity - H * arb(rate)))
+        return identity - H * arb(rate) if rate else H

@@ -8,34 +8,28 @@ that one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
-from anchorhead.verify.learners.box import Box, Curved, bound_for_box
+from anchorhead.verify.learners.box import Box, bound_for_box
 from anchorhead.verify.learners.layers import read_step
-from anchorhead.verify.learners.link import Link, read_link
-from anchorhead.verify.learners.prompt import bound_for_prompt
+from anchorhead.verify.learners.link import Link, read_links
+from anchorhead.verify.learners.many import bound_for_many, is_many
+from anchorhead.verify.learners.prompt import Rows, bound_for_prompt
+from anchorhead.verify.learners.sequence import read_sequence_step
+from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent, read_descent
 from anchorhead.verify.learners.tokens import require_finite
 from anchorhead.verify.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 
 Conditions = Iterable[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Given:
-    """The conditions on prompts that a certificate states: at most so many examples, rate |H| at most `limit`; further
-    conditions of curved links by their kind."""
-
-    examples: int
-    limit: float
-    more: Mapping[str, Mapping[str, Any]]
+STEP = 64.0
+"""By how much larger the next aim is, where none is stated."""
 
 
 def is_learner(program: Program) -> bool:
@@ -49,72 +43,112 @@ def bound_for_learner(
     """What follows for all prompts with rows between low and high, (features + 2,), that keep to the stated conditions;
     `bound` is what is aimed at."""
     target, model = read_descent(program), arithmetic_of(network.dtype)
-    given = read_conditions(stated, target)
     sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
     require(sizes.shape == (target.features + 2,), "the box of the certificate does not fit an example")
-    _require_finite(network, target, sizes, given.examples, model)
     entries = [*sizes[: target.features], *([1.0] if target.intercept else [])]
-    box = Box(tuple(map(float, entries)), float(sizes[-1]), given.examples, given.limit)
-    link = read_link(target.link)
-    step = read_step(network, target, link, bound, model)
-    return bound_for_box(step, target, link, box, _curved(given, target, link), bound, model)
+
+    def found(step: Step, link: Link) -> float:
+        box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
+        _require_finite(network, target, sizes, box.examples, model)
+        return bound_for_box(step, target, link, box, bound, model)
+
+    return _first(network, target, float(sizes[-1]), bound, model, found)
 
 
-def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
-    """What follows for one prompt, (2 examples, features + 2)."""
+def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float | None = None) -> float:
+    """What follows for one prompt, (2 examples, features + 2), or as many learners have it.
+
+    bound   what is aimed at; None: the least of a few that can be shown
+    """
+    require(prompt.ndim == 2 and prompt.dtype.kind == "f", "a prompt is an array (tokens, features) of floats")
+    found = bound_for_many if is_many(program) else _bound_for_examples
+    if bound is not None:
+        return found(network, program, prompt, bound)
+    why, aim = NotVerified("nothing follows for this prompt"), 2 * arithmetic_of(network.dtype).unit
+    while aim < 1:
+        aim *= STEP
+        try:
+            follows = found(network, program, prompt, aim)
+        except NotVerified as error:
+            why = error
+            continue
+        if follows <= aim:
+            return follows
+    raise why
+
+
+def _bound_for_examples(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
     target, model = read_descent(program), arithmetic_of(network.dtype)
     rows, columns = prompt.shape
     n = rows // 2
     require(rows == 2 * n > 0 and columns == target.features + 2, "the prompt does not fit the program")
+    require(network.embed.tokens in (None, rows), f"a prompt of {n} examples: the network takes another number")
     plus = np.asarray(prompt, np.float64)[:n]
+    require(bool(np.isfinite(plus).all()), "a prompt with an entry that is not finite")
     require(
         bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative"
     )
     require(bool((plus.astype(network.dtype) == plus).all()), f"the prompt is not in {network.dtype}")
     _require_finite(network, target, np.abs(plus).max(axis=0), n, model)
-    A, y = plus[:, : target.size], plus[:, -1]
-    link = read_link(target.link)
-    margin = link.form == "margin"
-    signed = (plus[:, -1] == 1) & (np.abs(plus[:, -2]) == 1) if margin else plus[:, -2] == 1
-    require(bool(signed.all()), "an example without its sign")
-    step = read_step(network, target, link, bound, model)
-    return bound_for_prompt(step, target, link, A, np.zeros(n) if margin else y, bound, model)
+    A, y, none = plus[:, : target.size], plus[:, -1], np.zeros(n)
+
+    def found(step: Step, link: Link) -> float:
+        signed = (y == 1) & (np.abs(plus[:, -2]) == 1) if link.form == "margin" else plus[:, -2] == 1
+        require(bool(signed.all()), "an example without its sign")
+        a, b = (y if link.form == form else none for form in ("residual", "labelled"))
+        given = Rows(A, A, a, b, none if link.form == "margin" else y, np.zeros(n, int), np.zeros(target.size))
+        return bound_for_prompt(step, target, [link], given, bound, model)
+
+    return _first(network, target, float(np.abs(y).max()), bound, model, found)
 
 
-def read_conditions(stated: Conditions, target: Descent) -> Given:
+def _first(
+    network: Network, target: Descent, labels: float, bound: float, model: Arithmetic,
+    found: Callable[[Step, Link], float],
+) -> float:  # fmt: skip
+    """For the first form of the link that the stored weights stand for; a link may have several."""
+    read = read_step if network.output == "state" else read_sequence_step
+    why: list[NotVerified] = []
+    for link in read_links(target.link, labels):
+        try:
+            step = read(network, target, link, bound, model)
+        except NotVerified as error:
+            why.append(error)
+            continue
+        return found(step, link)
+    raise why[0]
+
+
+def read_conditions(
+    stated: Conditions, target: Descent, link: Link, entries: tuple[float, ...], y: float, network: Network
+) -> Box:
+    """Prompts that keep to the stated conditions: at most so many examples, a safe rate, and further ones by the form
+    of the link. Each is minded by its meaning; what is not known is refused."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in stated:
         kind = one.get("kind")
         require(isinstance(kind, str) and kind not in found, "the certificate states a condition twice, or none")
         found[str(kind)] = one
     examples = found.pop("at most so many examples", {}).get("most")
-    safe = found.pop("safe rate", {})
+    safe, steep, keeps = (found.pop(name, None) for name in ("safe rate", "safe curvature", "keeps within"))
+    require(not found, "conditions that a learner does not have")
     if isinstance(examples, bool) or not isinstance(examples, int) or not 1 <= examples <= target.most:
         raise NotVerified(f"the certificate is for {examples} examples; the program takes 1 to {target.most:,}")
-    limit = number(safe, "limit")
-    require(number(safe, "rate") == target.rate, "the certificate speaks of another rate than the program")
+    limit = number(safe or {}, "limit")
     require(0 < limit <= 2 * (1 + target.momentum), f"a limit of {limit:g} lets errors grow from step to step")
-    return Given(examples, limit, found)
-
-
-def _curved(given: Given, target: Descent, link: Link) -> Curved | None:
-    """The conditions of a curved link; none for a straight one."""
-    more = dict(given.more)
-    steep, keeps = more.pop("safe curvature", None), more.pop("keeps within", None)
-    require(not more, "conditions that a learner does not have")
-    if steep is None:
-        require(keeps is None, "a condition on arguments of a straight link")
-        return None
-    require(number(steep, "rate") == target.rate, "the certificate speaks of another rate than the program")
+    for one in (safe or {}, steep or safe or {}):
+        require(number(one, "rate") == target.rate, "the certificate speaks of another rate than the program")
+    curvature = None if steep is None else (number(steep, "slope"), number(steep, "decay"), number(steep, "limit"))
     ends = None
     if keeps is not None:
         require(keeps.get("quantity") == ARGUMENTS[link.form], "a condition on something else than the link's argument")
         ends = number(keeps, "low"), number(keeps, "high")
         require(ends[0] < ends[1], "a condition that no prompt keeps")
-    return Curved(number(steep, "slope"), number(steep, "decay"), number(steep, "limit"), ends)
+    count = examples if network.embed.tokens is None else network.embed.tokens // 2
+    return Box(entries, y, count, limit, curvature, ends)
 
 
-ARGUMENTS = {"residual": "s - y", "labelled": "s", "margin": "y s"}
+ARGUMENTS = {"residual": "s - y", "labelled": "s", "margin": "y s", "both": "s"}
 """By the form of a link, what its argument is called in conditions."""
 
 
@@ -126,9 +160,9 @@ def number(condition: Mapping[str, Any], name: str) -> float:
 
 
 def _require_finite(network: Network, target: Descent, sizes: np.ndarray, examples: int, model: Arithmetic) -> None:
-    tokens = 2 * examples + len(network.embed.registers) + 1
+    tokens = (network.embed.positions or 2 * examples) + len(network.embed.registers) + 1
     body = network.layers[0]
     layers = list(getattr(body, "layers", ()))
     require(bool(layers), "a learner repeats its steps")
     box = np.maximum(sizes, np.eye(len(sizes))[[target.features, target.features + 1]].max(axis=0))
-    require_finite(network.embed, layers, target.times, box, tokens, model)
+    require_finite(network.embed, [(layers, target.times)], box, tokens, model)

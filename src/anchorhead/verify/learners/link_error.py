@@ -1,63 +1,55 @@
-"""How far links are from phi(z) as the network computes them: by the score, the head, and rounding.
+"""How far links are from g as the network computes them: by the score, the heads, and rounding.
 
-e = (slope of phi near z) |score - z| + the head's error + rounding. Where scores are far from z, because z is large,
-both lie beyond some t where phi has settled, and e is at most what phi still moves from there on.
+e = (slope of phi near z) |score - z| + the heads' error. Where scores are far from z, because z is large, both lie
+beyond some t where phi has settled, and e is at most what phi still moves from there on. Without a score, heads read
+the argument itself. Where a number is taken off the score, scores are of arguments and that number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from anchorhead.verify.learners.heads import At, Heads
 from anchorhead.verify.learners.link import Link, Steepness, between, steepness
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.rounding import SLACK, Arithmetic
-from anchorhead.verify.scalar import Claim, Part, Proven, prove
 
 
 class LinkError:
-    """How far computed links are from phi(z) on a range of arguments.
-
-    range   of z along the network's path, with room for drift       aim   an error of the head that is good enough
-    """
+    """How far computed links are from g, for arguments of `at` along the network's path, with room for drift; its
+    terms and weight are the largest that are asked for. taken: a bound on what is taken off scores."""
 
     def __init__(
-        self,
-        score: Score,
-        parts: Sequence[Part],
-        link: Link,
-        low: float,
-        high: float,
-        label: float,
-        terms: float,
-        weight: float,
-        aim: float,
-        model: Arithmetic,
+        self, score: Score | None, heads: Heads, link: Link, at: At, model: Arithmetic, taken: float = 0.0
     ) -> None:
-        """terms, weight: the largest that `total` is asked for."""
-        self.score, self.parts, self.link, self.model = score, parts, link, model
-        self.low, self.high, self.label = low, high, label
-        self.cells: Steepness = steepness(link.phi, low, high)
+        self.score, self.link, self.at, self.model, self.taken = score, link, at, model, taken
+        self.cells: Steepness = steepness(link, at.low, at.high)
         self.reach = np.maximum(np.abs(self.cells.low), np.abs(self.cells.high))
-        wrong = score.distance(self.reach) + self._rounding(self.reach, terms, weight)
+        wrong, _ = self._wrong(self.reach, np.full_like(self.reach, at.terms), at.weight)
         near = wrong <= self.cells.room
         more = float((wrong * near).max(initial=0.0)) * SLACK
-        top = score.most
+        top = score.most + self.taken if score is not None else math.inf
         whole = not near.all()
-        self.head = (-top if whole else max(low - more, -top)), (top if whole else min(high + more, top))
-        self.proven: Proven = prove(list(parts), Claim(link.phi, 1.0, 0.0, 1.0, 0.0), [self.head], model, aim)
+        low, high = (-top if whole else max(at.low - more, -top)), (top if whole else min(at.high + more, top))
+        self.head = heads.error(link, replace(at, low=low, high=high), model)
         self.settled = np.array([math.inf if one else self._settles(n) for n, one in enumerate(near)])
+        self.steepest = float(self.cells.near.max())
 
-    def _rounding(self, reach: np.ndarray, terms: float, weight: float) -> np.ndarray:
-        return self.score.rounding(reach, np.full_like(reach, terms), weight, self.model)
+    def _wrong(self, reach: np.ndarray, terms: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:
+        """|score - z|, and the part of it that is rounding."""
+        if self.score is None:
+            return np.zeros_like(reach), np.zeros_like(reach)
+        rounding = self.score.rounding(reach + self.taken, terms, weight, self.model)
+        return self.score.distance(reach + self.taken) + rounding, rounding
 
     def _settles(self, number: int) -> float:
         """What phi still moves beyond the cell and beyond the scores that are written for it."""
         cells, score = self.cells, self.score
         up = cells.low[number] >= 0
-        if not score.grows or (not up and cells.high[number] > 0):
+        if score is None or self.taken or not score.grows or (not up and cells.high[number] > 0):
             return math.inf
         inner = cells.low if up else -cells.high
         before = (inner >= 0) & (inner <= inner[number])
@@ -65,8 +57,8 @@ class LinkError:
         least = min(least, float(inner[number]))
         if not least > 0:
             return math.inf
-        most = max(score.most, self.high if up else -self.low)
-        lowest, highest = between(self.link.phi, *((least, most) if up else (-most, -least)))
+        most = max(score.most, self.at.high if up else -self.at.low)
+        lowest, highest = between(self.link, *((least, most) if up else (-most, -least)))
         return (highest - lowest) * SLACK
 
     def total(self, farthest: float, terms: float, weight: float) -> float:
@@ -74,10 +66,8 @@ class LinkError:
         cells = self.cells
         met = np.flatnonzero(np.maximum(cells.low, -cells.high) <= farthest)
         reach = np.minimum(self.reach, farthest)[met]
-        found = self._each(
-            reach, np.full_like(reach, terms), weight, cells.near[met], cells.room[met], self.settled[met]
-        )
-        return float(found.max())
+        held = cells.near[met], cells.room[met], self.settled[met]
+        return float(self._each(reach, np.full_like(reach, terms), weight, *held).max())
 
     def each(
         self, low: np.ndarray, high: np.ndarray, terms: np.ndarray, weight: float
@@ -95,20 +85,10 @@ class LinkError:
         return self._each(reach, terms, weight, steep, room, settled), steep
 
     def _each(
-        self,
-        reach: np.ndarray,
-        terms: np.ndarray,
-        weight: float,
-        steep: np.ndarray,
-        room: np.ndarray,
+        self, reach: np.ndarray, terms: np.ndarray, weight: float, steep: np.ndarray, room: np.ndarray,
         settled: np.ndarray,
-    ) -> np.ndarray:
-        model = self.model
-        rounding = self.score.rounding(reach, terms, weight, model)
-        wrong = self.score.distance(reach) + rounding
+    ) -> np.ndarray:  # fmt: skip
+        wrong, rounding = self._wrong(reach, terms, weight)
         moved = np.where(wrong <= room, steep * wrong, np.inf)
         found = np.minimum(moved, np.where(rounding <= 0.005, settled, np.inf))
-        read = float(self.proven.reach.sum())
-        sums = float(model.gamma(len(self.parts) - 1)) * read
-        sums += model.unit * (read + self.label) if self.label else 0.0
-        return (found + self.proven.total + sums + 4 * model.tiny) * SLACK
+        return (found + self.head) * SLACK

@@ -1,12 +1,19 @@
 """The bound for one prompt.
 
 The exact path is followed first, as midpoints of balls whose radii are errors of its own steps. Arguments of links
-are then known up to |a_i| times the distance of the paths, and so are links, slopes and errors, example by example.
+are then known up to |x_i| times the distance of the paths, and so are links, slopes and errors, example by example.
+
+Two paths' difference is multiplied by I - rate (mean_i phi_i' v_i x_i' + decay) for slopes phi_i' that are met. With
+v_i = c_i x_i + d_i and c_i >= 0 that is a symmetric matrix, whose eigenvalues lie between 1 - rate times the norm of
+mean c max(phi', 0) x x' + decay, and 1 + rate times that of mean c max(-phi', 0) x x', up to rate mean |phi'| |d| |x|.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from flint import arb, arb_mat
@@ -14,59 +21,83 @@ from flint import arb, arb_mat
 from anchorhead.verify.balls import above, below, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import prompt_moments
-from anchorhead.verify.learners.growth import Drift, Varying, curvature, matrix
-from anchorhead.verify.learners.layers import Step
-from anchorhead.verify.learners.link import Link, slopes
+from anchorhead.verify.learners.growth import Apart, Drift, Varying, matrix, norm, weighted
+from anchorhead.verify.learners.heads import At
+from anchorhead.verify.learners.link import FINE, Link, slopes
 from anchorhead.verify.learners.link_error import LinkError
+from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a prompt says: w <- w - rate mean_i v_i (phi_i(w . x_i - a_i, y_i) - b_i), from `start` on.
+
+    x, v    (n, size)      a, b, y    (n,)      link    (n,) which of the links      start   (size,)
+    """
+
+    x: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    y: np.ndarray
+    link: np.ndarray
+    start: np.ndarray
+
+    @property
+    def scale(self) -> np.ndarray:
+        """c_i: v_i over x_i at the largest entry of x_i, up to rounding."""
+        if self.v is self.x:
+            return np.ones(len(self.x))
+        place = np.abs(self.x).argmax(axis=1)[:, None]
+        x, v = (np.take_along_axis(one, place, axis=1)[:, 0] for one in (self.x, self.v))
+        found = np.divide(v, x, out=np.zeros_like(x), where=x != 0)
+        require(bool((found >= 0).all() and np.isfinite(found).all()), "a row moves w away from where its link points")
+        return found
 
 
 class Path:
     """Exact descent on one prompt, as midpoints of balls. z: arguments of links; rest: the links, to be averaged."""
 
-    def __init__(self, target: Descent, link: Link, A: np.ndarray, y: np.ndarray) -> None:
-        self.target, self.link, self.A = target, link, matrix(A)
-        self.y = matrix((y if link.form == "residual" else np.zeros_like(y))[:, None])
-        self.labels = [arb(float(one)) if link.form == "labelled" else arb(0) for one in y]
-        self.across = self.A.transpose()
-        self.n = len(A)
-        self.w = self.v = matrix(np.zeros((target.size, 1)))
-        self.rest = self._averaged()
+    def __init__(self, target: Descent, links: Sequence[Link], rows: Rows) -> None:
+        self.target, self.links, self.rows = target, links, rows
+        self.x, self.across = matrix(rows.x), matrix(rows.v).transpose()
+        self.a, self.b, self.y = ([arb(float(one)) for one in column] for column in (rows.a, rows.b, rows.y))
+        self.w, self.v = (matrix(one[:, None]) for one in (rows.start, np.zeros(target.size)))
+        self._average()
 
-    def _averaged(self) -> arb_mat:
-        self.z = (self.A * self.w - self.y).entries()
-        phi = self.link.phi
-        return arb_mat([[phi.ball({"x": z}) - label] for z, label in zip(self.z, self.labels, strict=True)])
+    def _average(self) -> None:
+        self.z = [s - a for s, a in zip((self.x * self.w).entries(), self.a, strict=True)]
+        each = zip(self.rows.link.tolist(), self.z, self.y, self.b, strict=True)
+        self.rest = arb_mat([[self.links[k].phi.ball({"x": z, "y": y}) - b] for k, z, y, b in each])
 
-    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds on |w_j| and |v_j|."""
-        w, v = ([above(abs(x)) for x in one.entries()] for one in (self.w, self.v))
-        return np.array(w), np.array(v)
-
-    def links(self) -> np.ndarray:
-        """Bounds on their absolute values."""
-        return np.array([above(abs(x)) for x in self.rest.entries()])
+    def now(self) -> tuple[np.ndarray, ...]:
+        """The ends of arguments (n, 2), and bounds on links, |w_j| and |v_j|."""
+        sizes = [np.array([above(abs(x)) for x in one.entries()]) for one in (self.rest, self.w, self.v)]
+        return np.array([(below(z), above(z)) for z in self.z]), *sizes
 
     def step(self) -> float:
         """One step; returns how far the midpoints are from what a step gives."""
         target, rate = self.target, arb(self.target.rate)
-        gradient = self.across * self.rest / arb(self.n)
+        gradient = self.across * self.rest / arb(len(self.z))
         v, w = [], []
         lost = 0.0
         entries = zip(
             self.w.entries(), self.v.entries(), gradient.entries(), target.decays, target.thresholds, strict=True
         )
         for before, speed, g, decay, threshold in entries:
-            moved = arb(target.momentum) * speed - rate * (g + decay * before)
+            pull = arb(decay.numerator) / arb(decay.denominator) * before
+            moved = arb(target.momentum) * speed - rate * (g + pull)
             after = before + moved
             if threshold is not None:
-                after = positive_part(after - threshold) - positive_part(-after - threshold)
+                tau = arb(threshold.numerator) / arb(threshold.denominator)
+                after = positive_part(after - tau) - positive_part(-after - tau)
             lost += above(after.rad()) + above(moved.rad())
             v.append([moved.mid()])
             w.append([after.mid()])
         self.w, self.v = arb_mat(w), arb_mat(v)
-        self.rest = self._averaged()
+        self._average()
         return lost * SLACK
 
 
@@ -75,70 +106,80 @@ def positive_part(x: arb) -> arb:
 
 
 def bound_for_prompt(
-    step: Step, target: Descent, link: Link, A: np.ndarray, y: np.ndarray, stated: float, model: Arithmetic
+    step: Step, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
 ) -> float:
-    size, n = np.abs(A), len(A)
-    reach = np.sqrt((A**2).sum(axis=1)) * SLACK
-    taken = np.abs(y) if link.form == "residual" else np.zeros(n)
-    label = float(np.abs(y).max()) if link.form == "labelled" else 0.0
+    """The bound on |w_t - exact w_t| at all steps, of all tokens that carry w."""
+    size, n = np.abs(rows.x), len(rows.x)
+    reach, entries = np.sqrt((rows.x**2).sum(axis=1)) * SLACK, size.sum(axis=1)
+    each, pair = (step.carriers == one for one in ("each", "pair"))
+    taken = np.abs(rows.y) if each else np.abs(rows.a)
+    room = stated * 1.02
     with precision():
-        path = Path(target, link, A, y)
-        seen = []
+        path = Path(target, links, rows)
+        seen, lost = [], []
         for _ in range(target.times):
-            ends = np.array([(below(z), above(z)) for z in path.z])
-            seen.append((ends, path.links(), *path.sizes(), path.step()))
-    margin = float(reach.max()) * stated * 1.02
-    low, high = (float(f([f(ends) for ends, *_ in seen])) for f in (np.min, np.max))
-    low, high = low - margin, high + margin
-    largest = max(float(w.sum()) for _, _, w, _, _ in seen) + math.sqrt(target.size) * stated * 1.02
-    terms = (
-        max(float((size @ w + taken).max()) for _, _, w, _, _ in seen) + float(size.sum(axis=1).max()) * stated * 1.02
-    )
-    curved = curvature(A, target.rate, target.decays)
-    aim = 0.02 * stated / (target.times * target.rate * math.sqrt(curved.eigenvalue) + 1e-300)
-    errors = (
-        None
-        if step.score is None
-        else LinkError(step.score, step.parts, link, low, high, label, terms * SLACK, largest * SLACK, aim, model)
-    )
-    ours, own = _drifts(target, link.straight, curved.steepest, curved.contraction)
-    met = slopes(link.phi, low, high)
-    decay = max(above(one) for one in target.decays)
-    least = target.rate * min(met[0], 0.0) * curved.eigenvalue * SLACK
-    most = target.rate * (max(met[1], 0.0) * curved.eigenvalue + decay) * SLACK
-    for ends, links, w, v, lost in seen:
-        e = (ours.bound + own.bound) * SLACK
-        if not e <= stated * 1.01:
+            seen.append(path.now())
+            lost.append(path.step())
+    largest = max(float(w.sum()) for _, _, w, _ in seen) + math.sqrt(target.size) * room
+    terms = max(float((size @ w + taken + entries * room).max()) for _, _, w, _ in seen) * SLACK
+    eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
+    aim = 0.02 * stated / (target.times * target.rate * math.sqrt(eigenvalue) + 1e-300)
+    errors: dict[int, LinkError] = {}
+    met = np.zeros((n, 2))
+    for k in sorted(set(rows.link.tolist())):
+        own = rows.link == k
+        ends = np.array([one[0][own] for one in seen])
+        low, high = float(ends.min()) - float(reach.max()) * room, float(ends.max()) + float(reach.max()) * room
+        met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
+        if step.heads:
+            at = At(low, high, float(np.abs(rows.y[own]).max()), terms, largest * SLACK, aim)
+            off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
+            errors[k] = LinkError(step.score, step.heads[k], links[k], at, model, off)
+    ours, own_drift, least, most = _drifts(target, links, rows, met, reach)
+    apart = Apart()
+    for (ends, found, w, v), own_error in zip(seen, lost, strict=True):
+        e = (ours.bound + own_drift.bound) * SLACK
+        wide = e + apart.w * pair
+        if not wide <= stated * 1.01:
             raise NotVerified(f"paths may be {e:.3g} apart, more than what is stated")
         moved = reach * e
-        weight = float(w.sum()) + math.sqrt(target.size) * e
-        sums = (size @ w + taken + size.sum(axis=1) * e) * SLACK
-        wrong, steep = np.zeros(n), np.ones(n)
-        if errors is not None:
-            wrong, steep = errors.each(ends[:, 0] - moved, ends[:, 1] + moved, sums, weight * SLACK)
-        g = (links + steep * moved + wrong) * SLACK
+        weight = float(w.sum()) + math.sqrt(target.size) * wide
+        sums = (size @ w + taken + entries * wide) * SLACK
+        wrong, steep = np.zeros(n), np.abs(met).max(axis=1)
+        for k, error in errors.items():
+            own = rows.link == k
+            near = ends[own, 0] - moved[own], ends[own, 1] + moved[own]
+            wrong[own], steep[own] = error.each(*near, sums[own], weight * SLACK)
+        wrong = wrong + steep * reach * apart.w * each
+        g = (found + steep * moved + wrong) * SLACK
         if not np.isfinite(g).all():
             return math.inf
-        at = prompt_moments(
-            A, curved.eigenvalue, g, float((sums if errors is None else g).max()), weight * SLACK, wrong
-        )
-        speed = _length(v) + ours.velocity + own.velocity
-        found = step.error(target.rate, at, (_length(w) + e) * SLACK, speed * SLACK, model)
-        for drift, (of_w, apart) in ((ours, found), (own, (lost, 2 * lost))):
-            if isinstance(drift, Varying):
-                drift.step(of_w, apart, least, most)
-            else:
-                drift.step(of_w, apart)
-    return ours.bound
+        at = prompt_moments(rows.v, eigenvalue, g, float((g if errors else sums).max()), weight * SLACK, wrong)
+        speed = _length(v) + ours.velocity + own_drift.velocity
+        error = step.error(target.rate, at, (_length(w) + wide) * SLACK, speed * SLACK, model)
+        apart.step(step.update.kept, step.update.pulled, step.update.momentum, error.rounding)
+        ours.step(error.of_w, error.apart, least, most)
+        own_drift.step(own_error, 2 * own_error, least, most)
+    return (ours.bound + apart.w * pair) * SLACK
 
 
-def _drifts(target: Descent, straight: bool, steepest: float, contraction: float) -> list[Drift | Varying]:
-    mu = target.momentum
-    if not straight:
-        return [Varying(mu), Varying(mu)]
-    require(target.rate * steepest * SLACK <= 2 * (1 + mu), "the rate is too large for this prompt: errors may grow")
-    growth = 1.0 if mu else min(1.0, contraction)
-    return [Drift(mu, growth), Drift(mu, growth)]
+def _drifts(
+    target: Descent, links: Sequence[Link], rows: Rows, met: np.ndarray, reach: np.ndarray
+) -> tuple[Drift | Varying, Drift | Varying, float, float]:
+    """Of the network's path and of the exact one's own, and between what rate H lies."""
+    mu, rate, none = target.momentum, target.rate, tuple(0 * one for one in target.decays)
+    scale, line = rows.scale, links[0].line
+    off = np.sqrt(((rows.v - scale[:, None] * rows.x) ** 2).sum(axis=1)) + 4e-16 * scale * reach
+    off = off * float(rows.v is not rows.x)
+    most = rate * norm(weighted(rows.x, scale * np.maximum(met[:, 1], 0.0) * SLACK, target.decays)) * SLACK
+    least = -rate * norm(weighted(rows.x, scale * np.maximum(-met[:, 0], 0.0) * SLACK, none)) * SLACK
+    more = rate * float((np.abs(met).max(axis=1) * off * reach).mean()) * SLACK
+    if line is None or len(set(rows.link.tolist())) > 1 or off.any():
+        return Varying(mu), Varying(mu), least - more, most + more
+    require(most <= 2 * (1 + mu), "the rate is too large for this prompt: errors may grow")
+    exact = weighted(rows.x, scale * float(line[0]), target.decays, rate)
+    growth = min(1.0, norm(exact) * SLACK) if not mu else 1.0
+    return Drift(mu, growth), Drift(mu, growth), 0.0, most
 
 
 def _length(x: np.ndarray) -> float:

@@ -6,9 +6,12 @@ with K_m = sum_a o_a (h_a/2)^(2m+1), because tanh t is t - t^3/3 up to 2 |t|^5/1
 larger than sum_a |o_a|. Where o_1 > 0 > o_2, h_1 < h_2 and o_1 h_1 + o_2 h_2 >= 0, S grows with z (2 S' >= (o_1 h_1
 + o_2 h_2) sech^2(h_2 z/2), because sech falls), so what is written for z >= t is at least t - d(t).
 
-*Rounding.* The logit h z is off by Delta, the other one exactly 0, exponents by at most Lambda in all; tanh of half
-a difference moves by half as much. Two weights that add up to 1 are divided, multiplied by 1 and -1 and added:
-gamma_2, and gamma_1 of what is read for their common sum.
+Of two tokens that hold w and w', with values 1 and -1, an example reads tanh of half the difference of their logits:
+the same with (w - w')/2 for w, and twice the sharpness.
+
+*Rounding.* The logit h z is off by Delta, the other one exactly 0 (or each by half of that), exponents by at most
+Lambda in all; tanh of half a difference moves by half as much. Two weights that add up to 1 are divided, multiplied by
+1 and -1 and added: gamma_2, and gamma_1 of what is read for their common sum.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """sharpness h_a, outputs o_a, and how many products a logit sums."""
+    """sharpness h_a, outputs o_a, and how many products a logit sums; taken: whether a number is taken off the sum."""
 
     sharpness: tuple[float, ...]
     outputs: tuple[float, ...]
     terms: int
+    taken: bool = False
 
     @property
     def most(self) -> float:
@@ -52,7 +56,7 @@ class Score:
         """|computed - S(z)|, for |z| at most this, logits over h that sum up `terms`, and sum |w_j| <= weight."""
         total = np.zeros_like(z)
         for h, o in zip(self.sharpness, self.outputs, strict=True):
-            logit = float(model.gamma(self.terms)) * h * terms + 4 * (self.terms + 2) * model.tiny * (1 + weight)
+            logit = float(model.gamma(self.terms)) * h * terms + 8 * (self.terms + 2) * model.tiny * (1 + weight)
             gap = h * z + logit
             both = softmax_log_error(
                 np.stack([logit, np.zeros_like(logit)], axis=-1), np.stack([gap, gap], axis=-1), model
@@ -60,4 +64,4 @@ class Score:
             read = np.minimum(h * z / 2, 1.0)
             off = both.sum(axis=-1) / 2 + float(model.gamma(2)) * 1.01 + float(model.gamma(1)) * read + 8 * model.tiny
             total = total + abs(o) * (off + float(model.gamma(len(self.sharpness))) * (read + off))
-        return total * SLACK + 4 * model.tiny
+        return (total + (float(model.gamma(2)) * (terms + total) if self.taken else 0.0)) * SLACK + 4 * model.tiny

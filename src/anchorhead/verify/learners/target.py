@@ -8,16 +8,16 @@ Every step of the program is followed back from its output; a program of another
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb
 
-from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.expressions import Expression
+from anchorhead.verify.learners.sums import Sums, constant
 from anchorhead.verify.program import Affine, Apply, Attend, Dot, Input, Program, Repeat
 
 MAX_TIMES = 200_000
@@ -28,7 +28,7 @@ MAX_TIMES = 200_000
 class Descent:
     """features of an example, entries `size` of w (one more with an intercept, the last), steps, and the numbers above.
 
-    decays, thresholds   of each entry of w; thresholds are those of a step, rate times the penalty, as balls
+    decays, thresholds   of each entry of w; thresholds are those of a step, rate times the penalty
     link                 g in the variables s and y
     most                 the most examples that the program takes
     """
@@ -38,8 +38,8 @@ class Descent:
     times: int
     rate: float
     momentum: float
-    decays: tuple[arb, ...]
-    thresholds: tuple[arb | None, ...]
+    decays: tuple[Fraction, ...]
+    thresholds: tuple[Fraction | None, ...]
     link: Expression
     most: int
 
@@ -56,14 +56,14 @@ def read_descent(program: Program) -> Descent:
     """The descent that a program describes, or NotVerified."""
     steps = program.steps
     require(len(program.outputs) == 1 and program.token_axis, "a learner's program has one output, the path")
-    path = _kind(program, program.outputs[0], Repeat)
+    path = kind_of(program, program.outputs[0], Repeat)
     require(
         len(path.carried) == 2 and len(path.given) == 2 and path.collect, "a learner carries w and v, given A and y"
     )
     require(1 <= path.times <= MAX_TIMES, f"{path.times:,} steps: up to {MAX_TIMES:,} are followed")
-    examples, labels = (_kind(program, place, Affine) for place in path.given)
+    examples, labels = (kind_of(program, place, Affine) for place in path.given)
     require(examples.of == labels.of and len(examples.of) == 1, "A and y are not made of one input")
-    given = _kind(program, examples.of[0], Input)
+    given = kind_of(program, examples.of[0], Input)
     d, size = len(given.features) - 1, examples.bias.shape[1]
     require(
         given.tokens is None and given.most is not None and d >= 1, "examples are any number of tokens up to a most"
@@ -78,7 +78,7 @@ def read_descent(program: Program) -> Descent:
     _equal(labels.weights[0], np.eye(d + 1)[d:], "y")
     _equal(labels.bias, np.zeros((1, 1)), "y")
     for place in path.carried:
-        start = _kind(program, place, Affine)
+        start = kind_of(program, place, Affine)
         require(not start.of and start.bias_radius is None, "w does not start from a constant")
         _equal(start.bias, np.zeros((1, size)), "the start of w and v")
     require(all(isinstance(step, Input | Affine | Repeat) for step in steps), "a learner's program has further steps")
@@ -92,18 +92,18 @@ def _body(body: Program, d: int, size: int, times: int, most: int) -> Descent:
     shapes = [(len(body.steps[place].features), body.steps[place].tokens) for place in inputs]
     require(shapes == [(size, 1), (size, 1), (size, None), (1, None)], "a step takes w, v, A and y")
     after, change = body.outputs
-    require(_combination(body, change, size) == {after: 1.0, w: -1.0}, "v is not the change of w")
-    thresholds: tuple[arb | None, ...] = (None,) * size
+    require(combination(body, change, size) == {after: 1.0, w: -1.0}, "v is not the change of w")
+    thresholds: tuple[Fraction | None, ...] = (None,) * size
     if isinstance(body.steps[after], Apply):
         shrunk = body.steps[after]
         scale = _ones(body, shrunk, size)
         thresholds = tuple(_threshold(shrunk.functions[n], shrunk.arguments) for n in shrunk.which)
         after = shrunk.of[0]
         require(scale is not None, "a threshold is a function of w and a constant")
-    move = _combination(body, after, size)
+    move = combination(body, after, size)
     require(len(move) == 2 and move.pop(w, None) == 1.0, "a step does not add to w")
     ((moved, factor),) = move.items()
-    parts = _combination(body, moved, size)
+    parts = combination(body, moved, size)
     momentum = parts.pop(v, 0.0)
     require(factor == 1.0 and len(parts) == 2 and 0 <= momentum < 1, "a step is not momentum, gradient and decay")
     rates = {-one for one in parts.values()}
@@ -113,7 +113,7 @@ def _body(body: Program, d: int, size: int, times: int, most: int) -> Descent:
     require(len(means) == 1, "a step has no gradient")
     (decayed,) = set(parts) - set(means)
     link = _gradient(body, means[0], w, examples, y)
-    shrink = _kind(body, decayed, Apply)
+    shrink = kind_of(body, decayed, Apply)
     require(shrink.of[0] == w and _ones(body, shrink, size) is not None, "a decay is a function of w and a constant")
     decays = tuple(_decay(shrink.functions[n], shrink.arguments) for n in shrink.which)
     return Descent(d, size > d, times, rate, momentum, decays, thresholds, link, most)
@@ -121,105 +121,56 @@ def _body(body: Program, d: int, size: int, times: int, most: int) -> Descent:
 
 def _gradient(body: Program, mean: int, w: int, examples: int, y: int) -> Expression:
     """The link g of mean_i a_i g(w . a_i, y_i)."""
-    asked = _kind(body, mean, Attend)
+    asked = kind_of(body, mean, Attend)
     require((asked.queries, asked.keys, asked.mask) == (None, None, None), "the gradient is no plain mean")
-    each = _kind(body, asked.values, Apply)
+    each = kind_of(body, asked.values, Apply)
     require(len(each.of) == 2 and each.of[0] == examples and len(each.functions) == 1, "the gradient is no mean of a g")
-    factors = _function(each.functions[0])
+    factors = expression_of(each.functions[0])
     a, g = each.arguments
     product = (("variable", a, ()), ("variable", g, ()), ("mul", None, (0, 1)))
     require(factors.nodes == product, "the gradient is no mean of products a g")
-    link = _kind(body, each.of[1], Apply)
+    link = kind_of(body, each.of[1], Apply)
     require(len(link.of) == 2 and link.of[1] == y and list(link.which) == [0], "a link is a function of s and y")
-    score = _kind(body, link.of[0], Dot)
+    score = kind_of(body, link.of[0], Dot)
     require({score.a, score.b} == {examples, w} and link.arguments == ("s", "y"), "s is not w . a")
-    return _function(link.functions[0])
+    return expression_of(link.functions[0])
 
 
 def _ones(body: Program, step: Apply, size: int) -> int | None:
     """The place of the second argument, a constant of ones."""
     require(len(step.of) == 2 and len(step.which) == size, "a penalty is a function of w and of a scale")
-    scale = _kind(body, step.of[1], Affine)
+    scale = kind_of(body, step.of[1], Affine)
     require(not scale.of and scale.bias_radius is None, "scales of columns are no constant")
     require(bool((scale.bias == 1).all()), "penalties that differ from entry to entry are not verified")
     return step.of[1]
 
 
-Line = dict[str, arb]
-"""An affine function: the factor of each variable, and under "" the constant; factors that are 0 are left out."""
-
-
-def line(expression: Expression, constants: Mapping[str, float]) -> Line | None:
-    """The expression as an affine function of its variables but those that are constants; None if that is not seen."""
-    found: list[Line | None] = []
-    for op, data, places in expression.nodes:
-        known = [found[place] for place in places]
-        result: Line | None = None
-        if op == "number":
-            result = {"": arb(data)}
-        elif op == "variable":
-            result = {"": arb(constants[data])} if data in constants else {str(data): arb(1)}
-        elif all(one is not None for one in known):
-            result = _combined(op, data, known)  # type: ignore[arg-type]
-        found.append(result if result is None else {key: one for key, one in result.items() if not one.is_zero()})
-    return found[-1]
-
-
-def _combined(op: str, data: object, known: list[Line]) -> Line | None:
-    if op == "neg":
-        return {key: -one for key, one in known[0].items()}
-    if op == "add":
-        keys = {key for one in known for key in one}
-        return {key: sum((one.get(key, arb(0)) for one in known), arb(0)) for key in keys}
-    if op == "mul":
-        result: Line = {"": arb(1)}
-        for other in known:
-            varying, factor = (result, other) if set(other) <= {""} else (other, result)
-            if not set(factor) <= {""}:
-                return None
-            result = {key: one * factor.get("", arb(0)) for key, one in varying.items()}
-        return result
-    if op == "integer_power" and set(known[0]) <= {""} and isinstance(data, int) and data > 0:
-        return {"": known[0].get("", arb(0)) ** data}
-    return None
-
-
-def _decay(function: object, arguments: tuple[str, ...]) -> arb:
-    w, c = arguments
-    with precision():
-        found = line(_function(function), {c: 1.0})
-    if found is None or not set(found) <= {w} or not found.get(w, arb(0)) >= 0:
+def _decay(function: object, arguments: tuple[str, ...]) -> Fraction:
+    (w, c), sums = arguments, Sums()
+    found = sums.line(sums.of(expression_of(function), {c: constant(1.0)}), w)
+    if found is None or found[1] or not found[0] >= 0:
         raise NotVerified("the decay of an entry of w is no multiple of it")
-    return found.get(w, arb(0))
+    return found[0]
 
 
-def _threshold(function: object, arguments: tuple[str, ...]) -> arb | None:
+def _threshold(function: object, arguments: tuple[str, ...]) -> Fraction | None:
     """tau of max(w - tau, 0) + min(w + tau, 0); None where w stays as it is."""
-    expression = _function(function)
-    w, c = arguments
-    if expression.nodes == (("variable", w, ()),):
+    (w, c), sums = arguments, Sums()
+    found = sums.of(expression_of(function), {c: constant(1.0)})
+    if found == sums.variable(w):
         return None
-    nodes = expression.nodes
-    op, _, places = nodes[-1]
-    require(op == "add" and len(places) == 2, "a threshold is not max(w - t, 0) + min(w + t, 0)")
-    ends = []
-    for place, kind in zip(places, ("max", "min"), strict=True):
-        inner, _, (first, second) = nodes[place] if len(nodes[place][2]) == 2 else ("", None, (0, 0))
-        require(
-            inner == kind and nodes[second][:2] == ("number", 0.0), "a threshold is not max(w - t, 0) + min(w + t, 0)"
-        )
-        with precision():
-            found = line(Expression.of(nodes[: first + 1]), {c: 1.0})
-        if found is None or not set(found) <= {w, ""} or found.get(w) != 1:
-            raise NotVerified("a threshold is not max(w - t, 0) + min(w + t, 0)")
-        ends.append(found.get("", arb(0)))
-    require(bool((ends[0] + ends[1]).contains(0)) and bool(ends[1] > 0), "a threshold is not above 0, or not symmetric")
-    return ends[1].union(-ends[0])
+    parts = sorted(sums.key({atom: factor}) for atom, factor in found.items())
+    shape = [(part[0], part[3:]) for part in parts if part]
+    require(shape == [("max", ((),)), ("min", ((),))], "a threshold is not max(w - t, 0) + min(w + t, 0)")
+    ends = [sums.line(dict(part[2]), w) for part in parts]
+    tau = ends[1][1] if ends[1] is not None else Fraction(0)
+    require(ends == [(1, -tau), (1, tau)] and tau > 0, "a threshold is not above 0, or not symmetric")
+    return tau
 
 
-def _combination(body: Program, place: int, size: int) -> dict[int, float]:
+def combination(body: Program, place: int, size: int) -> dict[int, float]:
     """An affine step as {place: factor}, a sum of multiples of quantities."""
-    step = _kind(body, place, Affine)
+    step = kind_of(body, place, Affine)
     require(not step.bias.any() and step.bias_radius is None and step.bias.shape[1] == size, "a step adds a constant")
     found: dict[int, float] = {}
     for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
@@ -230,13 +181,13 @@ def _combination(body: Program, place: int, size: int) -> dict[int, float]:
     return found
 
 
-def _function(function: object) -> Expression:
+def expression_of(function: object) -> Expression:
     if not isinstance(function, Expression):
         raise NotVerified("a learner of a function that the file does not hold")
     return function
 
 
-def _kind(program: Program, place: int, kind: type) -> Any:
+def kind_of(program: Program, place: int, kind: type) -> Any:
     step = program.steps[place]
     if not isinstance(step, kind):
         raise NotVerified(f"step {place} of a learner's program is a {type(step).__name__}, not {kind.__name__}")
@@ -245,3 +196,11 @@ def _kind(program: Program, place: int, kind: type) -> Any:
 
 def _equal(found: np.ndarray, expected: np.ndarray, what: str) -> None:
     require(found.shape == expected.shape and bool((found == expected).all()), f"{what} is not that of a descent")
+
+
+def picked(program: Program, place: int, of: int, columns: Sequence[int]) -> bool:
+    """Whether a quantity is these columns of another."""
+    step = kind_of(program, place, Affine)
+    fits = step.of == (of,) and step.radii[0] is None and step.bias_radius is None and not step.bias.any()
+    weight = step.weights[0] if fits else np.zeros((0, 0))
+    return weight.ndim == 2 and bool(np.array_equal(weight, np.eye(weight.shape[1])[list(columns)]))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -30,6 +31,8 @@ GRAIN, MOST = 2.0**-8, 2.0**14
 
 
 def seen(layer: Attention, kind: str) -> tuple[str, ...]:
+    if layer.grid is not None:
+        return ("register",)
     return tuple(dict.fromkeys(("register", kind))) if layer.mask == "self+registers" else SEEN[layer.mask]
 
 
@@ -91,6 +94,14 @@ class Tokens:
         copies = [("input", "a copy of sign 1", self.plus), ("input", "a copy of sign -1", self.minus)]
         registers = [("register", f"register {n}", forms) for n, forms in enumerate(self.registers)]
         return [*copies, *registers, ("state", "the state", self.state)]
+
+    def shown(self, layer: Attention, kind: str) -> list[tuple[str, str, np.ndarray]]:
+        """Those that a token of a kind sees; of a grid the first registers, its points."""
+        count = len(self.registers) if layer.grid is None else prod(layer.grid)
+        return [
+            one for number, one in enumerate(self.every())
+            if one[0] in seen(layer, kind) and (one[0] != "register" or number - 2 < count)
+        ]  # fmt: skip
 
     def with_variable(self, feature: int, variable: int) -> Tokens:
         """A feature of the copies becomes a variable."""
@@ -191,33 +202,34 @@ def logit(query: np.ndarray, key: np.ndarray, asker: np.ndarray, asked: np.ndarr
 
 
 def require_finite(
-    embed: Embed, body: Sequence[Attention], times: int, box: np.ndarray, tokens: int, model: Arithmetic
+    embed: Embed, bodies: Sequence[tuple[Sequence[Attention], int]], box: np.ndarray, tokens: int, model: Arithmetic
 ) -> None:
-    """No number that is computed overflows: bounds on the features of every kind are followed through all steps.
+    """No number that is computed overflows: bounds on the features of every kind are followed through all steps, of
+    layers that are repeated so many times, one group after the other.
 
     box: bounds on the entries of a prompt. What a head reads is at most the largest value that it may see, up to
     rounding: sums over so many tokens, and over features.
     """
     sizes = {
-        "input": np.abs(embed.weight[0]) @ box + np.abs(embed.bias[0]),
+        "input": (np.abs(embed.weight) @ box + np.abs(embed.bias)).max(axis=0),
         "register": np.abs(embed.registers).max(axis=0, initial=0.0),
         "state": np.abs(embed.states).max(axis=0, initial=0.0),
     }
     limit = model.largest / 2.0**12
     more = 1 + float(model.gamma(4 * (tokens + len(box) + embed.weight.shape[1] + 16)))
-    parts = [[np.abs(one) for one in (layer.query, layer.key, layer.value, layer.output)] for layer in body]
-    skips = [np.abs(layer.skip.on_features()) if layer.skip is not None else 0.0 for layer in body]
-    for _ in range(times):
-        before = sizes
-        for layer, (query, key, value, output), skip in zip(body, parts, skips, strict=True):
-            largest = np.max([sizes[kind] for kind in KINDS], axis=0)
-            logits = np.einsum("hsf,f->hs", query, largest) * np.einsum("hsf,f->hs", key, largest)
-            read = np.einsum("hof,f->ho", value, largest)
-            wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
-            wrote = wrote + (np.abs(layer.bias) if layer.bias is not None else 0.0)
-            sizes = {kind: more * (skip @ one + wrote) for kind, one in sizes.items()}
-            top = max(float(logits.sum(axis=1).max()), *(float(one.max()) for one in sizes.values()))
-            if not top < limit:
-                raise NotVerified(f"numbers may overflow in {model.dtype}: up to {top:.3g}")
-        if all((sizes[kind] <= before[kind]).all() for kind in KINDS):
-            return
+    for layers, times in bodies:
+        parts = [[np.abs(one) for one in (layer.query, layer.key, layer.value, layer.output)] for layer in layers]
+        skips = [np.abs(layer.skip.on_features()) if layer.skip is not None else None for layer in layers]
+        for _ in range(times):
+            before = sizes
+            for (query, key, value, output), skip in zip(parts, skips, strict=True):
+                largest = np.max([sizes[kind] for kind in KINDS], axis=0)
+                logits = np.einsum("hsf,f->hs", query, largest) * np.einsum("hsf,f->hs", key, largest)
+                read = np.einsum("hof,f->ho", value, largest)
+                wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
+                sizes = {kind: more * (wrote + (0.0 if skip is None else skip @ one)) for kind, one in sizes.items()}
+                top = max(float(logits.sum(axis=1).max()), *(float(one.max()) for one in sizes.values()))
+                if not top < limit:
+                    raise NotVerified(f"numbers may overflow in {model.dtype}: up to {top:.3g}")
+            if times > 1 and all((sizes[kind] <= before[kind]).all() for kind in KINDS):
+                break

@@ -1,0 +1,132 @@
+"""What stands in the place of a link: softmaxes over anchors, on one argument or on a grid of scores and labels.
+
+In the layout *transformer* a logit is a slope times the score that was written, and an offset. In the layout *sequence*
+anchors carry slope times the example, and a logit is a sum over the entries of w: its error is at most
+
+    gamma_q (|slope_k| T + |offset_k|),    T >= |w| . |a_i| + |y_i|,    q roundings,
+
+the product of slope and example being rounded too, and so are values times the example. All other tokens are out of
+reach: their logits are lowered by `far`, more than twice what logits can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from flint import arb
+
+from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.grids.grid import verify_grid
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.rounding import grid_rounding
+from anchorhead.verify.learners.link import Link
+from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
+from anchorhead.verify.scalar import Claim, Part, prove
+
+SAMPLES = 24
+TRIES = (1.003, 1.02, 1.1, 1.5, 4.0)
+"""How much larger than at samples a grid's error may be."""
+
+
+@dataclass(frozen=True)
+class At:
+    """low, high: of the argument. labels: of |y|. terms: T above. weight: a bound on sum |w_j|. aim: an error that is
+    good enough."""
+
+    low: float
+    high: float
+    labels: float
+    terms: float
+    weight: float
+    aim: float
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The softmaxes whose sum is the link: `parts` of its argument, `of_label` of the label, whose sum is -y; or a
+    grid of both.
+
+    taken       whether the label is taken off afterwards
+    roundings   q above; 0 where logits are of a written score
+    far         by how much the logits of other tokens are lowered at least
+    """
+
+    parts: tuple[Part, ...] = ()
+    of_label: tuple[Part, ...] = ()
+    grid: Grid | None = None
+    taken: bool = False
+    roundings: int = 0
+    far: float = float("inf")
+
+    def error(self, link: Link, at: At, model: Arithmetic) -> float:
+        """|computed link - g| for all arguments and labels of `at`, per unit of what values are multiplied by."""
+        self._require_far(at)
+        if self.grid is not None:
+            total, read, count = *self._grid_error(self.grid, link, at, model), 1
+        else:
+            parts = [self._rounded(part, at, model) for part in self.parts]
+            found = prove(parts, Claim(link.phi, 1.0, 0.0, 1.0, 0.0), [(at.low, at.high)], model, at.aim)
+            total, read, count = found.total, float(found.reach.sum()), len(self.parts) + len(self.of_label)
+        if self.of_label:
+            parts = [self._rounded(part, at, model) for part in self.of_label]
+            more = prove(parts, Claim(None, 1.0, 0.0, -1.0, 0.0), [(-at.labels, at.labels)], model, at.aim)
+            total, read = total + more.total, read + float(more.reach.sum())
+        sums = float(model.gamma(count - 1)) * read + (model.unit * (read + at.labels) if self.taken else 0.0)
+        return (total + sums + 4 * model.tiny) * SLACK
+
+    def _require_far(self, at: At) -> None:
+        size = max(at.terms, abs(at.low), abs(at.high)) if self.roundings else max(abs(at.low), abs(at.high))
+        one = [(part.slopes, part.offsets, max(size, at.labels)) for part in (*self.parts, *self.of_label)]
+        both = [] if self.grid is None else zip(self.grid.axes, (size, at.labels), strict=True)
+        tops = [float(np.abs(a).max() * t + np.abs(g).max()) for a, g, t in one]
+        tops.append(sum(float(np.abs(a).max() * t + np.abs(g).max()) for (a, g), t in both))
+        reach = 2 * max(tops) * (1 + 1e-6) + 2 * SILENT
+        require(self.far * (1 - 2.0**-12) >= reach, "tokens that are not meant come within a link's reach")
+
+    def _wrong(self, slopes: np.ndarray, offsets: np.ndarray, size: float, at: At, model: Arithmetic) -> np.ndarray:
+        vanished = 4 * (self.roundings + 2) * model.tiny * (1 + at.weight) * (1 + np.abs(slopes))
+        return (float(model.gamma(self.roundings)) * (np.abs(slopes) * size + np.abs(offsets)) + vanished) * SLACK
+
+    def _rounded(self, part: Part, at: At, model: Arithmetic) -> Part:
+        if not self.roundings:
+            return part
+        wrong = self._wrong(part.slopes, part.offsets, at.terms, at, model)
+        return replace(part, wrong=wrong, whole=True, value_error=model.unit * np.abs(part.values) * SLACK)
+
+    def _grid_error(self, grid: Grid, link: Link, at: At, model: Arithmetic) -> tuple[float, float]:
+        ends = (at.low, -at.labels), (at.high, at.labels)
+        largest = float(np.abs(grid.values).max())
+        if self.roundings:
+            pairs = zip(grid.axes, (at.terms, at.labels), strict=True)
+            grid = replace(grid, wrong=tuple(self._wrong(a, g, size, at, model) for (a, g), size in pairs))
+        rounding = float(grid_rounding(grid, *ends, model, 0.0)[1].max())
+        seen = _seen(grid, link, ends)
+        for share in TRIES:
+            stated = max(share * (seen + rounding), at.aim)
+            try:
+                verify_grid(grid, [link.phi], ["x", "y"], *ends, model.dtype, stated)
+            except NotVerified:
+                continue
+            return stated + (model.unit * largest if self.roundings else 0.0), largest
+        raise NotVerified(f"the grid of a link is further from it than {TRIES[-1] * (seen + rounding):.3g}")
+
+
+def _seen(grid: Grid, link: Link, ends: tuple[tuple[float, float], ...]) -> float:
+    """The largest distance of the grid from the link that is seen at some points: a guess, never trusted."""
+    points = [np.linspace(a, b, SAMPLES) for a, b in zip(*ends, strict=True)]
+    weights = []
+    for (slopes, offsets), x in zip(grid.axes, points, strict=True):
+        z = x[:, None] * slopes + offsets
+        w = np.exp(z - z.max(axis=1, keepdims=True))
+        weights.append(w / w.sum(axis=1, keepdims=True))
+    read = weights[0] @ grid.values[..., 0] @ weights[1].T
+    with precision(64):
+        exact = [[float(link.phi.ball({"x": arb(s), "y": arb(y)}).mid()) for y in points[1]] for s in points[0]]
+    return float(np.abs(read - np.array(exact)).max())
+
+
+def mirrored(part: Part, sign: float) -> list[tuple[float, float, float]]:
+    """The anchors in an order of their own; for sign -1 those for minus phi(-x)."""
+    return sorted(zip(sign * part.slopes + 0.0, part.offsets, sign * part.values + 0.0, strict=True))
