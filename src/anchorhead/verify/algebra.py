@@ -34,7 +34,7 @@ from anchorhead.verify.ranges import RANGES, Range
 CANCELS = arb(2) ** -40
 MAX_TERMS, MAX_POWER = 20_000, 8
 POINTS = 3
-LIPSCHITZ = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
+LIPSCHITZ = {"asinh": 1.0, "sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
 """Functions that have no rule of their own, and how fast they change at most: 2/sqrt(pi) < 1.13."""
 SELU = 1.6732632423543772, 1.0507009873554804934193349852946
 Monomial = tuple[tuple[int, int], ...]
@@ -102,10 +102,10 @@ class Algebra:
             atom = self._new("input", (), Range(arb(a), arb(b)), at)
             self.inputs.append(self.product({atom: 1}))
         self.rules: dict[str, Callable[..., Any]] = {
-            "pi": lambda: self.constant(arb.pi()), "e": lambda: self.constant(arb.const_e()), "add": self.add,
-            "mul": lambda *all_of: reduce(self.mul, all_of), "neg": lambda a: self.scaled(a, arb(-1)),
+            "pi": lambda: self.constant(arb.pi()), "e": lambda: self.constant(arb.const_e()), "add": self.sum,
+            "mul": lambda *all_of: reduce(self.mul, all_of), "neg": lambda a: _tagged(self.scaled(a, arb(-1)), "minus log", a.__dict__.get("log")),
             "div": lambda a, b: self.mul(a, self.power(b, -1)), "integer_power": lambda n, a: self.power(a, n),
-            "power": self.general_power, "exp": self.exp, "log": self.log, "sqrt": self.sqrt,
+            "power": self.general_power, "exp": self.exp, "log": lambda a: _tagged(self.log(a), "log", a), "sqrt": self.sqrt,
             "expm1": lambda a: self.add(self.exp(a), self.constant(arb(-1))),
             "log1p": lambda a: self.log(self.add(self.constant(arb(1)), a)),
             "softplus": lambda a: self.log(self.add(self.constant(1), self.exp(a))).ranged(RANGES["softplus"], a),
@@ -158,19 +158,32 @@ class Algebra:
         found = self.made(kept, error).ranged(RANGES["add"], *all_of)
         return found if found.range.sign else self.with_sign(found)
 
+    def conjugate(self, a: Value) -> tuple[Value, Value, Value] | None:
+        """Values r, b and n = r^2 - b^2 > 0 with r + b the terms of a, where r is a root: sqrt(b^2 + n) + b, if it is
+        such, which has the sign of r."""
+        roots = [m for m in a.terms if any(self.atoms[atom].kind == "exp" for atom, _ in m)]
+        if len(roots) != 1 or not 1 < len(a.terms) <= MAX_POWER:
+            return None
+        r = self.made({roots[0]: a.terms[roots[0]]}, arb(0))
+        b = self.made({m: c for m, c in a.terms.items() if m not in roots}, arb(0))
+        squares = self.mul(r, r), self.mul(b, b)
+        if any(self.atoms[atom].kind == "exp" for m in squares[0].terms for atom, _ in m) or not r.range.sign:
+            return None
+        n = self.add(squares[0], self.scaled(squares[1], arb(-1)))
+        cancelled = len(n.terms) < len(squares[0].terms) + len(squares[1].terms)
+        return (r, b, n) if cancelled and n.range.low > 0 else None
+
     def with_sign(self, a: Value) -> Value:
-        """r + b for a root r whose range does not tell a sign: (r + b)(r - b) > 0 and r > 0 leave r + b no other."""
-        for m, c in a.terms.items():
-            side = (RANGES["mul"](Range.hull(c), self.range(m))).sign
-            if not side or len(a.terms) > MAX_POWER or not any(self.atoms[atom].kind == "exp" for atom, _ in m):
-                continue
-            rest = self.made({**a.terms, m: -c}, a.error)
-            product = self.mul(self.made(a.terms, arb(0)), self.made(rest.terms, arb(0)))
-            least = product.range.high * -1 / rest.range.most - a.error
-            if product.range.high < 0 and least > 0:
-                here = Range.hull(least, a.range.most)
-                return Value(a.terms, a.error, ((here if side > 0 else RANGES["mul"](here, MINUS)).within(a.range),))
-        return a
+        """|r + b| = n / |r - b|: the sign of r + b, where its range does not tell it."""
+        found = self.conjugate(a)
+        if found is None:
+            return a
+        r, b, n = found
+        least = n.range.low / RANGES["add"](r.range, RANGES["mul"](b.range, MINUS)).most - a.error
+        if not least > 0:
+            return a
+        here = Range.hull(least, a.range.most)
+        return Value(a.terms, a.error, ((here if r.range.sign > 0 else RANGES["mul"](here, MINUS)).within(a.range),))
 
     def scaled(self, a: Value, factor: arb) -> Value:
         terms = {} if factor.is_zero() else {m: c * factor for m, c in a.terms.items()}
@@ -257,6 +270,11 @@ class Algebra:
             return self.root(a, self.constant(n)) if n > 0 else self._undecided("a reciprocal")
         if not sign:
             self._undecided("a reciprocal")
+        root = self.conjugate(a)
+        if root is not None:  # 1/(r + b) = (r - b)/n
+            other = self.add(root[0], self.scaled(root[1], arb(-1)))
+            found = self.mul(self.power(other, -n), self.power(root[2], n))
+            return self.times_about_one(found, (1 - self.relative(a)) ** n - 1).ranged(ranges, a)
         lead, atom, wrong = self.factored(a)
         powers = {one: k * n for one, k in lead[0]}
         found = self.product(powers if atom is None else _joined(tuple(powers.items()), ((atom, n),)))
@@ -275,10 +293,13 @@ class Algebra:
         c = a.terms[lead]
         if c.contains(0):
             self._undecided("a coefficient that may be 0")
-        least = a.range.least - a.error
-        if not least > 0:
-            self._undecided("a value that may be 0")
-        wrong = a.error / least
+        wrong = self.relative(a)
+        down = self.denominators(a)
+        if down:
+            whole = self.mul(Value(a.terms, arb(0), (a.range.wider(a.error),)), self.made({down: arb(1)}, arb(0)))
+            (factor, c), atom, more = self.factored(whole)
+            factor = tuple(_joined(factor, tuple((atom, -n) for atom, n in down)).items())
+            return (factor, c), atom, (1 + wrong) * (1 + more) - 1
         if len(a.terms) == 1 and factor == lead:
             return (factor, c), None, wrong
         down = self.product({atom: -n for atom, n in factor})
@@ -293,6 +314,22 @@ class Algebra:
             self._undecided("a sum that may be 0")
         return (factor, c), atom, (1 + wrong) * (1 + (off + rest.error) / least) - 1
 
+    def relative(self, a: Value) -> arb:
+        """A bound on u in a = p (1 + u), p the terms of a."""
+        least = a.range.least - a.error
+        if not least > 0:
+            self._undecided("a value that may be 0")
+        return a.error / least
+
+    def denominators(self, a: Value) -> Monomial:
+        """Sums to the powers by which terms have to be multiplied so that none is left in a denominator."""
+        down: dict[int, int] = {}
+        for m in a.terms:
+            for atom, n in m:
+                if n < 0 and self.atoms[atom].kind == "sum":
+                    down[atom] = max(down.get(atom, 0), -n)
+        return tuple(down.items())
+
     def times_about_one(self, a: Value, relative: arb) -> Value:
         """The value of a (1 + u), |u| <= relative."""
         if not relative < 0.5:
@@ -304,6 +341,11 @@ class Algebra:
             self._undecided("a logarithm")
         if set(a.terms) <= {ONE} and a.error.is_zero():
             return self.constant(a.terms[ONE].log())
+        root = self.conjugate(a)
+        if root is not None:  # log(r + b) = log(n)/2 + asinh(b / sqrt(n))
+            inner = self.mul(root[1], self.power(self.sqrt(root[2]), -1))
+            found = self.add(self.scaled(self.log(root[2]), arb(0.5)), self.asinh(inner))
+            return found.off_by(2 * self.relative(a)).ranged(RANGES["log"], a)
         (factor, c), atom, wrong = self.factored(a)
         parts = [self.constant(abs(c).log())]
         for one, n in (*factor, *(() if atom is None else ((atom, 1),))):
@@ -330,10 +372,21 @@ class Algebra:
     def exp(self, a: Value) -> Value:
         powers: dict[int, int] = {}
         rest: dict[Monomial, arb] = {}
+        factors: list[Value] = []
         wrong, sign, constant = a.error, 1, arb(0)
         for m, c in a.terms.items():
             if m == ONE:
                 constant = c
+            elif len(m) == 1 and m[0][1] == 1 and self._kind(m) == "asinh" and abs(c.mid()) < MAX_POWER:
+                n = math.floor(float(c.mid()) + 2.0**-30)
+                t = self.atoms[m[0][0]].of[0]
+                one = self.add(self.sqrt(self.add(self.constant(1), self.power(t, 2))), self.scaled(t, arb(_side(n))))
+                factors += [one.ranged(lambda x: RANGES["abs"](x), one)] * abs(n)
+                left = c - n
+                if left.abs_upper() < 2.0**-30:
+                    wrong += left.abs_upper() * self.largest(m)
+                else:
+                    rest[m] = left
             elif len(m) == 1 and m[0][1] == 1 and m[0][0] in self._bases:
                 base = self._bases[m[0][0]]
                 n = math.floor(float(c.mid()) + 2.0**-30)
@@ -356,7 +409,7 @@ class Algebra:
             powers[atom] = 1
         if not a.range.known:
             self._undecided("an exponential")
-        found = self.scaled(self.product(powers), constant.exp() * sign)
+        found = reduce(self.mul, factors, self.scaled(self.product(powers), constant.exp() * sign))
         return self.times_about_one(found, wrong.upper().expm1()).ranged(RANGES["exp"], a)
 
     def sqrt(self, a: Value) -> Value:
@@ -392,12 +445,33 @@ class Algebra:
     # functions without rules, and switches
 
     def function(self, name: str, a: Value) -> Value:
+        function = arb.asinh if name == "asinh" else BALLS[name]
         if set(a.terms) <= {ONE} and a.error.is_zero():
-            return self.constant(BALLS[name](a.terms.get(ONE, arb(0))))
+            return self.constant(function(a.terms.get(ONE, arb(0))))
         with np.errstate(all="ignore"):
-            at = np.array([float(BALLS[name](arb(float(one))).mid()) for one in self.at(a)])
+            at = np.array([float(function(arb(float(one))).mid()) for one in self.at(a)])
         atom, off = self.atom(name, a, RANGES[name](a.range), at)
         return self.made({((atom, 1),): arb(1)}, off * LIPSCHITZ[name]).ranged(RANGES[name], a)
+
+    def asinh(self, a: Value) -> Value:
+        """asinh(a), or -asinh(-a), whichever is positive at a point."""
+        side = arb(-1 if self.at(a)[0] < 0 else 1)
+        return self.scaled(self.function("asinh", self.scaled(a, side)), side)
+
+    def sum(self, *all_of: Value) -> Value:
+        """The sum; log(1 + r + x) - log(1 + r - x) = asinh(x) for r = sqrt(1 + x^2) is seen by r^2 = 1 + x^2."""
+        u, w = (
+            (all_of[0].__dict__.get("log"), all_of[-1].__dict__.get("minus log")) if len(all_of) == 2 else (None, None)
+        )
+        if u is None or w is None:
+            return self.add(*all_of)
+        half, one = arb(0.5), self.constant(1)
+        x = self.scaled(self.add(u, self.scaled(w, arb(-1))), half)
+        r = self.add(self.scaled(self.add(u, w), half), self.constant(-1))
+        off = self.distance(self.power(r, 2), self.add(one, self.power(x, 2)))
+        if off is None or not r.range.low >= 0 or not off < 0.5:
+            return self.add(*all_of)
+        return self.asinh(x).off_by(4 * off).ranged(RANGES["add"], *all_of)  # u and w are at least 1 - off
 
     def absolute(self, a: Value) -> Value:
         return self.add(self.scaled(self.relu(a), arb(2)), self.scaled(a, arb(-1))).ranged(RANGES["abs"], a)
@@ -497,18 +571,12 @@ class Algebra:
     def bound(self, a: Value, enough: arb) -> arb:
         """A bound on |a|: term by term, and, if that is not enough, with what is in denominators multiplied out."""
         found = min(sum((c.abs_upper() * self.largest(m) for m, c in a.terms.items()), a.error).upper(), a.range.most)
-        down: dict[int, int] = {}
-        for m in a.terms:
-            for atom, n in m:
-                if n < 0 and self.atoms[atom].kind == "sum":
-                    down[atom] = max(down.get(atom, 0), -n)
+        down = self.denominators(a)
         if found <= enough or not down:
             return found
-        atom, n = next(iter(down.items()))
-        least = self.atoms[atom].range.least ** n
+        least = reduce(lambda x, y: x * y, (self.atoms[atom].range.least ** n for atom, n in down))
         try:
-            whole = self.made(a.terms, arb(0))
-            cleared = self.mul(whole, self.made({((atom, n),): arb(1)}, arb(0)))
+            cleared = self.mul(self.made(a.terms, arb(0)), self.made({down: arb(1)}, arb(0)))
         except (Undecided, NotVerified):
             return found
         return min(found, (self.bound(cleared, enough * least) / least + a.error).upper())
@@ -545,3 +613,15 @@ def _in_cells(value: Value, cells: int) -> Value:
     low, high = value.range
     ends = [low, *((low + (high - low) * k / cells).mid() for k in range(1, cells)), high]
     return Value(value.terms, value.error, tuple(map(Range, ends, ends[1:])), object())
+
+
+def _tagged(value: Value, tag: str, of: Value | None) -> Value:
+    """The value, that remembers of what it is the logarithm."""
+    value = Value(value.terms, value.error, value.ranges, value.source)
+    if of is not None:
+        value.__dict__[tag] = of
+    return value
+
+
+def _side(n: int) -> int:
+    return 1 if n > 0 else -1

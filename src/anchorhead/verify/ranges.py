@@ -94,6 +94,7 @@ RANGES: dict[str, Callable[..., Any]] = {
     "max": lambda *all_of: Range(reduce(arb.max, (a.low for a in all_of)), reduce(arb.max, (a.high for a in all_of))),
     "min": lambda *all_of: Range(reduce(arb.min, (a.low for a in all_of)), reduce(arb.min, (a.high for a in all_of))),
     **{name: lambda a, name=name: Range.hull(BALLS[name](a.low.union(a.high))) for name in ("sin", "cos")},
+    "asinh": lambda a: Range.hull(a.low.asinh(), a.high.asinh()) if a.known else UNKNOWN,
     **{name: _at_ends(name) for name in ("exp", "tanh", "sigmoid", "softplus", "erf", "erfc")},
 }
 """What functions do to ranges."""
