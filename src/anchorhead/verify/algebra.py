@@ -36,6 +36,8 @@ MAX_TERMS, MAX_POWER = 20_000, 8
 POINTS = 3
 LIPSCHITZ = {"asinh": 1.0, "sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
 """Functions that have no rule of their own, and how fast they change at most: 2/sqrt(pi) < 1.13."""
+ASINH = arb(2) ** -200
+"""How far what is taken for asinh may be from it."""
 SELU = 1.6732632423543772, 1.0507009873554804934193349852946
 Monomial = tuple[tuple[int, int], ...]
 """Atoms, in the order of their numbers, and their exponents."""
@@ -102,13 +104,12 @@ class Algebra:
             atom = self._new("input", (), Range(arb(a), arb(b)), at)
             self.inputs.append(self.product({atom: 1}))
         self.rules: dict[str, Callable[..., Any]] = {
-            "pi": lambda: self.constant(arb.pi()), "e": lambda: self.constant(arb.const_e()), "add": self.sum,
-            "mul": lambda *all_of: reduce(self.mul, all_of), "neg": lambda a: _tagged(self.scaled(a, arb(-1)), "minus log", a.__dict__.get("log")),
+            "pi": lambda: self.constant(arb.pi()), "e": lambda: self.constant(arb.const_e()), "add": self.add,
+            "mul": lambda *all_of: reduce(self.mul, all_of), "neg": lambda a: self.scaled(a, arb(-1)),
             "div": lambda a, b: self.mul(a, self.power(b, -1)), "integer_power": lambda n, a: self.power(a, n),
-            "power": self.general_power, "exp": self.exp, "log": lambda a: _tagged(self.log(a), "log", a), "sqrt": self.sqrt,
-            "expm1": lambda a: self.add(self.exp(a), self.constant(arb(-1))),
-            "log1p": lambda a: self.log(self.add(self.constant(arb(1)), a)),
-            "softplus": lambda a: self.log(self.add(self.constant(1), self.exp(a))).ranged(RANGES["softplus"], a),
+            "power": self.general_power, "exp": self.exp, "log": self.log, "sqrt": self.sqrt,
+            "expm1": lambda a: self.add(self.exp(a), self.constant(-1)), "softplus": self.softplus,
+            "log1p": lambda a: self.log(self.add(self.constant(1), a)), "asinh": lambda a: self.asinh(a).off_by(ASINH),
             "max": lambda *all_of: reduce(self.larger, all_of), "abs": self.absolute, "where": self.where,
             "min": lambda *all_of: self.scaled(reduce(self.larger, [self.scaled(a, arb(-1)) for a in all_of]), arb(-1)),
             "leaky_relu": lambda a, s: self.add(self.mul(s, a), self.mul(self.one_less(s), self.relu(a))),
@@ -161,6 +162,11 @@ class Algebra:
     def conjugate(self, a: Value) -> tuple[Value, Value, Value] | None:
         """Values r, b and n = r^2 - b^2 > 0 with r + b the terms of a, where r is a root: sqrt(b^2 + n) + b, if it is
         such, which has the sign of r."""
+        if "conjugate" not in a.__dict__:
+            a.__dict__["conjugate"] = self._conjugate(a)
+        return a.__dict__["conjugate"]
+
+    def _conjugate(self, a: Value) -> tuple[Value, Value, Value] | None:
         roots = [m for m in a.terms if any(self.atoms[atom].kind == "exp" for atom, _ in m)]
         if len(roots) != 1 or not 1 < len(a.terms) <= MAX_POWER:
             return None
@@ -189,7 +195,8 @@ class Algebra:
         terms = {} if factor.is_zero() else {m: c * factor for m, c in a.terms.items()}
         by = Range.hull(factor)
         ranges = tuple(RANGES["mul"](one, by) for one in a.ranges)
-        return Value(terms, a.error * factor.abs_upper(), ranges, a.source)
+        found = Value(terms, a.error * factor.abs_upper(), ranges, a.source)
+        return self.with_factors(found, (a, 1), (self.constant(factor), 1)) if "factors" in a.__dict__ else found
 
     def mul(self, a: Value, b: Value) -> Value:
         for one, other in ((a, b), (b, a)):
@@ -211,8 +218,18 @@ class Algebra:
         terms = {m: c for m, c in plain.items() if not c.is_zero()}
         found = self.add(self.made(terms, wrong), *parts) if parts else self.made(terms, wrong)
         if a is b:
-            return found.ranged(lambda x: RANGES["integer_power"](2, x), a)
-        return found.ranged(RANGES["mul"], a, b)
+            return self.with_factors(found.ranged(lambda x: RANGES["integer_power"](2, x), a), (a, 2))
+        return self.with_factors(found.ranged(RANGES["mul"], a, b), (a, 1), (b, 1))
+
+    def with_factors(self, product: Value, *factors: tuple[Value, int]) -> Value:
+        """A product that remembers its factors, where one of them is a root that a logarithm takes apart."""
+        known = any("factors" in one.__dict__ or self.conjugate(one) for one, _ in factors)
+        if not known or not all(one.range.sign for one, _ in factors):
+            return product
+        product.__dict__["factors"] = [
+            (inner, n * k) for one, n in factors for inner, k in one.__dict__.get("factors", [(one, 1)])
+        ]
+        return product
 
     def product(self, powers: Mapping[int, int]) -> Value:
         """Atoms to whole powers: at most one exponential, and no sum that is not in a denominator."""
@@ -261,7 +278,8 @@ class Algebra:
             return RANGES["integer_power"](n, x)
 
         if n >= 0 and (len(a.terms) <= 1 or n <= MAX_POWER):
-            return reduce(self.mul, [a] * n, self.constant(1)).ranged(ranges, a)
+            found = reduce(self.mul, [a] * n, self.constant(1)).ranged(ranges, a)
+            return self.with_factors(found, (a, n)) if n else found
         sign = a.range.sign
         if abs(n) > MAX_POWER and len(a.terms) > 1:
             if sign:
@@ -270,6 +288,8 @@ class Algebra:
             return self.root(a, self.constant(n)) if n > 0 else self._undecided("a reciprocal")
         if not sign:
             self._undecided("a reciprocal")
+        if "factors" in a.__dict__:
+            return reduce(self.mul, (self.power(one, k * n) for one, k in a.__dict__["factors"])).ranged(ranges, a)
         root = self.conjugate(a)
         if root is not None:  # 1/(r + b) = (r - b)/n
             other = self.add(root[0], self.scaled(root[1], arb(-1)))
@@ -341,6 +361,11 @@ class Algebra:
             self._undecided("a logarithm")
         if set(a.terms) <= {ONE} and a.error.is_zero():
             return self.constant(a.terms[ONE].log())
+        if "factors" in a.__dict__:
+            parts = [
+                self.scaled(self.log(self.scaled(one, arb(one.range.sign))), arb(n)) for one, n in a.__dict__["factors"]
+            ]
+            return self.add(*parts).ranged(RANGES["log"], a)
         root = self.conjugate(a)
         if root is not None:  # log(r + b) = log(n)/2 + asinh(b / sqrt(n))
             inner = self.mul(root[1], self.power(self.sqrt(root[2]), -1))
@@ -356,6 +381,11 @@ class Algebra:
         if not wrong < 0.5:
             self._undecided("an error that is not small")
         return found.off_by(2 * wrong).ranged(RANGES["log"], a)
+
+    def softplus(self, a: Value) -> Value:
+        """log(1 + exp(a)), which changes no faster than a."""
+        plain = Value(a.terms, arb(0), tuple(one.wider(a.error) for one in a.ranges), a.source)
+        return self.log(self.add(self.constant(1), self.exp(plain))).off_by(a.error).ranged(RANGES["softplus"], a)
 
     def log_of(self, atom: int) -> int:
         """log |A|."""
@@ -457,21 +487,6 @@ class Algebra:
         """asinh(a), or -asinh(-a), whichever is positive at a point."""
         side = arb(-1 if self.at(a)[0] < 0 else 1)
         return self.scaled(self.function("asinh", self.scaled(a, side)), side)
-
-    def sum(self, *all_of: Value) -> Value:
-        """The sum; log(1 + r + x) - log(1 + r - x) = asinh(x) for r = sqrt(1 + x^2) is seen by r^2 = 1 + x^2."""
-        u, w = (
-            (all_of[0].__dict__.get("log"), all_of[-1].__dict__.get("minus log")) if len(all_of) == 2 else (None, None)
-        )
-        if u is None or w is None:
-            return self.add(*all_of)
-        half, one = arb(0.5), self.constant(1)
-        x = self.scaled(self.add(u, self.scaled(w, arb(-1))), half)
-        r = self.add(self.scaled(self.add(u, w), half), self.constant(-1))
-        off = self.distance(self.power(r, 2), self.add(one, self.power(x, 2)))
-        if off is None or not r.range.low >= 0 or not off < 0.5:
-            return self.add(*all_of)
-        return self.asinh(x).off_by(4 * off).ranged(RANGES["add"], *all_of)  # u and w are at least 1 - off
 
     def absolute(self, a: Value) -> Value:
         return self.add(self.scaled(self.relu(a), arb(2)), self.scaled(a, arb(-1))).ranged(RANGES["abs"], a)
@@ -613,14 +628,6 @@ def _in_cells(value: Value, cells: int) -> Value:
     low, high = value.range
     ends = [low, *((low + (high - low) * k / cells).mid() for k in range(1, cells)), high]
     return Value(value.terms, value.error, tuple(map(Range, ends, ends[1:])), object())
-
-
-def _tagged(value: Value, tag: str, of: Value | None) -> Value:
-    """The value, that remembers of what it is the logarithm."""
-    value = Value(value.terms, value.error, value.ranges, value.source)
-    if of is not None:
-        value.__dict__[tag] = of
-    return value
 
 
 def _side(n: int) -> int:
