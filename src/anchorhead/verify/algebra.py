@@ -456,6 +456,8 @@ class Algebra:
         if a.range.low > 0:
             return self.exp(self.mul(b, self.log(a)))
         p = b.terms.get(ONE, arb(0))
+        if set(a.terms) <= {ONE} and set(b.terms) <= {ONE} and a.error.is_zero() and b.error.is_zero() and p > 0:
+            return self.constant(BALLS["power"](a.terms.get(ONE, arb(0)), p) if a.terms else arb(0))
         if not (a.range.low >= 0 or p.is_integer()) or not p > 0 or set(b.terms) != {ONE} or not a.terms:
             self._undecided("a root")
         c = a.terms[self._lead(a)].abs_lower()
