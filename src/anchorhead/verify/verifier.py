@@ -12,6 +12,7 @@ import numpy as np
 from anchorhead.verify.certificate import Certificate, read_certificate
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
+from anchorhead.verify.equal import difference
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
@@ -19,8 +20,9 @@ from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, is_learner
-from anchorhead.verify.program import Attend, Input, Program, read_program
+from anchorhead.verify.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.text import formula
 from anchorhead.verify.walk import compared, walk
 
 
@@ -68,6 +70,7 @@ class _Known:
     steps: list[Step] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
     unverified: list[str] = field(default_factory=list)
+    function: str = ""
 
 
 def verify(path: str | Path) -> Report:
@@ -76,7 +79,7 @@ def verify(path: str | Path) -> Report:
     known = _Known()
     try:
         _verify(read_file(path), known)
-        why = f"error at most {known.stated:.6g} on the stated box; {known.found:.6g} follows"
+        why = f"|network - ({known.function})| <= {known.stated:.6g} on the stated box; {known.found:.6g} follows"
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
@@ -91,6 +94,7 @@ def verify(path: str | Path) -> Report:
 def _verify(stored: Stored, known: _Known) -> None:
     network, program = read_network(stored), read_program(stored)
     tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    known.function = formula(program)
     if is_learner(program):
         _verify_learner(stored, network, program, known)
         return
@@ -99,20 +103,23 @@ def _verify(stored: Stored, known: _Known) -> None:
     known.stated = certificate.bound
     known.unverified += certificate.evaluations[1:]
     _check_fit(network, program, certificate)
+    program, off = _as_built(stored, program, network, certificate, known)
+    bound = certificate.bound - off
     model = arithmetic_of(network.dtype)
     known.assumptions.append(f"arithmetic: {model}")
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     if isinstance(program.steps[program.outputs[0]], Attend):
+        require(off == 0, "a kernel smoother that was written as another program is not modelled")
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
         return
-    limit = (1 - 1e-5) * certificate.bound if len(network.layers) == 1 else 0.0
+    limit = (1 - 1e-5) * bound if len(network.layers) == 1 else 0.0
     context = Context(exact, model, pool_of(stored), limit)
     try:
-        error, grids = _shared_out(network, context, certificate.bound, grid_errors(stored))
+        error, grids = _shared_out(network, context, bound, grid_errors(stored))
     finally:
         known.steps += context.steps
-    known.found = float(error.max())
+    known.found = float(np.nextafter(error.max() + off, np.inf)) if off else float(error.max())
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)
         raise NotVerified(
@@ -120,6 +127,24 @@ def _verify(stored: Stored, known: _Known) -> None:
             f"{known.found:.6g} could be shown"
         )
     grids.verify(network.dtype)
+
+
+def _as_built(
+    stored: Stored, written: Program, network: Network, certificate: Certificate, known: _Known
+) -> tuple[Program, float]:
+    """The program in the form of which the network was built, and how far it is from what was written, at most."""
+    lowered = read_lowered(stored)
+    if lowered is None:
+        return written, 0.0
+    _check_fit(network, lowered, certificate)
+    off = float(difference(written, lowered, certificate.low, certificate.high).max())
+    known.steps.append(Step("program", "equal forms", "as it was written, and as it was built", off))
+    require(
+        off < certificate.bound,
+        f"the program says {known.function}, and what the network was built for was not found to be the same: they may "
+        f"be {off:.3g} apart, more than the bound {certificate.bound:.6g}",
+    )
+    return lowered, off
 
 
 def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:
