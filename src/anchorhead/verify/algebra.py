@@ -97,6 +97,7 @@ class Algebra:
         self._products: dict[Monomial, Value] = {}
         self._logs: dict[int, int] = {}
         self._bases: dict[int, int] = {}
+        self._signed: list[Value] = []
         self.inputs: list[Value] = []
         for number, (a, b) in enumerate(zip(low.ravel().tolist(), high.ravel().tolist(), strict=True)):
             parts = [0.1 + 0.8 * math.modf((POINTS * number + k + 1) * 0.6180339887)[0] for k in range(POINTS)]
@@ -271,6 +272,20 @@ class Algebra:
 
     # powers, logarithms, exponentials
 
+    def alike(self, a: Value) -> tuple[Value, arb] | None:
+        """A value whose sign is known, and how far it is from a at most: a itself, or one that was seen before, the
+        same but written in another way."""
+        if a.range.low >= 0 or a.range.high <= 0:
+            self._signed.append(a)
+            return a, arb(0)
+        near = ((one, self.distance(a, one)) for one in self._signed)
+        return next(((one, off) for one, off in near if off is not None), None)
+
+    def signed(self, a: Value) -> Value:
+        """The value, with a range that has a sign if one was seen to have it."""
+        found = self.alike(a)
+        return a if found is None else found[0].off_by(found[1])
+
     def power(self, a: Value, n: int) -> Value:
         """a^n for a whole number n."""
 
@@ -280,6 +295,7 @@ class Algebra:
         if n >= 0 and (len(a.terms) <= 1 or n <= MAX_POWER):
             found = reduce(self.mul, [a] * n, self.constant(1)).ranged(ranges, a)
             return self.with_factors(found, (a, n)) if n else found
+        a = self.signed(a)
         sign = a.range.sign
         if abs(n) > MAX_POWER and len(a.terms) > 1:
             if sign:
@@ -357,6 +373,7 @@ class Algebra:
         return a.off_by(relative * a.range.most)
 
     def log(self, a: Value) -> Value:
+        a = self.signed(a)
         if not a.range.low > 0:
             self._undecided("a logarithm")
         if set(a.terms) <= {ONE} and a.error.is_zero():
@@ -453,6 +470,7 @@ class Algebra:
 
     def root(self, a: Value, b: Value) -> Value:
         """a^b for a > 0; for a number b > 0, a >= 0 will do, and for a whole one any a."""
+        a = self.signed(a)
         if a.range.low > 0:
             return self.exp(self.mul(b, self.log(a)))
         p = b.terms.get(ONE, arb(0))
@@ -507,10 +525,11 @@ class Algebra:
 
     def relu(self, a: Value) -> Value:
         """relu(e + k max S - k max T) = k max((e/k + S) or T) - k max T."""
-        if a.range.low >= 0:
-            return a
-        if a.range.high <= 0:
-            return self.constant(0)
+        for side in (1, -1):
+            alike = self.alike(self.scaled(a, arb(side)))
+            if alike is not None:
+                positive = (alike[0].range.low >= 0) == (side > 0)
+                return (a if positive else self.constant(0)).off_by(2 * alike[1])
         found = {m: c for m, c in a.terms.items() if len(m) == 1 and m[0][1] == 1 and self._kind(m) == "max"}
         up, down = ([m for m, c in found.items() if sign * c > 0] for sign in (1, -1))
         k = abs(found[(up + down)[0]]).mid() if found else arb(1)

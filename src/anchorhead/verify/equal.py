@@ -168,8 +168,10 @@ def with_asinh(function: Expression, at: Mapping[str, Value]) -> Expression:
 def _is_asinh(
     function: Expression, h: Sequence[int], x: Sequence[int], y: Sequence[int], at: Mapping[str, Value]
 ) -> bool:
-    ends = [np.array([[end(value.range[side]) for value in at.values()]]) for side, end in enumerate((below, above))]
-    alone = Algebra(*ends)
+    low, high = ([[end(side) for side in sides]] for end, sides in zip(
+        (below, above), zip(*(value.range for value in at.values()), strict=True), strict=True
+    ))  # fmt: skip
+    alone = Algebra(np.array(low), np.array(high))
     inputs = dict(zip(at, alone.inputs, strict=True))
     try:
         sums = [Expression.of((*function.nodes, ("add", None, tuple(terms)))).part(-1) for terms in (h, x, y)]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import arb
 
 from anchorhead.verify.expressions import BALLS
 
 
-class Range(NamedTuple):
+@dataclass(frozen=True)
+class Range:
     """Everything from low to high, which are exact; without bounds where they are not finite."""
 
     low: arb
     high: arb
+
+    def __iter__(self) -> Iterator[arb]:
+        return iter((self.low, self.high))
 
     @staticmethod
     def hull(*balls: arb) -> Range:
