@@ -21,6 +21,7 @@ from anchorhead.proof.check_descent import check_descent
 from anchorhead.proof.check_grid import check_grid
 from anchorhead.proof.check_mlp import check_mlp
 from anchorhead.proof.check_parts import check_parts
+from anchorhead.proof.written import require_as_written
 from anchorhead.targets import descent, expressions, kernel_smoother, mlp, opaque_several, ramp, scalar, several
 from anchorhead.targets.record import TargetRecord
 
@@ -87,6 +88,7 @@ def check(
     if target.kind not in CHECKERS and not opaque:
         raise CertificateError(f"no checker for targets of the kind {target.kind!r}: {', '.join(CHECKERS)}")
     try:
+        require_as_written(network)
         with progress_line(progress, "checking"), np.errstate(all="ignore"):  # nothing follows from what overflows
             if opaque:
                 follows = check_callable(network, target, certificate, function)
