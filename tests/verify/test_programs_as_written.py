@@ -74,7 +74,7 @@ def forms(text: str, on: dict[str, tuple[float, float]]) -> tuple[Read, list[Rea
     """What is written, all forms that the compiler makes of it, and the box."""
     expression = parse(text, tuple(on))
     on = {name: ends for name, ends in on.items() if name in expression.variables}
-    names, ends = tuple(on), tuple(zip(*on.values(), strict=True))
+    names, ends = tuple(on), ([a for a, _ in on.values()], [b for _, b in on.values()])
     low, high = (np.array([end], float) for end in ends)
     terms = [term.expression for term in parts_of((expression,), names, None, ends).terms]
     built = [read(program_of(one, (low, high))) for one in lowered([terms], names, ends)]
@@ -180,16 +180,16 @@ def test_no_bound_is_smaller_than_a_difference_that_is_found(seed: int) -> None:
         on = {name: (a, a + abs(a) * rng.choice([0.1, 1, 3, 100])) for name, a in zip(NAMES, low, strict=True)}
         text = grown(rng, rng.choice([2, 3]))
         try:
-            written, built, *box = forms(text, on)
+            written, built, least, most = forms(text, on)
         except (ah.AnchorheadError, ValueError):
             continue
         for one in built:
             other = changed(one, rng)
             try:
-                bound = float(difference(written, other, *box).max())
+                bound = float(difference(written, other, least, most).max())
             except NotVerified:
                 continue
-            found = apart(written, other, *box, rng)
+            found = apart(written, other, least, most, rng)
             assert found <= arb(bound), text
             compared += 1
             close += float(found) > 0 and bound < 10 * float(found)

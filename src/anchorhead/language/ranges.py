@@ -90,10 +90,10 @@ class CutBalls(Balls):
     def function(self, expression: Expression, at: Mapping[str, np.ndarray]) -> np.ndarray:
         found = super().function(expression, at)
         if len(expression.variables) == 1:
-            argument = np.broadcast_to(at[expression.variables[0]], found.shape)
-            for place, ball in np.ndenumerate(found):
-                if not ball.is_finite() and argument[place].is_finite():
-                    found[place] = _in_cells(expression, argument[place])
+            arguments = np.broadcast_to(at[expression.variables[0]], found.shape)
+            for (place, ball), (_, argument) in zip(np.ndenumerate(found), np.ndenumerate(arguments), strict=True):
+                if not ball.is_finite() and argument.is_finite():
+                    found[place] = _in_cells(expression, argument)
         return found
 
 

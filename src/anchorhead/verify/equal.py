@@ -158,27 +158,26 @@ def with_asinh(function: Expression, at: Mapping[str, Value]) -> Expression:
         u, w = nodes[first[2][0]], nodes[second[2][0]] if second[0] == "log" else ("", None, ())
         both = [one for one in u[2] if one in w[2]]
         own = [[one for one in side[2] if one not in both] for side in (u, w)]
-        if u[0] == w[0] == "add" and both and all(own) and _is_asinh(function, both, *own, at):
+        if u[0] == w[0] == "add" and both and all(own) and _is_asinh(function, (both, *own), at):
             x, rest = ("add", None, tuple(own[0])), nodes[place + 1 :]
             moved = [(op, data, tuple(one + (one >= place) for one in places)) for op, data, places in rest]
             return with_asinh(Expression.of((*nodes[:place], x, ("asinh", None, (place,)), *moved)).part(-1), at)
     return function
 
 
-def _is_asinh(
-    function: Expression, h: Sequence[int], x: Sequence[int], y: Sequence[int], at: Mapping[str, Value]
-) -> bool:
+def _is_asinh(function: Expression, sums: Sequence[Sequence[int]], at: Mapping[str, Value]) -> bool:
+    """Of sums of nodes h, x and y."""
     low, high = ([[end(side) for side in sides]] for end, sides in zip(
         (below, above), zip(*(value.range for value in at.values()), strict=True), strict=True
     ))  # fmt: skip
     alone = Algebra(np.array(low), np.array(high))
     inputs = dict(zip(at, alone.inputs, strict=True))
     try:
-        sums = [Expression.of((*function.nodes, ("add", None, tuple(terms)))).part(-1) for terms in (h, x, y)]
-        r, x_, y_ = (alone.of(one, inputs, CELLS[1]) for one in sums)
-        r = alone.add(r, alone.constant(-1))
-        square = alone.scaled(alone.add(alone.constant(1), alone.power(x_, 2)), arb(-1))
-        offs = alone.add(x_, y_), alone.add(alone.power(r, 2), square)
+        parts = [Expression.of((*function.nodes, ("add", None, tuple(terms)))).part(-1) for terms in sums]
+        h, x, y = (alone.of(one, inputs, CELLS[1]) for one in parts)
+        r = alone.add(h, alone.constant(-1))
+        square = alone.scaled(alone.add(alone.constant(1), alone.power(x, 2)), arb(-1))
+        offs = alone.add(x, y), alone.add(alone.power(r, 2), square)
         return bool(r.range.low >= 0 and all(alone.bound(one, ASINH) <= ASINH / 16 for one in offs))
     except Undecided:
         return False

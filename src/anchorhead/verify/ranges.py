@@ -89,7 +89,9 @@ def _abs(a: Range) -> Range:
 
 
 RANGES: dict[str, Callable[..., Any]] = {
-    "add": lambda *all_of: Range.hull(sum(one.low for one in all_of), sum(one.high for one in all_of)),
+    "add": lambda *all_of: Range.hull(
+        sum((one.low for one in all_of), arb(0)), sum((one.high for one in all_of), arb(0))
+    ),
     "mul": lambda *all_of: reduce(lambda a, b: Range.hull(*(x * y for x in a for y in b)), all_of),
     "integer_power": _power,
     "power": _general_power,
