@@ -30,6 +30,7 @@ from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid_atom import MOST_VARIABLES
+from anchorhead.language.program import Program
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
@@ -117,8 +118,29 @@ def approximate_expressions(
     prove: bool = True,
     outside: Outside = "warn",
     progress: Progress | None = None,
+    program: Program | None = None,
 ) -> Network:
-    """A head for one variable; neurons, heads over grids, or both, for several."""
+    """A head for one variable; neurons, heads over grids, or both, for several. Its program is what was written:
+    `program`, or that of the request."""
+    written = request.program if program is None else program
+    words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
+    try:
+        return _of_expressions(request, within, dtype, words, prove, outside, progress).written_as(written)
+    except NotReached as error:
+        error.network = error.network.written_as(written)
+        raise
+
+
+def _of_expressions(
+    request: Request,
+    within: float,
+    dtype: Dtype,
+    words: dict[str, Any],
+    prove: bool,
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
     if causal:
         request = request.causal()
     if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
@@ -126,7 +148,6 @@ def approximate_expressions(
     request.require_representable(within, dtype)
     network, refused = request.parts.network, None
     if request.needs_layers:
-        words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
         try:
             return network_in_layers(request, within, words, dtype, outside, progress)
         except AnchorheadError as error:

@@ -77,7 +77,7 @@ def compile(
         tokens = program.input.tokens if program.token_axis else None
         request = Request(expressions, names, box, tokens)
         return approximate_expressions(
-            request, within, kind, form, layout, placement, bool(causal), prove, outside, tell
+            request, within, kind, form, layout, placement, bool(causal), prove, outside, tell, program
         )
 
 

@@ -14,6 +14,8 @@ from anchorhead.constructions.representable import points_of, require_representa
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, pair, shown
+from anchorhead.language.of_targets import program_of
+from anchorhead.language.program import Program
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.parser import meant, names_in, parse
@@ -56,6 +58,11 @@ class Request:
     @cached_property
     def target(self) -> Expressions:
         return Expressions(self.expressions, self.variables, *self.ends, self.tokens)
+
+    @property
+    def program(self) -> Program:
+        """What was written, as a program."""
+        return program_of(self.target)
 
     @property
     def outputs(self) -> int:

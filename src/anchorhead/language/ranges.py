@@ -6,8 +6,10 @@ where one of them may lie, and so does a softmax mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from flint import arb
@@ -18,8 +20,10 @@ from anchorhead.language.interpret import computed
 from anchorhead.language.numbers import Balls
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Apply, Attend, Input, Normalise, Opaque, Repeat, Step
+from anchorhead.targets.expression import Expression
 from anchorhead.targets.precision import FLOAT64_BITS, precision
 
+CELLS = 64
 MAX_ROUNDS = 64
 """A Repeat of more rounds is not followed: nothing is said of what it carries."""
 
@@ -73,8 +77,31 @@ def _enclosed(step: Step, of: list[np.ndarray], program: Program, place: int) ->
                 state = [inside[out] for out in step.body.outputs]
                 path.append(state[0])
             return np.concatenate(path, axis=0) if step.collect else state[0]
+        case Apply():
+            return computed(step, of, CutBalls(), {})
         case _:
             return computed(step, of, Balls(), {})
+
+
+class CutBalls(Balls):
+    """Balls that are cut into cells where a function of one variable has no bounds on the whole of one: 1 + r - x with
+    r = sqrt(1 + x^2) is positive, which the ball of all x does not show."""
+
+    def function(self, expression: Expression, at: Mapping[str, np.ndarray]) -> np.ndarray:
+        found = super().function(expression, at)
+        if len(expression.variables) == 1:
+            arguments = np.broadcast_to(at[expression.variables[0]], found.shape)
+            for (place, ball), (_, argument) in zip(np.ndenumerate(found), np.ndenumerate(arguments), strict=True):
+                if not ball.is_finite() and argument.is_finite():
+                    found[place] = _in_cells(expression, argument)
+        return found
+
+
+def _in_cells(expression: Expression, argument: arb) -> arb:
+    low, high = argument.lower(), argument.upper()
+    ends = [low + (high - low) * k / CELLS for k in range(CELLS + 1)]
+    cells = (a.union(b) for a, b in pairwise(ends))
+    return reduce(arb.union, (expression.ball({expression.variables[0]: cell}) for cell in cells))
 
 
 def _hull_of_tokens(q: np.ndarray) -> np.ndarray:

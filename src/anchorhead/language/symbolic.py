@@ -9,6 +9,7 @@ from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Repeat, Term
 from anchorhead.targets.build import ZERO, add, check_size, div, make, mul, number, variable
 from anchorhead.targets.expression import Expression
+from anchorhead.targets.expression_network import name_of
 
 MAX_TERMS = 20_000
 """How many terms the sums of a program may have in all, written out: beyond, expressions are of no use."""
@@ -34,6 +35,15 @@ def expressions_of(program: Program) -> tuple[tuple[Expression, ...], tuple[str,
         made[:] = entries
         found.append(made.reshape(shape.tokens or 1, shape.width))
     return tuple(check_size(one) for one in found[program.output].ravel()), names
+
+
+def formula(program: Program) -> str:
+    """The program as a text, in expressions; its title where it has none."""
+    try:
+        expressions, _ = expressions_of(program)
+    except AnchorheadError:
+        return program.title
+    return name_of(expressions)
 
 
 def _names(given: Input) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from anchorhead.language.program import Program
 from anchorhead.read_only import ReadOnly, read_only
 
 Lemma = Literal["copy", "scalar head", "grid head", "kernel", "self key", "gated pair", "loop"]
@@ -48,12 +49,17 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Derivation(ReadOnly):
-    """By which construction a network computes its program, with the hints of its proof; print it to read it."""
+    """By which construction a network computes its program, with the hints of its proof; print it to read it.
+
+    lowered   the program in the form in which it is built, where that is another: products as squares, quotients as
+              exponentials of logarithms, functions of one variable in layers; the same function on the box
+    """
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
+    lowered: Program | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arrays", {name: read_only(array) for name, array in self.arrays.items()})
@@ -71,4 +77,8 @@ class Derivation(ReadOnly):
         )
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.entries)) or f"by the construction for targets of the kind {self.kind!r}"
+        heads = "\n".join(map(str, self.entries)) or f"by the construction for targets of the kind {self.kind!r}"
+        if self.lowered is None:
+            return heads
+        steps = "\n".join(f"  {line}" for line in str(self.lowered).splitlines())
+        return f"the program, taken apart into functions of one variable:\n{steps}\n{heads}"

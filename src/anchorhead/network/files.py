@@ -1,13 +1,14 @@
 """Saved networks: one safetensors file with the weights, and the rest as JSON in its header.
 
 The header's entry "anchorhead" holds {"format", "network": the layers, with the name of a tensor where an
-array stands, "program": what it approximates, "derivation", "certificate"}. Nothing in a file is ever executed.
+array stands, "program": what it approximates, as it was written, "derivation", with the program in the form of which it
+was built where that is another, "certificate"}. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from anchorhead.disk import file_to_read, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.language import canonical
 from anchorhead.language.program import Program
+from anchorhead.language.symbolic import formula
 from anchorhead.network.attention import Attention
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.embed import Embed
@@ -96,7 +98,8 @@ def load(path: str | Path) -> Network:
         if version < FORMAT:
             return _with_former_target(network, header["target"], tensors)
         program = _unpacked_program(header["program"], tensors)
-        return network.with_(program=program, derivation=_unpacked_derivation(header["derivation"], tensors))
+        derivation = _unpacked_derivation(header["derivation"], tensors)
+        return _in_its_own_words(network.with_(program=program, derivation=derivation))
     except AnchorheadError as error:
         raise AnchorheadError(f"{path} is not a valid network: {error}") from error
     except (
@@ -172,18 +175,22 @@ def _unpacked(packed: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     return cls(**arguments)
 
 
-def _packed_program(program: Program | None, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
+def _packed_program(
+    program: Program | None, tensors: dict[str, np.ndarray], prefix: str = "program."
+) -> dict[str, Any] | None:
     if program is None:
         return None
     data, arrays = canonical.to_data(program)
-    tensors.update({f"program.{name}": array for name, array in arrays.items()})
+    tensors.update({f"{prefix}{name}": array for name, array in arrays.items()})
     return data
 
 
-def _unpacked_program(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Program | None:
+def _unpacked_program(
+    packed: dict[str, Any] | None, tensors: dict[str, np.ndarray], prefix: str = "program."
+) -> Program | None:
     if packed is None:
         return None
-    arrays = {name.removeprefix("program."): array for name, array in tensors.items() if name.startswith("program.")}
+    arrays = {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
     return canonical.from_data(packed, arrays)
 
 
@@ -192,6 +199,8 @@ def _packed_derivation(derivation: Derivation | None, tensors: dict[str, np.ndar
         return None
     tensors.update({f"derivation.{name}": array for name, array in derivation.arrays.items()})
     known = {"kind": derivation.kind, "data": dict(derivation.data), "arrays": sorted(derivation.arrays)}
+    if derivation.lowered is not None:
+        known["lowered"] = _packed_program(derivation.lowered, tensors, "lowered.")
     return {**known, "entries": derivation.entries_json()}
 
 
@@ -200,7 +209,16 @@ def _unpacked_derivation(packed: dict[str, Any] | None, tensors: dict[str, np.nd
         return None
     arrays = _finite(packed["arrays"], "derivation", tensors)
     entries = Derivation.entries_of(packed.get("entries", ()))
-    return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries)
+    lowered = _unpacked_program(packed.get("lowered"), tensors, "lowered.")
+    return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries, lowered)
+
+
+def _in_its_own_words(network: Network) -> Network:
+    """The network, whose certificate calls an expression by what the program says, not by what the file calls it."""
+    known, certificate, program = network.derivation, network.certificate, network.program
+    if known is None or known.lowered is None or certificate is None or program is None:
+        return network
+    return network.with_(certificate=replace(certificate, target=formula(program)))
 
 
 def _finite(names: list[str], of: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

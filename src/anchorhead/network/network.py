@@ -152,10 +152,14 @@ class Network(ReadOnly):
         if self.program is None or self.derivation is None:
             return None
         from anchorhead.language.records import KINDS, joined
+        from anchorhead.language.symbolic import formula
 
         if self.derivation.kind not in KINDS:
             return None
-        return joined(self.derivation.kind, self.program, self.derivation.data, self.derivation.arrays)
+        known, program = self.derivation, self.program
+        if known.lowered is not None:
+            program = known.lowered.with_(title=formula(program))
+        return joined(known.kind, program, known.data, known.arrays)
 
     def approximating(self, record: TargetRecord, on: Box | None = None, entries: Iterable[Entry] = ()) -> Self:
         """The same network with what it approximates, as its construction knows it; on: its box; entries: how."""
@@ -166,6 +170,16 @@ class Network(ReadOnly):
         ends = None if on is None else tuple(np.broadcast_to(end, shape) for end in (on.low, on.high))
         program, (data, arrays) = parted(record, tokens, ends)
         return self.with_(program=program, derivation=Derivation(record.kind, data, arrays, tuple(entries)))
+
+    def written_as(self, program: Program) -> Self:
+        """The same network, whose program is this one, as it was written; that in another form, of which the network
+        was built, is kept with the derivation."""
+        from anchorhead.language.entries import same
+
+        known, lowered = self.derivation, self.program
+        if known is None or lowered is None or program.token_axis != self.token_axis or same(program, lowered):
+            return self
+        return self.with_(program=program, derivation=replace(known, lowered=lowered.with_(title="")))
 
     def with_entries(self, entries: Iterable[Entry]) -> Self:
         """The same network, whose derivation says this."""

@@ -198,7 +198,7 @@ class Exact:
             return None
         inner = []
         for place in places:
-            linear = split(_below(function, place))
+            linear = split(function.part(place))
             if not linear.terms or any(part.nodes[-1][0] != "variable" for part, _ in linear.terms):
                 return None
             inner.append(self._sum(linear, own, where))
@@ -262,7 +262,7 @@ def split(expression: Expression) -> Split:
     """Sums, differences and constant factors taken apart; whatever else stands in the sum is a part."""
     with precision():
         factors, constant = _linear(expression, len(expression.nodes) - 1)
-    return Split([(_below(expression, place), factor) for place, factor in factors.items()], constant)
+    return Split([(expression.part(place), factor) for place, factor in factors.items()], constant)
 
 
 def _linear(expression: Expression, place: int) -> tuple[dict[int, arb], arb]:
@@ -293,22 +293,6 @@ def _linear(expression: Expression, place: int) -> tuple[dict[int, arb], arb]:
                 inner, constant = parts[varying[0]] if varying else ({}, arb(1))
                 return {key: factor * scale for key, factor in inner.items()}, constant * scale
     return {place: arb(1)}, arb(0)
-
-
-def _below(expression: Expression, place: int) -> Expression:
-    """The part of an expression that ends at a node."""
-    needed, stack = set(), [place]
-    while stack:
-        node = stack.pop()
-        if node not in needed:
-            needed.add(node)
-            stack += expression.nodes[node][2]
-    order = sorted(needed)
-    new = {node: number for number, node in enumerate(order)}
-    nodes = tuple(
-        (op, data, tuple(new[p] for p in places)) for op, data, places in (expression.nodes[n] for n in order)
-    )
-    return Expression.of(nodes)
 
 
 def _term(weight: np.ndarray, radius: np.ndarray | None, q: Forms, quantities: Quantities) -> Forms:

@@ -48,6 +48,20 @@ class Expression:
     def variables(self) -> tuple[str, ...]:
         return tuple(sorted({str(data) for op, data, _ in self.nodes if op == "variable"}))
 
+    def part(self, place: int) -> Expression:
+        """The part that ends at a node, -1 for the last."""
+        place %= len(self.nodes)
+        needed, stack = set(), [place]
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack += self.nodes[node][2]
+        order = sorted(needed)
+        new = {node: number for number, node in enumerate(order)}
+        kept = (self.nodes[node] for node in order)
+        return Expression.of(tuple((op, data, tuple(new[one] for one in places)) for op, data, places in kept))
+
     def ball(self, at: Mapping[str, arb]) -> arb:
         return evaluated(self, at, BALLS)
 

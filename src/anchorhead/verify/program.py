@@ -10,7 +10,7 @@ A quantity is an array tokens x features. Steps and their meaning:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,21 @@ def read_program(stored: Stored) -> Program:
     if stored.program is None:
         raise Unreadable("the file has no program: there is nothing to compare the network with")
     return _Reader(stored).program(stored.program, "program.", 0)
+
+
+def read_lowered(stored: Stored) -> Program | None:
+    """The program in the form of which the network was built, if the derivation has one: a hint, of which it is proven
+    that it is the same function. Its numbers are taken as they are written, whatever they may have been rounded from.
+    """
+    data = (stored.derivation or {}).get("lowered")
+    if data is None:
+        return None
+    found = _Reader(stored).program(data, "lowered.", 0)
+    steps = [
+        replace(step, radii=(None,) * len(step.of), bias_radius=None) if isinstance(step, Affine) else step
+        for step in found.steps
+    ]
+    return replace(found, steps=tuple(steps))
 
 
 class _Reader:

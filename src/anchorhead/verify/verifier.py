@@ -14,6 +14,7 @@ from anchorhead.verify.certificate import Certificate, read_certificate, require
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
 from anchorhead.verify.direct.walk import walk_directly
+from anchorhead.verify.equal import difference
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
@@ -23,8 +24,9 @@ from anchorhead.verify.grids.callables import callable_bound, is_callable
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, is_learner
-from anchorhead.verify.program import Attend, Input, Program, read_program
+from anchorhead.verify.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.text import formula
 from anchorhead.verify.walk import compared, walk
 
 Tell = Callable[[int, int, str], object]
@@ -80,6 +82,7 @@ class _Known:
     steps: list[Step] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
     unverified: list[str] = field(default_factory=list)
+    function: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,8 @@ def verify(
                 where = _verify_folder(Path(source), known, given)
             else:
                 where = _verify(read_file(source), known, given)
-        why = f"error at most {known.stated:.6g} {where}; {known.found:.6g} follows"
+        what = f"|network - ({known.function})|" if known.function else "error"
+        why = f"{what} at most {known.stated:.6g} {where}; {known.found:.6g} follows"
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
@@ -128,6 +132,7 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
     """Fills in what is known, and says where the bound holds; NotVerified unless it does."""
     known.unverified.append("the certificate's words (method, target, reference), labels and names of features")
     network, program = read_network(stored), read_program(stored)
+    known.function = formula(program)
     opaque = is_callable(program)
     require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
     require(given.prompt is None, "certificates for one prompt are not verified yet")
@@ -143,20 +148,23 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
     """A certificate for all inputs of a box."""
     certificate, model = _certificate_of(stored, network, program, known), arithmetic_of(network.dtype)
     require_only(certificate, "excluded")
+    program, off = _as_built(stored, program, network, certificate, known)
+    bound = certificate.bound - off
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
     if isinstance(program.steps[program.outputs[0]], Attend):
         require_only(certificate)
         require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
+        require(off == 0, "a kernel smoother that was written as another program is not modelled")
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
         return "on the stated box"
-    limit = (1 - 1e-5) * certificate.bound if len(network.layers) == 1 else 0.0
+    limit = (1 - 1e-5) * bound if len(network.layers) == 1 else 0.0
     context = Context(exact, model, pool_of(stored), limit, tell)
     try:
-        error, grids = _shared_out(network, context, certificate.bound, grid_errors(stored))
+        error, grids = _shared_out(network, context, bound, grid_errors(stored))
     finally:
         known.steps += context.steps
-    known.found = float(error.max())
+    known.found = _with(float(error.max()), off)
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)
         raise NotVerified(
@@ -168,7 +176,7 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         return "on the stated box"
     tell(0, 1, "the evaluation 'direct'")
     context.steps.clear()
-    found = float(compared(walk_directly(network, context), exact).size(context.quantities).max())
+    found = _with(float(compared(walk_directly(network, context), exact).size(context.quantities).max()), off)
     known.steps += context.steps
     known.found = max(known.found, found)
     require(
@@ -214,6 +222,29 @@ def _verify_folder(folder: Path, known: _Known, given: Given) -> str:
         known.stated = float(np.fmax(known.stated, layer.stated))
         known.found = float(np.fmax(known.found, layer.bound))
     return "in every layer, on all that its norm puts out"
+
+
+def _as_built(
+    stored: Stored, written: Program, network: Network, certificate: Certificate, known: _Known
+) -> tuple[Program, float]:
+    """The program in the form of which the network was built, and how far it is from what was written, at most."""
+    lowered = read_lowered(stored)
+    if lowered is None:
+        return written, 0.0
+    _check_fit(network, lowered, certificate)
+    off = float(difference(written, lowered, certificate.low, certificate.high).max())
+    known.steps.append(Step("program", "equal forms", "as it was written, and as it was built", off))
+    require(
+        off < certificate.bound,
+        f"the program says {known.function}, and what the network was built for was not found to be the same: they may "
+        f"be {off:.3g} apart, more than the bound {certificate.bound:.6g}",
+    )
+    return lowered, off
+
+
+def _with(error: float, off: float) -> float:
+    """The sum of two errors, rounded up."""
+    return float(np.nextafter(error + off, np.inf)) if off else error
 
 
 def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:

@@ -1,0 +1,183 @@
+"""That two programs are the same function on a box, up to an error: both as values in one algebra, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from flint import arb
+
+from anchorhead.verify.algebra import ASINH, Algebra, Value
+from anchorhead.verify.balls import above, below, precision
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
+
+BITS = 320
+"""Of the balls: products of a few float64 are exact, and what cancels leaves next to nothing."""
+CELLS = (1, 64, 1024)
+"""Into so many cells the arguments of a function are cut until every condition of a rule is decided."""
+Array = list[list[Value]]
+"""Values of tokens and their features."""
+
+
+def difference(written: Program, lowered: Program, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Bounds (tokens, features) on |written - lowered| for inputs (tokens, features) between low and high."""
+    with precision(BITS):
+        algebra = Algebra(low, high)
+        one, other = (_outputs(program, algebra, low.shape) for program in (written, lowered))
+        shapes = [(len(values), len(values[0])) for values in (one, other)]
+        require(shapes[0] == shapes[1], f"the program puts out {shapes[0]}, and what it was rewritten as {shapes[1]}")
+        both = zip(one, other, strict=True)
+        return np.array([[_bound(algebra, *pair) for pair in zip(*rows, strict=True)] for rows in both])
+
+
+def _bound(algebra: Algebra, a: Value, b: Value) -> float:
+    off = algebra.add(a, algebra.scaled(b, arb(-1)))
+    return above(algebra.bound(off, arb(2) ** -60 * a.range.most))
+
+
+def _outputs(program: Program, algebra: Algebra, shape: tuple[int, int]) -> Array:
+    require(len(program.outputs) == 1, "a program of several outputs")
+    found: list[Array] = []
+    for place, step in enumerate(program.steps):
+        try:
+            found.append(_step(step, found, algebra, shape))
+        except Undecided as error:
+            raise NotVerified(
+                f"step {place} of a program, {program.name(place)}, cannot be compared: {error} is not decided"
+            ) from error
+    return found[program.outputs[0]]
+
+
+def _step(step: object, found: Sequence[Array], algebra: Algebra, shape: tuple[int, int]) -> Array:
+    match step:
+        case Input():
+            require(not found, "a program of several inputs")
+            return _rows(algebra.inputs, shape[1])
+        case Affine():
+            return _affine(step, found, algebra)
+        case Apply():
+            given = [found[of] for of in step.of]
+            tokens = max(map(len, given))
+            return [[_applied(step, given, t, f, algebra) for f in range(len(step.which))] for t in range(tokens)]
+        case Dot():
+            return [[_inner(a, b, algebra) for b in found[step.b]] for a in found[step.a]]
+        case Attend():
+            return _attended(step, found, algebra)
+        case Normalise():
+            return [_normalised(step, row, algebra) for row in found[step.of]]
+    raise NotVerified(f"a {type(step).__name__} is not compared")
+
+
+def _affine(step: Affine, found: Sequence[Array], algebra: Algebra) -> Array:
+    tokens, width = step.bias.shape
+    for of, weight in zip(step.of, step.weights, strict=True):
+        tokens = max(tokens, len(found[of]) if weight.ndim == 2 else len(weight))
+    rows: Array = []
+    for t in range(tokens):
+        rows.append([])
+        for f in range(width):
+            terms = []
+            for of, weight in zip(step.of, step.weights, strict=True):
+                q = found[of]
+                if weight.ndim == 4:
+                    row, entries = weight[t, f].ravel(), [entry for token in q for entry in token]
+                else:
+                    row, entries = weight[f] if weight.ndim == 2 else weight[t, f], q[t % len(q)]
+                require(len(row) == len(entries), "weights and quantities of a program do not fit")
+                used = [(w, e) for w, e in zip(row.tolist(), entries, strict=True) if w]
+                terms += [algebra.scaled(e, arb(w)) if w != 1 else e for w, e in used]
+            bias = float(step.bias[t % len(step.bias), f])
+            terms += [algebra.constant(bias)] if bias or not terms else []
+            rows[-1].append(terms[0] if len(terms) == 1 else algebra.add(*terms))
+    return rows
+
+
+def _applied(step: Apply, given: Sequence[Array], t: int, f: int, algebra: Algebra) -> Value:
+    function = step.functions[step.which[f]]
+    if isinstance(function, Opaque):
+        raise NotVerified("a function that is known by its values alone is not compared")
+    at = {name: q[t % len(q)][f % len(q[0])] for name, q in zip(step.arguments, given, strict=True)}
+    own = {name: at[name] for name in function.variables}
+    function = with_asinh(function, own)
+    for cells in CELLS:
+        try:
+            return algebra.of(function, own, cells)
+        except Undecided:
+            if cells == CELLS[-1]:
+                raise
+    raise NotVerified("no cells")
+
+
+def _inner(a: Sequence[Value], b: Sequence[Value], algebra: Algebra) -> Value:
+    return algebra.add(*(algebra.mul(x, y) for x, y in zip(a, b, strict=True)))
+
+
+def _attended(step: Attend, found: Sequence[Array], algebra: Algebra) -> Array:
+    values = found[step.values]
+    if step.queries is None or step.keys is None:
+        share = algebra.power(algebra.constant(len(values)), -1)
+        return [[algebra.mul(share, algebra.add(*column)) for column in zip(*values, strict=True)]]
+    rows = []
+    for i, query in enumerate(found[step.queries]):
+        seen = len(values) if step.mask is None else i + 1
+        weights = [algebra.exp(_inner(query, key, algebra)) for key in found[step.keys][:seen]]
+        share = algebra.power(algebra.add(*weights), -1)
+        rows.append(
+            [algebra.mul(share, _inner(weights, column[:seen], algebra)) for column in zip(*values, strict=True)]
+        )
+    return rows
+
+
+def _normalised(step: Normalise, row: Sequence[Value], algebra: Algebra) -> list[Value]:
+    share = algebra.power(algebra.constant(len(row)), -1)
+    if step.norm == "layer":
+        mean = algebra.scaled(algebra.mul(share, algebra.add(*row)), arb(-1))
+        row = [algebra.add(one, mean) for one in row]
+    square = algebra.mul(share, algebra.add(*(algebra.power(one, 2) for one in row)))
+    root = algebra.power(algebra.sqrt(algebra.add(square, algebra.constant(step.eps))), -1)
+    return [algebra.mul(one, root) for one in row]
+
+
+def _rows(entries: Sequence[Value], width: int) -> Array:
+    return [list(entries[start : start + width]) for start in range(0, len(entries), width)]
+
+
+def with_asinh(function: Expression, at: Mapping[str, Value]) -> Expression:
+    """The function with asinh(x) for log(1 + r + x) - log(1 + r - x), r = sqrt(1 + x^2), which is seen to be so.
+
+    Of u = h + x and w = h + y, y = -x and (h - 1)^2 = 1 + x^2 and h >= 1 are asked, in an algebra in which the
+    arguments of the function are inputs. If these are off by d, then h by d, and log u - log w by 4 d.
+    """
+    nodes = function.nodes
+    for place, (op, _, places) in enumerate(nodes):
+        if op != "add" or [nodes[one][0] for one in places] != ["log", "neg"]:
+            continue
+        first, second = nodes[places[0]], nodes[nodes[places[1]][2][0]]
+        u, w = nodes[first[2][0]], nodes[second[2][0]] if second[0] == "log" else ("", None, ())
+        both = [one for one in u[2] if one in w[2]]
+        own = [[one for one in side[2] if one not in both] for side in (u, w)]
+        if u[0] == w[0] == "add" and both and all(own) and _is_asinh(function, (both, *own), at):
+            x, rest = ("add", None, tuple(own[0])), nodes[place + 1 :]
+            moved = [(op, data, tuple(one + (one >= place) for one in places)) for op, data, places in rest]
+            return with_asinh(Expression.of((*nodes[:place], x, ("asinh", None, (place,)), *moved)).part(-1), at)
+    return function
+
+
+def _is_asinh(function: Expression, sums: Sequence[Sequence[int]], at: Mapping[str, Value]) -> bool:
+    """Of sums of nodes h, x and y."""
+    low, high = ([[end(side) for side in sides]] for end, sides in zip(
+        (below, above), zip(*(value.range for value in at.values()), strict=True), strict=True
+    ))  # fmt: skip
+    alone = Algebra(np.array(low), np.array(high))
+    inputs = dict(zip(at, alone.inputs, strict=True))
+    try:
+        parts = [Expression.of((*function.nodes, ("add", None, tuple(terms)))).part(-1) for terms in sums]
+        h, x, y = (alone.of(one, inputs, CELLS[1]) for one in parts)
+        r = alone.add(h, alone.constant(-1))
+        square = alone.scaled(alone.add(alone.constant(1), alone.power(x, 2)), arb(-1))
+        offs = alone.add(x, y), alone.add(alone.power(r, 2), square)
+        return bool(r.range.low >= 0 and all(alone.bound(one, ASINH) <= ASINH / 16 for one in offs))
+    except Undecided:
+        return False
