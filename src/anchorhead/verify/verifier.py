@@ -115,8 +115,8 @@ def verify(
                 where = _verify_folder(Path(source), known, given)
             else:
                 where = _verify(read_file(source), known, given)
-        what = f"|network - ({known.function})|" if known.function else "error"
-        why = f"{what} at most {known.stated:.6g} {where}; {known.found:.6g} follows"
+        what = f"|network - ({known.function})| <=" if known.function else "error at most"
+        why = f"{what} {known.stated:.6g} {where}; {known.found:.6g} follows"
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
