@@ -107,7 +107,7 @@ def test_check_fails_for_a_bound_that_the_weights_do_not_keep(saved):
     result = runner.invoke(app, ["check", str(saved)])
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
-    assert "verified:" not in result.stdout
+    assert ": verified:" not in result.stdout
 
 
 def test_cite_prints_both_entries():

@@ -68,7 +68,7 @@ def test_a_lipschitz_constant_gives_a_proof_that_no_input_exceeds(name):
     assert certificate.conditions == (AssumedLipschitz(tuple(np.atleast_1d(constant).tolist())),)
     assert "provided    |f(x) - f(y)| <=" in str(certificate)
     assert ("solved grid" in certificate.method) == (grid == "solved")
-    assert sum(certificate.terms.values()) <= certificate.bound <= 1.011 * sum(certificate.terms.values())
+    assert sum(certificate.terms.values()) <= certificate.bound <= 1.021 * sum(certificate.terms.values())
     error, _ = largest_error(lambda x: run(network, x), target, seed=5)
     assert 0 < error <= certificate.bound
     assert network.target.data["lipschitz"] == list(np.atleast_1d(constant))

@@ -138,6 +138,24 @@ def test_any_number_of_tokens_but_none():
         network(np.ones((0, 2)))
 
 
+@pytest.mark.parametrize("outside", ["raise", "clip"])
+def test_rounding_an_input_of_the_box_does_not_leave_the_box(outside):
+    ends = -0.1, np.nextafter(0.3, 1.0)  # float32 rounds both outwards
+    assert float(np.float32(ends[0])) < ends[0]
+    assert float(np.float32(ends[1])) > ends[1]
+    network = certified(ends, outside, "float32")
+    inner = [np.nextafter(np.float32(end), np.float32(0)) for end in ends]
+    given = torch.full((3, 2), ends[0], dtype=torch.float64)
+    given[1:] = ends[1]
+    given.requires_grad_()
+    kept = network._guarded(given, outside)
+    assert kept[0, 0].item() == inner[0]
+    assert kept[1, 0].item() == inner[1]
+    kept.sum().backward()
+    assert given.grad is not None
+    assert (given.grad == 1).all()
+
+
 def test_numbers_of_other_types_are_converted():
     network = table.network("attention (float64)")
     whole = np.array([[1, 0], [0, 1], [1, 1]])

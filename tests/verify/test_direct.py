@@ -183,9 +183,8 @@ def _at_kinks(net: Network, x: np.ndarray, low: np.ndarray, high: np.ndarray) ->
 
 
 def test_a_bound_that_holds_for_plain_alone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert report(NAMES[0], tmp_path).verified
     monkeypatch.setattr(verifier, "walk_directly", lambda *a: replace_constant(walk.walk_directly(*a)))
-    found = report(NAMES[0], tmp_path)
+    found = report(SPLINE, tmp_path)
     assert not found.verified
     assert "'direct'" in found.why
 
@@ -201,11 +200,8 @@ SPLINE, DEEP = "spline (float32)", "deep, one token (float32)"
     ("owner", "name", "make", "which"),
     [
         (series.Series, "error", lambda f: lambda self, *a: 1.0, SPLINE),
-        (series.Series, "error", lambda f: lambda self, *a: 1.0, DEEP),
-        (series.Series, "magnitude", lambda f: lambda self, *a: (1e9, 0.0), SPLINE),
         (series.Series, "magnitude", lambda f: lambda self, *a: (0.0, 1e6), DEEP),
         (walk, "_bias_off", lambda f: lambda *a: f(*a) + 1.0, SPLINE),
-        (walk, "_bias_off", lambda f: lambda *a: f(*a) + 1.0, DEEP),
         (walk, "heard", lambda f: lambda given: [replace(f(given)[0], keys=np.arange(99)) for _ in given], DEEP),
     ],
 )

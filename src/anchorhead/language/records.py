@@ -86,9 +86,9 @@ def _scalar_record(program: Program, data: Mapping[str, Any], arrays: Mapping[st
 
 def _several_program(record: TargetRecord, tokens: int | None, on: Any) -> Program:
     plain = SeveralVariables.from_record(record)
-    tokens = tokens if record.kind == "grid" else Expressions.from_record(record).tokens
-    tokens = None if (tokens or 1) == 1 and record.kind == "grid" else tokens
-    found = Entries(plain.expressions, plain.variables, tokens, plain.low, plain.high)
+    several = tokens if record.kind == "grid" else Expressions.from_record(record).tokens
+    several = None if (several or 1) == 1 and record.kind == "grid" else several
+    found = Entries(plain.expressions, plain.variables, several, plain.low, plain.high)
     return found.program(axis=tokens is not None)
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from anchorhead.disk import file_to_read
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.network import Network
 from anchorhead.network.files import content_of, is_former, load
 from anchorhead.progress import Progress, Status, progress_line
+from anchorhead.targets.opaque_several import as_array
 from anchorhead.verify import Report, verify
 
 
@@ -49,7 +53,7 @@ def check(
         def tell(done: int, total: int, what: str) -> None:
             line(Status(f"verifying {what}", share=done / total))
 
-        report = verify(_source(thing), function, prompt, tell)
+        report = verify(_source(thing), None if function is None else partial(_called, function), prompt, tell)
     if not report.verified:
         raise CertificateError(report.why, report)
     return report
@@ -68,3 +72,13 @@ def _source(thing: Any) -> Path | bytes:
             f"{type(thing).__name__} cannot be checked: give a network, a head, or the path of a file or a folder"
         )
     return content_of(network)
+
+
+def _called(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
+    """A function of arrays or of tensors, or of single numbers, at float64 points."""
+    try:
+        return as_array(function, x)
+    except Exception:
+        if x.ndim > 1:
+            raise
+        return np.array([as_array(lambda one: function(float(one)), point) for point in x])

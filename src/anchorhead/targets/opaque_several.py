@@ -120,7 +120,7 @@ class CallableSeveral:
         given = x if self.tokens is None else x.reshape(len(x), self.tokens, -1)
         self.evaluations += len(x)
         try:
-            y = _as_array(self.f, given)
+            y = as_array(self.f, given)
         except Exception as error:
             raise AnchorheadError(
                 f"{self.name} failed with {type(error).__name__} for an array of shape {given.shape}: {error}"
@@ -144,7 +144,7 @@ class CallableSeveral:
         return np.concatenate([[low / 2 + high / 2, low, high], np.where(which, low, high)])
 
 
-def _as_array(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
+def as_array(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     """f(x), for a function of arrays, or of tensors."""
     import torch
 

@@ -102,6 +102,7 @@ class Claims:
         self.proven: dict[tuple, tuple[Proven, _Job]] = {}
         self.learned: list[tuple[float, float]] = []
         self._grouped: dict[bytes, list[Atom]] | None = None
+        self._stacked: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where no atom is found."""
@@ -205,10 +206,11 @@ class Claims:
         groups = self._by_ids()
         same = groups.get(t.ids.tobytes())
         for atoms in [same] if same else groups.values():
-            ids = np.unique(np.concatenate([t.ids, *(a.argument.ids for a in atoms)]))  # type: ignore[union-attr]
+            known, rows = self._rows(atoms)
+            ids = np.union1d(t.ids, known)
             size = self.quantities.size(ids)
-            own = t.aligned(ids).coefficients[0, 0]
-            theirs = np.array([a.argument.aligned(ids).coefficients[0, 0] for a in atoms])  # type: ignore[union-attr]
+            own, theirs = t.aligned(ids).coefficients[0, 0], np.zeros((len(rows), len(ids)))
+            theirs[:, np.searchsorted(ids, known)] = rows
             lead = int((np.abs(own) * size).argmax())
             ratio = theirs[:, lead] / own[lead] if own[lead] else np.zeros(len(atoms))
             reach = np.abs(theirs) @ size
@@ -217,6 +219,14 @@ class Claims:
                 constant = float(atoms[n].argument.constant[0, 0])  # type: ignore[union-attr]
                 found += self._snapped(atoms[n], float(ratio[n]), float(t.constant[0, 0]), constant, float(reach[n]))
         return found
+
+    def _rows(self, atoms: list[Atom]) -> tuple[np.ndarray, np.ndarray]:
+        """The quantities that the arguments of a group of atoms are made of, and their coefficients."""
+        if id(atoms) not in self._stacked:
+            arguments = [cast("Forms", atom.argument) for atom in atoms]
+            rows = np.array([one.coefficients[0, 0] for one in arguments])
+            self._stacked[id(atoms)] = arguments[0].ids, rows
+        return self._stacked[id(atoms)]
 
     def _by_ids(self) -> dict[bytes, list[Atom]]:
         """Atoms of one argument, by the quantities that it is made of."""

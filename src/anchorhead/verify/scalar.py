@@ -239,16 +239,20 @@ class Softmax:
         return arb_series(upper, prec=order) / arb_series(lower, prec=order)
 
     def rounding(
-        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: list[np.ndarray], leak: np.ndarray
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """On pieces |s - t| <= half of cells, t (cells, pieces): the rounding of what is read, bounds on |it| and on
-        sum_k |w_k v_k|. r moves by at most `speed` (cells,) on a piece; `near` are the keys that matter on each cell.
+        sum_k |w_k v_k|. r moves by at most `speed` (cells,) on a piece; `near` are the keys that matter on each cell,
+        by default all.
 
         log w_k is concave in t with slope a_k - sum w a, so w_k(s) <= w_k(t) exp(|a_k - A| half), A = sum w a at t.
         """
-        widest = max(map(len, near))
-        index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
-        absent = np.array([np.arange(widest) >= len(keys) for keys in near])[:, None]
+        if near is None:
+            index, count = np.arange(self.count)[None], np.full((1, 1), self.count)
+        else:
+            widest, count = max(map(len, near)), np.array([[len(keys)] for keys in near])
+            index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
+        absent = (np.arange(index.shape[1]) >= count)[:, None]
         part, noise = self.part.only(index[:, None]), self.noise[index[:, None]]
         t, half, speed = t[..., None], half[:, None, None], speed[:, None]
         half = half + 4 * OWN_UNIT * np.abs(t)
@@ -275,7 +279,6 @@ class Softmax:
         gaps = np.maximum(gap, 0.0) + (steep + steep.max(axis=2, keepdims=True)) * half + 2 * noise.max()
         lam = softmax_log_error(np.where(absent, 0.0, delta), gaps, self.model)
         values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
-        count = np.array([[len(keys)] for keys in near])
         error, mass = softmax_read_error(upper, lam, deviation, values, result, count, self.model, self.count)
         least = 0.0
         if part.direct is not None:

@@ -3,6 +3,9 @@
 Going through the layers, `Held` says what the features of every token are. Attention whose logits are constants with
 one winner copies. Attention whose queries have one entry that varies, over keys and values that are constants, is a
 head on that entry, the same for all that meet the same keys. Only what later layers read is looked at.
+
+What is computed from which weights is stated once more in anchorhead.verify.direct.plan, which derives it from a file
+by code of its own: certificates name this evaluation where its error follows from that plan, and a test compares both.
 """
 
 from __future__ import annotations

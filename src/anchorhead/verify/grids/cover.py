@@ -74,8 +74,10 @@ def cover_bound(
     rounding = float(grid_rounding(grid, low, high, model, 0.0)[1].max())
     best = math.inf
     while math.prod(counts) <= MAX_CELLS and not best * UP <= enough:
-        found = _on_box(grid, function, shift, lipschitz, low, high, counts) + rounding
-        if not found < 0.98 * best:
+        found, seen = _on_box(grid, function, shift, lipschitz, low, high, counts)
+        found += rounding
+        if not found < 0.98 * best or seen > enough:
+            best = min(best, found)
             break
         best, counts = found, [2 * count for count in counts]
     require(best < math.inf, f"a grid compared in {math.prod(counts):,} cells: at most {MAX_CELLS:,}")
@@ -97,28 +99,24 @@ def interval_bound(
     softmax = Softmax(part, [(ends[0] - origin, ends[1] - origin)], part.model)
     cuts = np.linspace(*ends, FIRST + 1)
     left, right, worst, spent = cuts[:-1], cuts[1:], 0.0, 0
-    everyone = np.arange(len(part.slopes))
+    anchors = len(part.slopes)
     while len(left):
         spent += len(left)
-        require(
-            spent <= MAX_CELLS, f"a head of {len(everyone)} anchors takes more than {MAX_CELLS:,} values of a function"
-        )
+        require(spent <= MAX_CELLS, f"a head of {anchors} anchors takes more than {MAX_CELLS:,} values of a function")
         bounds = []
-        for some in np.array_split(np.stack([left, right], 1), -(-len(left) * len(everyone) // CHUNK)):
+        for some in np.array_split(np.stack([left, right], 1), -(-len(left) * anchors // CHUNK)):
             # between the cuts of cells that need not touch, every other cell is one of them
             wrong, moved, centre, half = _on_cells(grid, function, shift, lipschitz, [some.reshape(-1)], 2)
             bound = (wrong + moved) * UP
             good = np.flatnonzero(bound <= enough)
             if len(good):
-                near, nothing = [everyone] * len(good), np.zeros(len(good))
-                rounded = softmax.rounding(centre[good] - origin, half[good, 0], moved[good], near, nothing)[0]
+                nothing = np.zeros(len(good))
+                rounded = softmax.rounding(centre[good] - origin, half[good, 0], moved[good], None, nothing)[0]
                 bound[good] = (bound[good] + rounded[:, 0]) * UP
             bounds.append(bound)
         bound = np.concatenate(bounds)
         wide, middle = bound > enough, left / 2 + right / 2
-        require(
-            bool(((left < middle) & (middle < right))[wide].all()), f"a head of {len(everyone)} anchors has no bound"
-        )
+        require(bool(((left < middle) & (middle < right))[wide].all()), f"a head of {anchors} anchors has no bound")
         worst = max(worst, float(bound[~wide].max(initial=0.0)))
         both = np.stack([left[wide], middle[wide], middle[wide], right[wide]], 1).reshape(-1, 2)
         left, right = both[:, 0], both[:, 1]
@@ -133,12 +131,17 @@ def _on_box(
     low: Sequence[float],
     high: Sequence[float],
     counts: Sequence[int],
-) -> float:
+) -> tuple[float, float]:
+    """The bound, and the largest difference that was seen."""
     cuts = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
     rows = max(1, CHUNK // math.prod(counts[1:]))
     parts = ([cuts[0][first : first + rows + 1], *cuts[1:]] for first in range(0, counts[0], rows))
-    found = (_on_cells(grid, function, shift, lipschitz, part, 1) for part in parts)
-    return max(float((wrong + moved).max()) for wrong, moved, *_ in found)
+    worst = seen = 0.0
+    for part in parts:
+        wrong, moved, _, half = _on_cells(grid, function, shift, lipschitz, part, 1)
+        worst = max(worst, float((wrong + moved).max()))
+        seen = max(seen, float((wrong - UP * lipschitz.over(half)).max()))
+    return worst, seen
 
 
 def _on_cells(

@@ -12,6 +12,7 @@ How far a grid may be off is not known before all else is: it is an allowance, f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -20,16 +21,20 @@ import numpy as np
 from flint import arb
 
 from anchorhead.verify.balls import precision
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.exact import Atom, Exact
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.uniform import verify_uniform_grid
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
 
 SAMPLES = 48
 GATE = 4000.0
+EVEN = 1e-4
+"""How far the differences of slopes may be apart, of the largest slope, for keys to be tried as evenly spaced ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +169,24 @@ class Grids:
         for number, (grid, expression, ids, allowed) in enumerate(self.waiting):
             tell(number, len(self.waiting), f"grid {number + 1}")
             low, high = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
-            verify_grid(grid, [expression], [f"x{q}" for q in ids], low, high, dtype, allowed)
+            _prove(grid, expression, [f"x{q}" for q in ids], low, high, dtype, allowed)
+
+
+def _prove(
+    grid: Grid,
+    function: Expression,
+    variables: Sequence[str],
+    low: tuple[float, ...],
+    high: tuple[float, ...],
+    dtype: str,
+    allowed: float,
+) -> None:
+    """By the lemma of even places where keys are evenly spaced, which takes kinks, else by that of smooth functions."""
+    if all(np.ptp(np.diff(slopes)) <= EVEN * np.abs(slopes).max() for slopes, _ in grid.axes if len(slopes) > 1):
+        with suppress(NotVerified):
+            verify_uniform_grid(grid, [function], variables, low, high, dtype, allowed)
+            return
+    verify_grid(grid, [function], variables, low, high, dtype, allowed)
 
 
 def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
