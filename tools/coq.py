@@ -55,8 +55,10 @@ class Case:
         return re.sub(r"\W+", "_", f"{self.function} {asked} {self.dtype}").strip("_")
 
     def head(self) -> ah.Head:
-        how = {"within": self.within} if self.even is None else {"anchors": self.even, "placement": "uniform"}
-        return ah.head(self.function, on=(self.low, self.high), dtype=self.dtype, progress=False, **how)
+        on = self.low, self.high
+        if self.even is None:
+            return ah.head(self.function, on=on, within=self.within, dtype=self.dtype, progress=False)
+        return ah.head(self.function, on=on, anchors=self.even, placement="uniform", dtype=self.dtype, progress=False)
 
 
 def _twice(function: str, low: float, high: float, coarse: float, fine: float, *dtypes: str) -> list[Case]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import subprocess
 from fractions import Fraction
@@ -11,7 +12,8 @@ import anchorhead as ah
 from anchorhead.targets import Expression, ScalarTarget
 from anchorhead.targets.expression import SWITCHES, postorder
 
-SECONDS = 60
+SECONDS = 20
+"""Of CPU: what takes longer takes minutes, as a rule."""
 ACCURACY = "2^(-7)"
 """Relative, of the enclosure."""
 INFIX = {"add": "+", "mul": "*", "div": "/", "power": "^"}
@@ -31,10 +33,11 @@ def upper_bound(head: ah.Head) -> float | None:
         return None
     low, high = (_exact(end) for end in head.on)
     program = f"prec=140!; supnorm(0, {_head(head)} - {_written(core)}, [{low};{high}], absolute, {ACCURACY}); quit;\n"
-    try:
-        ran = subprocess.run(["sollya"], input=program, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return None
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+    ran = subprocess.run(["sollya"], input=program, capture_output=True, text=True, preexec_fn=limit, check=False)
     found = re.search(r"\[[-+.\de]+;([-+.\de]+)\]", ran.stdout)
     return float(found[1]) if found else None
 

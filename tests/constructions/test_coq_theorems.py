@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from tools import coq
+from tools.coq_files import missing
 
 COQ = Path(__file__).parents[2] / "coq"
 LOW, HIGH, TOKENS = -1.5, 2.0, 6
@@ -95,3 +97,13 @@ def test_every_file_is_compiled_and_nothing_is_admitted():
         assert not re.search(r"\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture)\b\s*[.:(\w]", text), name
         for tactic in re.findall(r"\binterval\b[^.;]*", re.sub(r"\(\*.*?\*\)", "", text, flags=re.S)):
             assert "i_prec" in tactic, f"{name}: {tactic}"  # without it, machine floats would be trusted
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
+def test_the_library_rests_on_the_axioms_of_the_reals_and_machine_integers(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(coq, "OUT", tmp_path)
+    theorems = coq.library()
+    assert "Anchorhead.Layers.universal_approximation" in theorems
+    assert coq.resting_on(theorems, tmp_path / "library", "-Q", ".", "Anchorhead")
+    assert "ClassicalDedekindReals.sig_forall_dec" in capsys.readouterr().out

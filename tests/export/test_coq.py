@@ -18,6 +18,7 @@ from anchorhead.export.coq_terms import dyadic, term
 from anchorhead.proof.head import TERMS
 from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
+from tools import coq
 from tools.coq_files import assumptions, compiled, missing, strange
 
 needs_coq = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
@@ -192,6 +193,15 @@ def test_coq_accepts_a_head_on_its_own_axioms_alone(tmp_path: Path) -> None:
     accepted, _, _, said = compiled(path)
     assert accepted, said
     assert not strange(assumptions(["log1p.within", "log1p.computed_within"], tmp_path))
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["tools.coq"])
+    assert coq.main() == 0
+    said = capsys.readouterr().out
+    assert "apt install coq libcoq-interval" in said
+    assert "accepted" not in said
 
 
 @needs_coq

@@ -33,8 +33,8 @@ MOST_MOVED = Fraction(1, 4)
 WIDER = Fraction(33, 32)
 ROOM = 4e-3
 """Of the rounding, the least that CoqInterval needs beside it."""
-TO_ROUNDING = 0.7
-"""Of what is left, how much goes to the proof about rounding."""
+TO_ROUNDING, EASY = 0.7, 15
+"""Of what is left, how much goes to the proof about rounding: no more than so many times what it takes."""
 SPARE_BITS = 30
 DEEPEST = 40
 
@@ -165,7 +165,7 @@ class Computed:
     def left(self, bound: float, exact: float) -> float | None:
         """What of the bound is kept for rounding: more than it takes, for CoqInterval. None if that is too much."""
         spare = bound - exact - self.rounding
-        return None if spare < ROOM * self.rounding else self.rounding + min(self.rounding, spare * TO_ROUNDING)
+        return None if spare < ROOM * self.rounding else self.rounding + min(EASY * self.rounding, spare * TO_ROUNDING)
 
 
 def above(value: Fraction, bits: int = 20) -> Fraction:

@@ -29,6 +29,7 @@ from anchorhead.targets import ScalarTarget
 from anchorhead.targets.scalar import KIND
 
 RESOURCES = ("coq_preamble.v", "coq_functions.v")
+BY_INTEGRAL, COMPUTED = ("coq_erf.v",), ("coq_sums.v", "coq_computed.v", "coq_floats.v")
 PREPARE = (
     "rewrite ?tanh_softplus. unfold expm1, log1p, sigmoid, softplus, Rpower. "
     "rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
@@ -53,7 +54,7 @@ def make(network: Network, settings: Settings | None = None) -> str:
     ]
     by_integral = any(one.erf.arguments for one in theorems)
     computed = any(one.computed for one in theorems)
-    resources = [*RESOURCES, *(["coq_erf.v"] if by_integral else []), *(["coq_computed.v"] if computed else [])]
+    resources = [*RESOURCES, *(BY_INTEGRAL if by_integral else ()), *(COMPUTED if computed else ())]
     parts = [
         _comment(network, certificate, target, form, computed),
         _libraries(by_integral, computed),
