@@ -15,6 +15,7 @@ from anchorhead.verify import verify
 from tests.networks import inputs
 
 from .files import Change, parts, report, written
+from .structural_changes import HARMLESS, STRUCTURE
 
 HEAD, RAMP, TWO, DEEP = (
     "head, summed (float32)",
@@ -107,6 +108,7 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "no certificate": (HEAD, _header("certificate", value=None)),
     "no program": (HEAD, _header("program", value=None)),
     "another format": (HEAD, _header("format", value=2)),
+    **STRUCTURE,
 }
 
 
@@ -116,6 +118,12 @@ def test_what_was_changed_is_refused(what: str, tmp_path: Path) -> None:
     found = report(name, tmp_path, change)
     assert not found.verified, f"{what}: {found.why}"
     assert "could not make sense" not in found.why
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_what_changes_nothing_is_accepted(what: str, tmp_path: Path) -> None:
+    found = report(HARMLESS[what][0], tmp_path, HARMLESS[what][1])
+    assert found.verified, f"{what}: {found.why}"
 
 
 def test_a_pair_that_cancels_in_exact_arithmetic_alone_is_refused(tmp_path: Path) -> None:
