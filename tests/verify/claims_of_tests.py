@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,7 @@ from anchorhead.verify import verify
 
 from . import (
     adversary,
+    test_claims,
     test_gate,
     test_grid,
     test_grid_uniform,
@@ -27,8 +31,8 @@ from .test_tampered_files_are_refused import REFUSED
 from .test_tampering import NAMED
 
 ROOMS = (
-    test_folder_layer, test_gate, test_grid, test_grid_uniform, test_kernel, test_lemmas_hold, test_readings, test_self_key,
-    test_terms_count, test_what_follows,
+    test_claims, test_folder_layer, test_gate, test_grid, test_grid_uniform, test_kernel, test_lemmas_hold, test_readings,
+    test_self_key, test_terms_count, test_what_follows,
 )  # fmt: skip
 
 
@@ -63,28 +67,28 @@ def _true(claim: str, folder: Path) -> bool:
             return adversary.behaviour_holds(what, -1.3, 1.1)
         case "constant softmax":
             return adversary.constant_softmax_holds(int(what))
-    test, *arguments = TESTS[claim]
-    test(*arguments)
+    TESTS[claim]()
     return True
 
 
-def _tests() -> dict[str, tuple]:
+def _tests() -> dict[str, Callable[[], None]]:
     """Every test of the rooms that is no fixture's, with each of its arguments."""
-    found: dict[str, tuple] = {}
+    found: dict[str, Callable[[], None]] = {}
     for room in ROOMS:
         short = room.__name__.rpartition(".")[2].removeprefix("test_")
         for name, test in vars(room).items():
             marks = getattr(test, "pytestmark", [])
             if not name.startswith("test_") or any(mark.name == "slow" for mark in marks):
                 continue
-            choices: list[tuple] = [()]
+            choices: list[dict[str, Any]] = [{}]
             for mark in marks:
                 if mark.name == "parametrize":
+                    names = mark.args[0] if isinstance(mark.args[0], tuple) else (mark.args[0],)
                     rows = [row if isinstance(mark.args[0], tuple) else (row,) for row in mark.args[1]]
-                    choices = [(*one, *row) for row in rows for one in choices]
+                    choices = [{**one, **dict(zip(names, row, strict=True))} for row in rows for one in choices]
             for arguments in choices:
-                said = f" ({', '.join(map(str, arguments))})" if arguments else ""
-                found[f"{short}: {name.removeprefix('test_').replace('_', ' ')}{said}"] = (test, *arguments)
+                said = f" ({', '.join(map(str, arguments.values()))})" if arguments else ""
+                found[f"{short}: {name.removeprefix('test_').replace('_', ' ')}{said}"] = partial(test, **arguments)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead.verify.folders.layer import Map, Norm, Range, gated_bound, plain_bound, range_of
+from anchorhead.verify.folders.layer import Map, Norm, Range, gated_bound, largest_singular, plain_bound, range_of
 from anchorhead.verify.forms import EXACT
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 
@@ -70,5 +70,31 @@ def test_every_term_of_a_range_counts(centred: bool) -> None:
     assert s <= found.high <= centre + 1.001 * (s - centre) + 1e-3
     assert found.low <= 2 * centre - s
     assert found.magnitude[0] >= abs(s)
-    assert found.length >= abs(s)
+    assert found.length >= max(abs(s), abs(2 * centre - s))
     assert found.rounding[0] >= 6 * MODEL.unit * float(np.abs(weight[0] * z).sum() + np.abs(bias[0]))
+
+
+def test_ranges_hold_for_what_a_norm_puts_out() -> None:
+    rng = np.random.default_rng(0)
+    norm = Norm(rng.normal(size=24), rng.normal(size=24), True, 1e-3, 2.0**-22)
+    weight, bias = rng.normal(size=(40, 24)), rng.normal(size=40)
+    found = range_of(Map(weight, bias), norm, arithmetic_of("float32"))
+    p = rng.normal(size=(4_000, 24))
+    p[:24] = weight[:24] * norm.scale  # what drives a neuron farthest
+    p -= p.mean(axis=1, keepdims=True)
+    p *= np.sqrt(24) / np.linalg.norm(p, axis=1, keepdims=True)
+    s = (p * norm.scale + norm.shift) @ weight.T + bias
+    assert (np.abs(s) <= found.magnitude).all()
+    assert np.abs(s[:24]).max() > 0.9 * found.magnitude[:24].min()
+    assert np.linalg.norm(s, axis=1).max() <= found.length
+    assert found.low <= s.min()
+    assert s.max() <= found.high
+
+
+def test_the_largest_singular_value_is_not_below_the_truth() -> None:
+    rng = np.random.default_rng(1)
+    for shape in ((5, 9), (30, 10), (12, 12)):
+        matrix = rng.normal(size=shape)
+        truth = np.linalg.svd(matrix, compute_uv=False)[0]
+        assert truth <= largest_singular(matrix) <= truth * 1.01
+    assert largest_singular(np.zeros((3, 4))) == 0
