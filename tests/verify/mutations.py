@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from anchorhead.verify import functions
-
 ROOM = "anchorhead.verify"
 
 
@@ -65,7 +63,7 @@ class Mutation:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        functions.behaviour.cache_clear()
+        forget()
         try:
             if self.where.isupper():
                 yield from self._constant()
@@ -78,7 +76,7 @@ class Mutation:
                 finally:
                     function.__code__ = before
         finally:
-            functions.behaviour.cache_clear()
+            forget()
 
     def _constant(self) -> Iterator[None]:
         """Everywhere where it was imported."""
@@ -96,6 +94,14 @@ class Mutation:
         finally:
             for one in having:
                 setattr(one, self.where, before)
+
+
+def forget() -> None:
+    """What functions of verify/ remember."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(ROOM):
+            for one in vars(module).values():
+                getattr(one, "cache_clear", lambda: None)()
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -18,6 +18,7 @@ RAMP, TWO, GROUPS, KERNEL, HEAD = (
 )
 TOKENS = "attention-softmax, transformer (float32)"
 CAUSAL = "expressions, causal (float32)"
+GRID, GRID_TOKENS = "grid (float32)", "grid, tokens (float32)"
 
 
 def entry(name: str, place: Any, value: float) -> Change:
@@ -59,6 +60,22 @@ def source(*places: int) -> Change:
     def change(header: Header, arrays: Arrays) -> None:
         arrays["layers.0.source"] = np.array(places)
         header["network"]["layers"][0]["source"] = {"tensor": "layers.0.source"}
+
+    return change
+
+
+def there_and_back(by: float) -> Change:
+    """The first feature plus a number, and less it again, before the first layer."""
+
+    def change(header: Header, arrays: Arrays) -> None:
+        width, dtype = len(arrays["layers.0.weight"]), arrays["layers.0.weight"].dtype
+        rows = []
+        for n, sign in enumerate((1, -1)):
+            arrays[f"layers.new.{n}.weight"] = np.eye(width, dtype=dtype)
+            arrays[f"layers.new.{n}.bias"] = (sign * by * np.eye(width)[0]).astype(dtype)
+            fields = {field: {"tensor": f"layers.new.{n}.{field}"} for field in ("weight", "bias")}
+            rows.append({"layer": "Linear", **fields})
+        header["network"]["layers"][1:1] = rows
 
     return change
 
@@ -115,8 +132,17 @@ STRUCTURE: dict[str, tuple[str, Change]] = {
     "a kernel's centres in the program": (KERNEL, scaled("program.1.bias", 1.001)),
     "a kernel's amplitudes in the program": (KERNEL, entry("program.3.bias", (0, 0), 1.01)),
     "a program of the next token": (CAUSAL, entry("program.0.high", (0, 0), 0.5)),
+    "a grid's inputs": (GRID, scaled("layers.0.weight", 1.01)),
+    "a grid's origin": (GRID, entry("layers.0.bias", 1, -0.45)),
+    "a grid's offset": (GRID, scaled("layers.1.query", 1.01)),
+    "a grid's input there and back": (GRID, there_and_back(2.0**20)),
+    "a grid's argument in the program": (GRID, entry("program.1.bias", (0, 0), 0.05)),
+    "a grid's function in the program": (GRID, program(3, functions=[{"nodes": [["variable", "x"], ["exp", 0]]}])),
+    "a gate that is nearly open": (GRID_TOKENS, entry("layers.0.bias", (0, 5), -900.0)),
+    "a gate that is open": (GRID_TOKENS, entry("layers.0.bias", (0, 5), -1.0)),
+    "a grid turned round": (GRID, layer(1, grid=[3, 4])),
     "excluded for functions of several": (
-        "grid (float32)",
+        GRID,
         lambda header, arrays: header["certificate"]["conditions"].append(
             {"kind": "excluded", "intervals": [[-0.5, 0.5]]}
         ),
