@@ -14,6 +14,7 @@ from anchorhead.verify import verify
 from . import (
     adversary,
     test_claims,
+    test_context,
     test_gate,
     test_grid,
     test_grid_uniform,
@@ -31,7 +32,7 @@ from .test_tampered_files_are_refused import REFUSED
 from .test_tampering import NAMED
 
 ROOMS = (
-    test_claims, test_folder_layer, test_gate, test_grid, test_grid_uniform, test_kernel, test_lemmas_hold, test_readings,
+    test_claims, test_context, test_folder_layer, test_gate, test_grid, test_grid_uniform, test_kernel, test_lemmas_hold, test_readings,
     test_self_key, test_terms_count, test_what_follows,
 )  # fmt: skip
 

@@ -105,6 +105,7 @@ def other_groups(*groups: int) -> Change:
 STRUCTURE: dict[str, tuple[str, Change]] = {
     "another token for another": (RAMP, source(1, 0, 2)),
     "a map once more": (HEAD, put_in((1.01, 0.0), times=2)),
+    "a value that follows the input": (HEAD, entry("layers.0.weight", (4, 0), 0.5)),
     "a bias at the end": (HEAD, put_in((1.0, 1e-3))),
     "a softmax at the end": (RAMP, softmax),
     "a skip with a bias": (TWO, biased_skip),

@@ -108,6 +108,11 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "no certificate": (HEAD, _header("certificate", value=None)),
     "no program": (HEAD, _header("program", value=None)),
     "another format": (HEAD, _header("format", value=2)),
+    "a kind of certificate": (HEAD, _header("certificate", "kind", value="given")),
+    "a larger box in the certificate alone": (
+        "truncated linear, of nothing (float32)",
+        _header("certificate", "on", value={"low": -2.5, "high": 2.5}),
+    ),
     **STRUCTURE,
 }
 
