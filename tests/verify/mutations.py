@@ -25,6 +25,7 @@ class Mutation:
     A name in capitals is a constant: `new` is another value, `old` is left empty.
 
     notices   the claim of the other tests that then fails: see `claims_of_tests`
+    slow      whether that takes long: tried in `make slow`
     """
 
     file: str
@@ -32,6 +33,7 @@ class Mutation:
     old: str
     new: str
     notices: str
+    slow: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}, {self.where}: {self.old or 'value'} -> {self.new}"

@@ -64,15 +64,15 @@ def source(*places: int) -> Change:
     return change
 
 
-def there_and_back(by: float) -> Change:
-    """The first feature plus a number, and less it again, before the first layer."""
+def there_and_back(by: float, feature: int = 0) -> Change:
+    """A feature plus a number, and less it again, before the first layer."""
 
     def change(header: Header, arrays: Arrays) -> None:
         width, dtype = len(arrays["layers.0.weight"]), arrays["layers.0.weight"].dtype
         rows = []
         for n, sign in enumerate((1, -1)):
             arrays[f"layers.new.{n}.weight"] = np.eye(width, dtype=dtype)
-            arrays[f"layers.new.{n}.bias"] = (sign * by * np.eye(width)[0]).astype(dtype)
+            arrays[f"layers.new.{n}.bias"] = (sign * by * np.eye(width)[feature]).astype(dtype)
             fields = {field: {"tensor": f"layers.new.{n}.{field}"} for field in ("weight", "bias")}
             rows.append({"layer": "Linear", **fields})
         header["network"]["layers"][1:1] = rows
@@ -88,6 +88,16 @@ def biased_skip(header: Header, arrays: Arrays) -> None:
 
 def reversed_registers(header: Header, arrays: Arrays) -> None:
     arrays["layers.0.registers"] = np.ascontiguousarray(arrays["layers.0.registers"][::-1])
+
+
+def twice(header: Header, arrays: Arrays) -> None:
+    """Two times what a grid computes, what the program says of it, and the bound."""
+    for name in ("layers.2.skip.weight", "program.4.weight.0", "program.4.bias"):
+        arrays[name] = 2 * arrays[name]
+    arrays["layers.0.registers"] = arrays["layers.0.registers"] * np.where(np.arange(13) == 12, 2, 1).astype(np.float32)
+    certificate = header["certificate"]
+    terms = {name: 2 * term for name, term in certificate["terms"].items()}
+    certificate.update(bound=2 * certificate["bound"], terms=terms, worst=None)
 
 
 def program(place: int, **fields: Any) -> Change:
@@ -121,22 +131,25 @@ STRUCTURE: dict[str, tuple[str, Change]] = {
     "a kernel's output weight": (KERNEL, scaled("layers.1.output", 1.001)),
     "a kernel's queries": (KERNEL, scaled("layers.1.query", 1.001)),
     "a kernel's keys": (KERNEL, entry("layers.1.key", (0, 1, 1), 1.0)),
+    "a kernel's keys, mixed": (KERNEL, entry("layers.1.key", (0, 1, slice(3, 5)), 0.5)),
     "a kernel's values": (KERNEL, scaled("layers.1.value", 1.001)),
     "a kernel's one": (KERNEL, entry("layers.0.bias", 2, 1.001)),
     "a kernel's inputs": (KERNEL, scaled("layers.0.weight", 1.001)),
     "a kernel's output": (KERNEL, lambda header, arrays: header["network"].update(output="register")),
     "a kernel's middle": (KERNEL, scaled("layers.1.bias", 1.01)),
     "a causal kernel in the program": (KERNEL, program(10, mask="causal")),
-    "a kernel's queries in the program": (KERNEL, scaled("program.8.weight.0", 1.01)),
+    "a kernel's queries in the program": (KERNEL, scaled("program.8.weight.0", 2.0)),
     "a kernel's one in the program": (KERNEL, scaled("program.8.bias", 1.01)),
     "a kernel's responses in the program": (KERNEL, scaled("program.9.bias", 1.001)),
     "a kernel's centres in the program": (KERNEL, scaled("program.1.bias", 1.001)),
     "a kernel's amplitudes in the program": (KERNEL, entry("program.3.bias", (0, 0), 1.01)),
     "a program of the next token": (CAUSAL, entry("program.0.high", (0, 0), 0.5)),
     "a grid's inputs": (GRID, scaled("layers.0.weight", 1.01)),
+    "a grid's inputs, doubled": (GRID, scaled("layers.0.weight", 2.0)),
     "a grid's origin": (GRID, entry("layers.0.bias", 1, -0.45)),
     "a grid's offset": (GRID, scaled("layers.1.query", 1.01)),
     "a grid's input there and back": (GRID, there_and_back(2.0**20)),
+    "a grid's values there and back": (GRID, there_and_back(2.0**20, feature=7)),
     "a grid's argument in the program": (GRID, entry("program.1.bias", (0, 0), 0.05)),
     "a grid's function in the program": (GRID, program(3, functions=[{"nodes": [["variable", "x"], ["exp", 0]]}])),
     "a gate that is nearly open": (GRID_TOKENS, entry("layers.0.bias", (0, 5), -900.0)),
@@ -153,5 +166,6 @@ HARMLESS: dict[str, tuple[str, Change]] = {
     "minus twice": (HEAD, put_in((-1.0, 0.0), times=2)),
     "registers in another order": (RAMP, reversed_registers),
     "every token for itself": (RAMP, source(0, 1, 2)),
+    "twice the function by a grid": (GRID_TOKENS, twice),
     "there and back by little": (RAMP, put_in((1.0, 2.0**-10), (1.0, -(2.0**-10)))),
 }

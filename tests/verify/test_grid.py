@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -250,7 +251,7 @@ def test_weights_on_a_cell_are_no_larger_than_is_said() -> None:
     slopes, offsets = one.grid.axes[0]
     cuts = np.linspace(-1, 1, 9)
     _, _, _, upper, _, _ = upper_weights(one.grid, 0, cuts)
-    for cell, (low, high) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for cell, (low, high) in enumerate(pairwise(cuts)):
         z = (np.linspace(low, high, 50)[:, None] - one.grid.origins[0]) * slopes + offsets
         w = np.exp(z - z.max(axis=1, keepdims=True))
         assert ((w / w.sum(axis=1, keepdims=True)).max(axis=0) <= upper[cell]).all()

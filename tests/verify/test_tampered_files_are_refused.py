@@ -83,6 +83,12 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "a register dropped": (HEAD, _hidden_register),
     "another output": (HEAD, _header("network", "output", value="register")),
     "a smaller bound": (RAMP, _header("certificate", "bound", value=lambda b: 0.9 * b)),
+    "a smaller bound of neurons": (
+        DEEP,
+        lambda header, arrays: header["certificate"].update(
+            bound=0.9 * header["certificate"]["bound"], terms={}, worst=None
+        ),
+    ),
     "a smaller bound and terms": (
         HEAD,
         lambda header, arrays: header["certificate"].update(

@@ -45,7 +45,8 @@ OTHERS = [name for name in NAMES if name not in FAST and "float32" in name]
 CHUNKS, ALL = 4, 100_000
 """`make slow` tries so many in all, in pieces of a minute or so: a name and a number each."""
 QUICK_TO_VERIFY = (
-    "head", "function", "truncated linear", "kernel smoother", "grid", "neurons", "learner, direct", "learner, momentum",
+    "head", "function", "truncated linear", "kernel smoother", "grid", "neurons", "learner, direct",
+    "learner, momentum",
 )  # fmt: skip
 SHARE = {name: 3 if name.startswith(QUICK_TO_VERIFY) else 1 for name in NAMES}
 NAMED = [

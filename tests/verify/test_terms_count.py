@@ -154,6 +154,10 @@ def test_what_is_not_known_exactly_is_no_zero() -> None:
     one, zero = np.ones((1, 1)), np.zeros((1, 1))
     ids, none = np.zeros(0, int), np.zeros((1, 1, 0))
     assert Forms(ids, none, zero, zero, zero).zero.all()
-    for unknown in (Forms(ids, none, zero, one, zero), Forms(ids, none, zero, zero, one), Forms(ids, none, one, zero, zero)):
+    for unknown in (
+        Forms(ids, none, zero, one, zero),
+        Forms(ids, none, zero, zero, one),
+        Forms(ids, none, one, zero, zero),
+    ):
         assert not unknown.zero.any()
         assert unknown.fixed.all()

@@ -17,7 +17,6 @@ def rebuilt(network: Network, layers: Any, **words: Any) -> Network:
     return Network(layers, **{**given, "outside": "ignore", **words})
 
 
-
 def another_output(name: str) -> Network:
     """The header says that registers leave the network."""
     found = network(name)

@@ -33,7 +33,12 @@ STEEPEST = 2.5
 
 
 def breaks(
-    network: Network, rng: np.random.Generator, given: Any = None, points: int = 48, zooms: int = 3, all_ways: bool = True
+    network: Network,
+    rng: np.random.Generator,
+    given: Any = None,
+    points: int = 48,
+    zooms: int = 3,
+    all_ways: bool = True,
 ) -> float | None:
     """An error above the bound, if one is found: at random inputs, at corners, near the worst of them, and then by
     every arithmetic that the model allows. What is found is proven: the program's own value is a ball.
@@ -48,7 +53,9 @@ def breaks(
         return np.inf
     for zoom in range(zooms):
         best = x[np.argsort(errors)[-4:]]
-        more = np.concatenate([claim.near(np.repeat(best, 6, axis=0), 0.1 ** (zoom + 1), rng), claim.between(best, rng)])
+        more = np.concatenate(
+            [claim.near(np.repeat(best, 6, axis=0), 0.1 ** (zoom + 1), rng), claim.between(best, rng)]
+        )
         x, errors = np.concatenate([x, more]), np.concatenate([errors, claim.errors(more, "fast")])
     order = np.argsort(errors)[::-1]
     for way in ("fast", "exact", "torch", *(WAYS if all_ways else ("exp astray",))):
@@ -134,7 +141,9 @@ class Claim:
     def _safe(self, X: np.ndarray) -> bool:
         A = np.concatenate([X, np.ones((len(X), 1))], axis=1)
         largest = float(np.linalg.eigvalsh(A.T @ A / len(A))[-1])
-        limits = [one.limit / one.rate for one in self.conditions(SafeRate) + self.conditions(SafeCurvature) if one.rate]
+        limits = [
+            one.limit / one.rate for one in self.conditions(SafeRate) + self.conditions(SafeCurvature) if one.rate
+        ]
         return STEEPEST * largest <= min(limits, default=np.inf)
 
     # what is computed, and what it should be
