@@ -277,3 +277,12 @@ def test_factors_of_functions_count() -> None:
     with tempfile.TemporaryDirectory() as folder:
         network.save(Path(folder) / "network.safetensors")
         assert verify(Path(folder) / "network.safetensors").verified
+
+
+def test_work_is_bounded() -> None:
+    """A steep grid, and a bound of nothing: refused, in words."""
+    far = Grid([(np.array([0.0, 1e12]), np.zeros(2))], np.zeros(1), np.ones((2, 1)), np.zeros(1))
+    with pytest.raises(NotVerified, match="pieces"):
+        far.pieces(0, -1.0, 1.0)
+    assert largest(np.array([0.5, 0.0, 0.25]), 0.0) >= 0.75
+    assert largest(np.array([0.5, 0.0, 0.25]), -1.0) >= 0.75
