@@ -75,3 +75,24 @@ def test_a_moved_weight_is_refused(name: str) -> None:
     changed = [replace(parts[0], **{name: now}), *parts[1:]]
     with pytest.raises(NotVerified):
         verify_gate(changed, function_of(head.function), -64.0, 64.0, head.dtype, head.bound)
+
+
+def test_rounding_counts() -> None:
+    """Many times the exact error is refused where the dtype adds more."""
+    head = max((one for one in HEADS if one.function == "silu" and one.dtype == "float32"), key=lambda h: h.registers)
+    f, parts = function_of("silu"), [part.head().mixture() for part in gate_of(head)]
+    with precision():
+        gaps = [
+            abs(f.ball({"x": arb(x)}) - sum((one.enclosure(arb(x)) for one in parts), arb(0))) / max(1.0, abs(x))
+            for x in (np.geomspace(1e-2, head.high, 400)[:, None] * [-1, 1]).ravel().tolist()
+        ]
+        worst = max(float(gap.lower()) for gap in gaps)
+    assert 5 * worst < head.bound / 2
+    with pytest.raises(NotVerified):
+        verified(head, head.bound / 2)
+
+
+def test_what_underflows_is_counted() -> None:
+    """u, F u and its product with a weight may each become 0."""
+    parts, tiny = gate_of(QUICK[0]), arithmetic_of("float32").tiny
+    assert underflow(parts, "float32") >= sum(tiny * (abs(part.factor) + 1 + 1) for part in parts)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +16,14 @@ import anchorhead as ah
 from anchorhead.network import Network
 from anchorhead.proof.grid_form import grid_form
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression, read_expression
 from anchorhead.verify.grids.grid import _Proof, verify_grid
 from anchorhead.verify.grids.head import Expanded, Grid
 from anchorhead.verify.grids.polynomial import largest, on_part
-from anchorhead.verify.grids.rounding import grid_rounding
+from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_weights
 from anchorhead.verify.rounding import arithmetic_of
 
 QUICK = [
@@ -46,7 +50,8 @@ class Built:
 
     def verified(self, stated: float, grid: Grid | None = None) -> int:
         t = self.target
-        return verify_grid(grid or self.grid, self.functions, t.variables, t.low, t.high, self.network.dtype, stated)
+        again = replace(grid or self.grid, _known={})  # what was found before a change is not remembered
+        return verify_grid(again, self.functions, t.variables, t.low, t.high, self.network.dtype, stated)
 
 
 @cache
@@ -139,7 +144,7 @@ def test_weights_expanded_on_a_part_are_those_of_the_softmax() -> None:
     low, high, rng = -0.4, 0.1, np.random.default_rng(6)
     slopes, offsets = one.grid.axes[0]
     with precision():
-        balls, rounded, rest = one.grid.coefficients(0, low, high, 1e-12)
+        balls, rounded, rest = replace(one.grid, _known={}).coefficients(0, low, high, 1e-12)
     x = rng.uniform(low, high, 200)
     z = x[:, None] * slopes + offsets - one.grid.origins[0] * slopes
     w = np.exp(z - z.max(axis=1, keepdims=True))
@@ -218,3 +223,66 @@ def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> No
         summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
         worst = max(worst, float(moved + 0.99 * summed))
     assert float(bounds.min()) >= worst
+
+
+def test_every_rounding_along_an_axis_counts() -> None:
+    """Products and sums of logits, the largest taken off, and the input less its origin, all at their worst."""
+    model, steep = arithmetic_of("float32"), 100.0
+    grid = Grid([(np.array([-steep, steep]), np.zeros(2))], np.array([0.5]), np.ones((2, 1)), np.zeros(1))
+    found = axis_errors(grid, 0, np.array([1.5, 1.5]), 1, model)
+    worst = model.unit * steep * np.array([2 + 2 + 1, 2 + 0 + 1])
+    assert (worst <= found[0]).all()
+    assert (found[0] <= 1.01 * worst).all()
+
+
+@pytest.mark.parametrize("what", ["exp", "sums"])
+def test_every_rounding_of_a_grids_weights_counts(what: str) -> None:
+    """Anchors that weigh the same: exponentials that err against one another, or values that do not differ."""
+    model, count = arithmetic_of("float32"), 2 if what == "exp" else 500
+    values = np.array([[1.0], [-1.0]]) if what == "exp" else np.ones((count, 1))
+    grid = Grid([(np.zeros(count), np.zeros(count))], np.zeros(1), values, np.zeros(1))
+    _, found = grid_rounding(grid, (0.0,), (1.0,), model, 0.0)
+    worst = (8 + 3) * model.unit if what == "exp" else 2 * count * model.unit
+    assert 0.99 * worst <= float(found.max()) <= 2.5 * worst
+
+
+def test_weights_on_a_cell_are_no_larger_than_is_said() -> None:
+    one = built(QUICK[0])
+    slopes, offsets = one.grid.axes[0]
+    cuts = np.linspace(-1, 1, 9)
+    _, _, _, upper, _, _ = upper_weights(one.grid, 0, cuts)
+    for cell, (low, high) in enumerate(pairwise(cuts)):
+        z = (np.linspace(low, high, 50)[:, None] - one.grid.origins[0]) * slopes + offsets
+        w = np.exp(z - z.max(axis=1, keepdims=True))
+        assert ((w / w.sum(axis=1, keepdims=True)).max(axis=0) <= upper[cell]).all()
+
+
+def test_what_is_not_expanded_counts() -> None:
+    found = Expanded(np.ones((3, 1)), 0, 0.25).along_next(np.full((2, 3), 1.0), 0.1, 2.0, 0.0)
+    assert found.error >= 0.25 + 0.1 * 2.0
+
+
+def test_bounds_on_polynomials_hold_between_the_points_of_a_grid() -> None:
+    """c - (x - s)^2 is largest at s, wherever that lies."""
+    for s in np.linspace(-0.9, 0.9, 61):
+        for top in (0.05, 0.3, 1.0):
+            p = chebyshev.poly2cheb([top - s * s, 2 * s, -1.0])
+            truth = max(top, *(abs(top - (x - s) ** 2) for x in (-1, 1)))
+            for goal in (0.999 * truth, 1.001 * truth, 3 * truth):
+                assert largest(p, goal) >= truth * (1 - 1e-12)
+
+
+def test_factors_of_functions_count() -> None:
+    network = ah.approximate("3*exp(x*y)", on={"x": (-1, 1), "y": (0, 1)}, within=0.1)
+    with tempfile.TemporaryDirectory() as folder:
+        network.save(Path(folder) / "network.safetensors")
+        assert verify(Path(folder) / "network.safetensors").verified
+
+
+def test_work_is_bounded() -> None:
+    """A steep grid, and a bound of nothing: refused, in words."""
+    far = Grid([(np.array([0.0, 1e12]), np.zeros(2))], np.zeros(1), np.ones((2, 1)), np.zeros(1))
+    with pytest.raises(NotVerified, match="pieces"):
+        far.pieces(0, -1.0, 1.0)
+    assert largest(np.array([0.5, 0.0, 0.25]), 0.0) >= 0.75
+    assert largest(np.array([0.5, 0.0, 0.25]), -1.0) >= 0.75

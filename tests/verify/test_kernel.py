@@ -80,3 +80,15 @@ def test_what_all_keys_share_changes_nothing() -> None:
         shifted = [[key[0] + 3, key[1] - 1, key[2] + 5] for key in keys_of(target)]
     bound = network.certificate.bound
     assert verify_kernel(stored(network), shifted, target.responses, LOW, HIGH, "float64", bound) <= bound
+
+
+def test_every_rounding_of_the_logits_counts() -> None:
+    """Inputs less the origin, a product and two sums round against one another, in keys along different axes."""
+    steep, tiny, origin = 1e4, 1e-9, np.array([0.5, 0.5])
+    slopes, offsets, values = np.array([[steep, tiny], [tiny, steep]]), np.full(2, tiny), np.array([[1.0], [-1.0]])
+    kernel = Kernel(slopes, offsets, values, origin, np.zeros(1))
+    with precision():
+        keys = [[*map(arb, row), arb(tiny) - sum((arb(a) / 2 for a in row), arb(0))] for row in slopes.tolist()]
+    found = verify_kernel(kernel, keys, values, (1.5, 1.5), (1.5, 1.5), "float32", 1.0)
+    worst = np.tanh(4 * 2.0**-24 * steep)
+    assert 0.99 * worst <= found <= 1.3 * worst

@@ -11,13 +11,15 @@ from flint import arb, arb_poly, arb_series
 
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_table import own_frontiers
+from anchorhead.targets.parser import parse
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.expressions import read_expression
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
-from anchorhead.verify.self_keys.head import ORDER, Cell
+from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey
 from anchorhead.verify.self_keys.rounding import largest_move, moved_weights, powers_rounding, softmax_rounding
-from anchorhead.verify.self_keys.self_key import verify_self_key
+from anchorhead.verify.self_keys.self_key import _spans, require_room, verify_self_key
 from anchorhead.verify.self_keys.tail import line_of
 from tests.proof.own_cases import as_attention, fused
 from tests.verify.heads_as_stored import function_of, self_key_of
@@ -212,3 +214,56 @@ def test_cells_end_at_numbers_of_the_dtype() -> None:
 
     cover(bound, [(1.0, 1.0 + 2.0**-22)], 0.5, "float32")
     assert sorted(set(seen)) == [1.0, 1.0 + 2.0**-23, 1.0 + 2.0**-22]
+
+
+def test_rests_of_lines_add_up() -> None:
+    function = read_expression(parse("max(2*x + 5, x) + max(x + 3, 1)").to_json())
+    with precision():
+        slope, rest = line_of(function, arb(100).union(arb(200)))
+    assert slope == 3
+    assert rest == 8
+
+
+def test_powers_are_covered_beyond_the_clipped_range_too() -> None:
+    _, quotient = self_key_of(NAMED["gelu", "float32", 7])
+    assert quotient is not None
+    model = arithmetic_of("float32")
+    low, high = 2 * quotient.low, 3 * quotient.high
+    spans = _spans(quotient, low, high, model)
+    assert spans == [
+        (low, quotient.low, quotient.low),
+        (quotient.low, quotient.high, None),
+        (quotient.high, high, quotient.high),
+    ]
+    still = replace(quotient, own=0.0).mixture(0.0, 0.0, quotient.high)
+    with precision():
+        assert still.enclosure(arb(50)).overlaps(still.enclosure(arb(5)))
+
+
+def test_rounding_counts() -> None:
+    """The exact error alone, with a little room, is refused where the dtype adds more."""
+    head = NAMED["gelu", "float32", 7]
+    with precision():
+        f, r = function_of(head.function), self_key_of(head)[0].mixture()
+        gaps = [abs(f.ball({"x": arb(x)}) - r.enclosure(arb(x))) / max(1.0, abs(x)) for x in np.linspace(-8, 8, 801)]
+        worst = max(float(gap.lower()) for gap in gaps)
+    assert 1.2 * worst < head.bound
+    key, _ = self_key_of(head)
+    with pytest.raises(NotVerified, match="does not follow"):
+        verify_self_key(key, None, function_of("gelu"), -8.0, 8.0, "float32", 1.1 * worst)
+
+
+def test_sums_of_many_keys_count() -> None:
+    """Keys that weigh and hold the same: p - 1 sums of weights, p of products, and a division."""
+    p, model = 200, arithmetic_of("float32")
+    key = SelfKey([0.0] * p, [0.0] * p, [1.0] * p, own=False)
+    with precision(cap=ORDER + 1):
+        found = softmax_rounding(key, key.mixture(), Cell.of(0.5, 0.5), model)
+    assert 2 * p * model.unit <= found <= 2.2 * p * model.unit
+
+
+def test_heads_that_overflow_are_refused() -> None:
+    steep = SelfKey([1e38, 0.0], [0.0, 0.0], [1.0, 1.0], own=False)
+    with pytest.raises(NotVerified, match="overflow"):
+        require_room(steep, -10.0, 10.0, arithmetic_of("float32"))
+    require_room(steep, -10.0, 10.0, arithmetic_of("float64"))

@@ -15,6 +15,7 @@ from anchorhead.verify import verify
 from tests.networks import inputs
 
 from .files import Change, parts, report, written
+from .structural_changes import HARMLESS, STRUCTURE
 
 HEAD, RAMP, TWO, DEEP = (
     "head, summed (float32)",
@@ -82,6 +83,12 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "a register dropped": (HEAD, _hidden_register),
     "another output": (HEAD, _header("network", "output", value="register")),
     "a smaller bound": (RAMP, _header("certificate", "bound", value=lambda b: 0.9 * b)),
+    "a smaller bound of neurons": (
+        DEEP,
+        lambda header, arrays: header["certificate"].update(
+            bound=0.9 * header["certificate"]["bound"], terms={}, worst=None
+        ),
+    ),
     "a smaller bound and terms": (
         HEAD,
         lambda header, arrays: header["certificate"].update(
@@ -107,6 +114,12 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "no certificate": (HEAD, _header("certificate", value=None)),
     "no program": (HEAD, _header("program", value=None)),
     "another format": (HEAD, _header("format", value=2)),
+    "a kind of certificate": (HEAD, _header("certificate", "kind", value="given")),
+    "a larger box in the certificate alone": (
+        "truncated linear, of nothing (float32)",
+        _header("certificate", "on", value={"low": -2.5, "high": 2.5}),
+    ),
+    **STRUCTURE,
 }
 
 
@@ -116,6 +129,12 @@ def test_what_was_changed_is_refused(what: str, tmp_path: Path) -> None:
     found = report(name, tmp_path, change)
     assert not found.verified, f"{what}: {found.why}"
     assert "could not make sense" not in found.why
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_what_changes_nothing_is_accepted(what: str, tmp_path: Path) -> None:
+    found = report(HARMLESS[what][0], tmp_path, HARMLESS[what][1])
+    assert found.verified, f"{what}: {found.why}"
 
 
 def test_a_pair_that_cancels_in_exact_arithmetic_alone_is_refused(tmp_path: Path) -> None:

@@ -138,8 +138,9 @@ class Exact:
                 jobs.append((step.functions[step.which[f]], arguments, f"{self.program.name(place)}[{t},{f}]"))
         self._prepare(jobs)
         entries = [self._entry(*job) for job in jobs]
-        if self.excluded and any(isinstance(step, Apply) for step in self.program.steps[:place]):
-            raise NotVerified("a condition on arguments of a program with several functions is not modelled")
+        before = any(isinstance(one, Apply) for one in self.program.steps[:place])
+        if self.excluded and (before or len(step.of) > 1):
+            raise NotVerified("a condition on arguments is modelled for one function of one argument")
         return joined(entries).reshaped(tokens, width)
 
     def _prepare(self, jobs: list) -> None:

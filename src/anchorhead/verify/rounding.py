@@ -146,8 +146,8 @@ def softmax_read_error(
     np.put_along_axis(relative, heaviest, 0.0, axis=-1)
     moved, size = np.full(result.shape, np.inf), np.full(result.shape, np.inf)
     least = np.maximum(weights, 1e-300)  # what underflows here may not do so once it is multiplied
-    for error in (log_error, relative):
-        with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # what is not finite, or no number, becomes infinite
+        for error in (log_error, relative):
             grown = least * np.exp(error)
             change = least * np.expm1(error)
             denominator = np.maximum(
@@ -155,11 +155,10 @@ def softmax_read_error(
             )
             kept = np.minimum(grown / denominator[..., None], 1.0)
             bounds = [(change * deviation).sum(axis=-1) / denominator, (kept * values).sum(axis=-1)]
-        bounds = [np.where(denominator > 0, one, np.inf) for one in bounds]
-        bounds = [np.where(np.isnan(one), np.inf, one) for one in bounds]
-        moved, size = np.minimum(moved, bounds[0]), np.minimum(size, bounds[1])
-    sums = model.gamma(count + 1) * size + model.gamma(np.maximum(count - 1, 0)) * (result + moved)
-    lost = 4 * (count if keys is None else keys) * model.tiny * (values.max(axis=-1, initial=0.0) + 1)
-    error = moved + sums / (1 - model.gamma(count)) + lost
-    error = np.where(np.isnan(error), np.inf, error)
+            bounds = [np.where((denominator > 0) & ~np.isnan(one), one, np.inf) for one in bounds]
+            moved, size = np.minimum(moved, bounds[0]), np.minimum(size, bounds[1])
+        sums = model.gamma(count + 1) * size + model.gamma(np.maximum(count - 1, 0)) * (result + moved)
+        lost = 4 * (count if keys is None else keys) * model.tiny * (values.max(axis=-1, initial=0.0) + 1)
+        error = moved + sums / (1 - model.gamma(count)) + lost
+        error = np.where(np.isnan(error), np.inf, error)
     return error * SLACK, (size * (1 + 4 * model.gamma(count + 1)) + lost) * SLACK

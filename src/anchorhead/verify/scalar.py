@@ -45,6 +45,8 @@ ORDER = 10
 PIECES = 24
 CLOSE = 1.001
 """How far above its largest value at a point the bound may end."""
+HOPELESS = 1.001
+"""An error at a point that is so much above what would be good enough ends the search."""
 REST = 0.002
 """Of what is aimed at, what the remainder of Taylor's theorem may be."""
 AWAY = 90.0
@@ -390,6 +392,8 @@ class _Proof:
                         continue
                     total, approximation = max(total, one), max(approximation, bound)
                     reach = np.maximum(reach, size)
+                if 0 < self.limit * HOPELESS < self.floor:
+                    raise NotVerified(f"a head that may err by {self.limit:.6g} errs by {self.floor:.6g} at some input")
             waiting = []
             for a, b in halved:
                 require(

@@ -34,7 +34,7 @@ from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
 from anchorhead.verify.self_keys.cover import coefficients
 
 MAX_DEGREE, MAX_NODES = 24, 40_000
-MAX_BOXES = 20_000
+MAX_BOXES, MAX_PARTS = 20_000, 200_000
 REST = 0.001
 """Of what is stated: what each kind of rest may add."""
 
@@ -167,6 +167,7 @@ class _Proof:
         if head.error > 3 * REST * self.stated:
             raise _Lossy
         self.parts += 1
+        require(self.parts <= MAX_PARTS, f"a grid that takes more than {MAX_PARTS:,} parts")
         tensor = head.tensor.astype(np.float64)
         error = (
             rest

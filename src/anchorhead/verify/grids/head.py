@@ -32,6 +32,7 @@ CIRCLE = 1.45
 REACH = 1.1
 """R h of a box is at most this."""
 MAX_DEGREE = 400
+MAX_PIECES = 20_000
 MAX_AXES = 4
 MAX_ANCHORS = 200_000
 
@@ -66,7 +67,8 @@ class Grid:
 
     def pieces(self, axis: int, low: float, high: float) -> list[tuple[float, float]]:
         """The interval cut so that R h <= REACH on each piece."""
-        count = max(1, math.ceil((high - low) / 2 * self.reach(axis) / REACH))
+        count = max(1, math.ceil(min((high - low) / 2 * self.reach(axis) / REACH, 1e18)))
+        require(count <= MAX_PIECES, f"a grid so steep that [{low:g}, {high:g}] takes {count:.3g} pieces")
         cuts = np.linspace(low, high, count + 1)
         return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 

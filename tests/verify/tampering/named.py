@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
 from anchorhead.network import Attention, Network
 from tests.networks import network
 
-from .tampering_paths import rebuilt
+
+def rebuilt(network: Network, layers: Any, **words: Any) -> Network:
+    """The same with other layers; no input is outside."""
+    given = {one.name: getattr(network, one.name) for one in fields(Network) if one.init and one.name != "layers"}
+    return Network(layers, **{**given, "outside": "ignore", **words})
 
 
 def another_output(name: str) -> Network:

@@ -1,6 +1,8 @@
-"""Networks in numpy, every sum taken term by term in an order of one's own, in any floating-point type.
+"""Networks in numpy, every sum taken term by term in an order of one's own, in any floating-point type, exponentials
+off by as much as the model of arithmetic allows.
 
-What is proven holds for sums in any order, so a network that errs by more than its bound in one of them is a violation.
+What is proven holds for sums in any order and for such exponentials, so a network that errs by more than its bound in
+one of them is a violation.
 """
 
 from __future__ import annotations
@@ -23,15 +25,19 @@ ORDERS: dict[str, Order] = {
 }
 
 
-def evaluate(network: Network, x: np.ndarray, order: Order, dtype: Any) -> np.ndarray:
-    """The output for inputs x (batch, tokens, inputs), all numbers held in the dtype."""
+def evaluate(network: Network, x: np.ndarray, order: Order | None, dtype: Any, astray: bool = False) -> np.ndarray:
+    """The output for inputs x (batch, tokens, inputs), all numbers held in the dtype; order None: as numpy likes.
+
+    astray   whether exponentials are off by 3 ulp, up or down at random, beside what numpy's are off already
+    """
     with np.errstate(all="ignore"):
-        return _Run(order, np.dtype(dtype).type).network(network, x)
+        return _Run(order, np.dtype(dtype).type, astray).network(network, x)
 
 
 class _Run:
-    def __init__(self, order: Order, kind: Any) -> None:
-        self.order, self.kind = order, kind
+    def __init__(self, order: Order | None, kind: Any, astray: bool = False) -> None:
+        self.order, self.kind, self.astray = order, kind, astray
+        self.rng = np.random.default_rng(0)
 
     def network(self, network: Network, x: np.ndarray) -> np.ndarray:
         now = self.embedded(network.embed, x.astype(network.dtype).astype(self.kind))
@@ -41,12 +47,18 @@ class _Run:
 
     def sum(self, terms: np.ndarray) -> np.ndarray:
         """Of the last axis, one after the other."""
+        if self.order is None:
+            return terms.sum(axis=-1)
         terms = terms[..., self.order(terms.shape[-1])]
         return np.add.accumulate(terms, axis=-1, dtype=self.kind)[..., -1]
 
     def dot(self, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
         """x (..., features) by weight (..., outputs, features), the bias being a term like others."""
-        terms = x[..., None, :] * weight.astype(self.kind)
+        weight = weight.astype(self.kind)
+        if self.order is None:
+            found = (weight @ x[..., None])[..., 0] if weight.ndim > 2 else x @ weight.T
+            return found if bias is None else found + bias.astype(self.kind)
+        terms = x[..., None, :] * weight
         if bias is not None:
             last = np.broadcast_to(bias.astype(self.kind), terms.shape[:-1])[..., None]
             terms = np.concatenate([terms, last], axis=-1)
@@ -87,7 +99,8 @@ class _Run:
             weight = layer.weight.reshape(*layer.weight.shape[:2], -1).astype(self.kind)
             terms = flat * weight
         else:
-            terms = np.swapaxes(self.dot(x, layer.on_features()), 1, 2)[:, None] * layer.mix[:, None].astype(self.kind)
+            mix = layer.mix[:, None].astype(self.kind)
+            terms = np.swapaxes(self.dot(x, layer.on_features()), 1, 2)[:, None] * mix
         if layer.bias is not None:
             last = np.broadcast_to(layer.bias.astype(self.kind), terms.shape[:-1])[..., None]
             terms = np.concatenate([terms, last], axis=-1)
@@ -99,6 +112,10 @@ class _Run:
 
     def softmax(self, z: np.ndarray) -> np.ndarray:
         powers = np.exp(z - z.max(axis=-1, keepdims=True, initial=-np.inf))
+        if self.astray:
+            ulp = np.spacing(powers)
+            astray = powers + 3 * ulp * self.rng.choice(np.array([-1, 1]), z.shape)
+            powers = np.maximum(astray, 0).astype(self.kind)
         return powers / self.sum(powers)[..., None]
 
     def attended(self, layer: Attention, kind: str, now: Tokens) -> np.ndarray:

@@ -1,0 +1,68 @@
+"""What a head is taken for: proven for the worst of all that share a proof, and only where inputs may be."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anchorhead.verify import rounding
+from anchorhead.verify.claims import Claims, Pool, Unit, _Job, _without
+from anchorhead.verify.exact import Exact
+from anchorhead.verify.files import read_file
+from anchorhead.verify.program import read_program
+from anchorhead.verify.readings import Reading
+
+from . import adversary
+from .files import written
+
+MODEL = rounding.MODELS["float32"]
+
+
+def claims() -> tuple[Claims, Unit]:
+    """Those of tanh on [-2, 2], and a head that computes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = read_program(read_file(written("head (float32)", Path(folder))))
+    exact = Exact(program, np.array([[-2.0]]), np.array([[2.0]]))
+    part, *_ = adversary.head("tanh, float32")
+    return Claims(exact, MODEL, Pool()), Unit(Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0)), (part,))
+
+
+@pytest.mark.parametrize("what", ["wrong", "value_error", "lean"])
+def test_of_two_heads_with_one_proof_the_worse_counts(what: str) -> None:
+    found, unit = claims()
+    (part,) = unit.parts
+    worse = replace(unit, parts=(replace(part, **{what: 1e-2 if what == "lean" else np.full(2, 1e-2)}),))
+    for both in ((unit, worse), (worse, unit)):
+        assert all(one is not None and one.error >= 4e-3 for one in found.explain(both))
+    again, _ = claims()
+    (alone,) = again.explain([unit])
+    (more,) = again.explain([worse])
+    assert alone is not None
+    assert more is not None
+    assert alone.error < 1e-5
+    assert more.error >= 4e-3
+
+
+def test_a_proof_covers_what_it_was_made_for() -> None:
+    _, unit = claims()
+    _, claim, *_ = adversary.head("tanh, float32")
+    job = _Job(unit.parts, claim, -1.0, 1.0)
+    assert job.covers(_Job(unit.parts, claim, -0.5, 1.0))
+    for low, high in ((-1.1, 1.0), (-1.0, 1.1)):
+        assert not job.covers(_Job(unit.parts, claim, low, high))
+    off = tuple(replace(part, wrong=np.full(2, 1e-9)) for part in unit.parts)
+    assert not job.covers(_Job(off, claim, -1.0, 1.0))
+    assert not job.covers(_Job(unit.parts, claim, -1.0, 1.0, limit=1e-3))
+
+
+def test_what_is_excluded_shrinks_by_the_error() -> None:
+    left, right = _without([(0.0, 1.0)], 0.1, -1.0, 2.0)
+    assert left == pytest.approx((-1.0, 0.1))
+    assert right == pytest.approx((0.9, 2.0))
+    assert left[1] >= 0.1
+    assert right[0] <= 0.9
+    assert _without([(0.0, 1.0)], 0.6, -1.0, 2.0) == [(-1.0, 2.0)]

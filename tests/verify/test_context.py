@@ -1,0 +1,83 @@
+"""What no lemma explains is bounded: means lie between values, as far as computed weights add up to 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from anchorhead.verify import rounding
+from anchorhead.verify.attention import _bounded, _joint
+from anchorhead.verify.claims import Pool
+from anchorhead.verify.context import Context, Reads
+from anchorhead.verify.forms import Forms
+from anchorhead.verify.grammar import Attention
+
+from .test_claims import claims
+
+MODEL = rounding.MODELS["float32"]
+VALUES = np.array([[-3.0, 1.0], [0.5, 2.0], [2.0, -1.0]])
+
+
+def context() -> Context:
+    return Context(claims()[0].exact, MODEL, Pool())
+
+
+def ends(reads: Reads, within: Context) -> tuple[np.ndarray, np.ndarray]:
+    low, high = reads.form.ends(within.quantities)
+    return low[0], high[0]
+
+
+def test_a_mean_lies_between_the_values() -> None:
+    within = context()
+    off = Forms(np.zeros(0, int), np.zeros((3, 2, 0)), VALUES, np.full((3, 2), 0.1), np.zeros((3, 2)))
+    low, high = ends(within.anything(np.eye(2), off, "here"), within)
+    room = 3 * MODEL.unit * np.abs(VALUES).max(axis=0)  # weights that add up to 1 but for three roundings
+    assert (low <= VALUES.min(axis=0) - 0.1 - room).all()
+    assert (high >= VALUES.max(axis=0) + 0.1 + room).all()
+    assert (high <= VALUES.max(axis=0) + 0.101).all()
+
+
+def test_parts_of_a_unit_lie_between_their_values() -> None:
+    within, (_, unit) = context(), claims()
+    (part,) = unit.parts
+    off = replace(part, value_error=np.full(2, 0.1))
+    low, high = ends(within.between(np.ones(1), replace(unit, parts=(off, off))), within)
+    assert float(low[0]) <= -2.2 <= 2.2 <= float(high[0]) <= 2.21
+
+
+def test_sums_count_the_sizes_of_all_that_they_add() -> None:
+    """Reads that cancel are added with the rounding of what they stand for."""
+    within = context()
+    none = np.zeros((1, 1))
+    zero = Forms(np.zeros(0, int), np.zeros((1, 1, 0)), none, none, np.full((1, 1), 1e-9))
+    reads = [Reads(np.ones((1, 1)), zero, np.array([1e6]), np.ones(1)) for _ in range(3)]
+    found = within.added(reads, np.array([0.25]), None, None)
+    assert float(found.constant[0, 0]) == 0.25
+    assert float(found.rounding[0, 0]) >= 2 * MODEL.unit * 3e6
+    own = within.added(reads[:1], None, Forms.constants(np.array([[2.0]])), np.array([[3.0]]))
+    assert float(own.constant[0, 0]) == 6.0
+
+
+def test_tokens_that_nobody_reads_are_bounded() -> None:
+    within, output = context(), np.array([[[2.0]]])
+    layer = Attention(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), np.ones((1, 1, 1)), output, None, None, None, None)
+    kept = Forms.constants(np.array([[5.0]]))
+    found = _bounded(within, layer, kept, np.ones((1, 1)), np.array([1.0]), [Forms.constants(VALUES[:, :1])])
+    low, high = found.ends(within.quantities)
+    assert float(low[0, 0]) <= 6.0 - 2 * 3.0
+    assert float(high[0, 0]) >= 6.0 + 2 * 3.0
+
+
+def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
+    _, unit = claims()
+    t = unit.reading.t
+    mine, theirs = (Forms(t.ids, t.coefficients, t.constant + by, *[np.full((1, 1), 0.1)] * 2) for by in (0.0, 0.5))
+    units = [replace(unit, reading=replace(unit.reading, t=one, ends=(-2.2, 2.7))) for one in (mine, theirs)]
+    first, second = _joint(units).parts
+    assert first.lean == 0.0
+    assert second.lean >= 0.4
+    np.testing.assert_allclose(second.offsets, unit.parts[0].offsets + 0.5 * unit.parts[0].slopes)
+    low, high = _joint(units).reading.ends
+    assert low <= -2.7
+    assert high >= 2.7

@@ -1,0 +1,163 @@
+"""Every term of a lemma counts: where one is all that there is, the bound is not below what it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from anchorhead.verify import rounding, scalar
+from anchorhead.verify.constant import constant_softmax
+from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
+from anchorhead.verify.scalar import Claim, Part
+
+from . import adversary
+
+MODEL = rounding.MODELS["float32"]
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3, 9])
+def test_a_sum_of_n_terms_rounds_n_minus_1_times(terms: int) -> None:
+    one = np.ones(1)
+    found = rounding.dot_error(one, one, np.array([float(terms)]), one, MODEL)
+    assert (terms - 1) * MODEL.unit <= float(found[0]) <= terms * MODEL.unit * 1.01 + 1e-30
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.3, 1.5])
+def test_softmaxes_of_moved_logits_move_by_no_more(size: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        w, values = rng.dirichlet(np.ones(4)), rng.normal(size=4)
+        most, mean = size * rng.uniform(0, 1, 4), w @ values
+        found, mass = rounding.softmax_read_error(
+            w[None], most[None], np.abs(values - mean)[None], np.abs(values)[None], np.abs([mean]), 4, EXACT
+        )
+        moved = [w * np.exp(np.array(signs) * most) for signs in product((-1, 1), repeat=4)]
+        moved = [one / one.sum() for one in moved]
+        assert max(abs(one @ values - mean) for one in moved) <= float(found[0])
+        assert max(one @ np.abs(values) for one in moved) <= float(mass[0])
+
+
+def test_what_is_silent_weighs_nothing() -> None:
+    with np.errstate(under="ignore"):
+        assert np.exp(np.float64(-rounding.SILENT)) == 0
+    part, *_ = adversary.head("tanh, float32")
+    far = replace(part, offsets=np.array([0.0, -900.0]))
+    assert scalar.silent(far, [(-3.0, 3.0)], MODEL).tolist() == [False, True]
+    assert not scalar.silent(replace(far, wrong=np.array([0.0, 200.0])), [(-3.0, 3.0)], MODEL).any()
+    assert not scalar.silent(far, [(-60.0, 60.0)], MODEL).any()
+
+
+@pytest.mark.parametrize("what", ["wrong", "wrong_slope", "value_error", "lean"])
+def test_what_a_head_is_off_by_counts(what: str) -> None:
+    """Logits, values and arguments moved as far as is said, towards what hurts."""
+    part, claim, ends, _ = adversary.head("tanh, float32")
+    by = 1e-3
+    worse = replace(part, **{what: by if what == "lean" else np.full(2, by)})
+    found = scalar.prove([worse], claim, [ends], MODEL).total
+    t = np.linspace(*ends, 301)
+    logits = part.slopes * t[:, None]
+    values = part.values + (by if what == "value_error" else 0.0)
+    moved = {"wrong": by, "wrong_slope": by * np.abs(t[:, None]), "lean": by}.get(what, 0.0)
+    weights = np.exp(logits + np.sign(part.values) * moved)
+    read = (weights * values).sum(axis=1) / weights.sum(axis=1)
+    worst = float(np.abs(read - np.tanh(t)).max())
+    assert 0.9 * worst <= worst * (1 - 1e-9) <= found <= 1.1 * worst + 1e-5
+
+
+@pytest.mark.parametrize("name", ["logistic, float32"])
+def test_scales_and_shifts_of_claims_count(name: str) -> None:
+    """tanh(a x + b) as tanh of scale x + shift: the same head with the same error."""
+    part, claim, ends, dtype = adversary.head(name)
+    scale, shift = float(part.slopes[1]), float(part.offsets[1])
+    other = Claim(adversary.expression("tanh(x)"), scale, shift, claim.alpha, claim.beta)
+    model = rounding.MODELS[dtype]
+    plain, again = (scalar.prove([part], one, [ends], model).total for one in (claim, other))
+    assert plain == pytest.approx(again, rel=1e-3)
+
+
+def test_keys_that_may_weigh_something_are_kept() -> None:
+    part, _, ends, _ = adversary.head("tanh, float32")
+    far = replace(part, slopes=np.zeros(2), offsets=np.array([0.0, -100.0]))
+    for wrong, kept in ((0.0, 1), (30.0, 2)):
+        softmax = scalar._Softmax(replace(far, wrong=np.array([0.0, wrong])), [ends], MODEL)
+        near, _, leak = softmax.window(0.0, 1.0)
+        assert len(near) == kept
+        assert leak >= (np.exp(-100.0) if kept == 1 else 0.0)
+
+
+def test_forms_hold_what_they_say() -> None:
+    """Sums and maps of forms at corners of quantities and of errors."""
+    rng, quantities = np.random.default_rng(1), Quantities()
+    ids = quantities.add(np.array([-1.0, 2.0]), np.array([3.0, 5.0]))
+    shape = (1, 3)
+    x, y = (
+        Forms(ids, rng.normal(size=(*shape, 2)), rng.normal(size=shape), rng.random(shape), rng.random(shape))
+        for _ in range(2)
+    )
+    weight, bias = rng.normal(size=(2, 3)), rng.normal(size=2)
+    total, map_ = summed([x, y], quantities), mapped(weight, bias, x, quantities, MODEL)
+    for corner in product((-1.0, 3.0), (2.0, 5.0)):
+        at = np.array(corner)
+        ends = [one.coefficients @ at + one.constant for one in (x, y)]
+        for sign in (-1, 1):
+            both = sum(end + sign * one.error for end, one in zip(ends, (x, y), strict=True))
+            away = np.abs(both - total.coefficients @ at - total.constant)
+            assert (away <= total.error * (1 + 1e-9)).all()
+            assert (away >= 0.999 * total.error).all()
+            low, high = total.ends(quantities)
+            assert ((low <= both) & (both <= high)).all()
+            for row in range(2):
+                read = (ends[0] + sign * np.sign(weight[row]) * x.error) @ weight[row] + bias[row]
+                held = map_.coefficients[0, row] @ at + map_.constant[0, row]
+                assert abs(float(read[0]) - held) <= map_.error[0, row]
+    assert total.size(quantities).max() >= np.abs(total.constant).max()
+
+
+def test_a_map_that_may_overflow_is_refused() -> None:
+    with pytest.raises(Exception, match="overflow"):
+        mapped(np.full((1, 1), 2.0**100), None, Forms.constants(np.full((1, 1), 2.0**30)), Quantities(), MODEL)
+
+
+def test_gaps_of_steep_logits_are_known() -> None:
+    """(a_top - a_k) t + g_top - g_k where float64 loses it, beside fractions."""
+    rng = np.random.default_rng(2)
+    t = rng.normal(size=(40, 1))
+    slopes = 1e12 * rng.normal(size=2)
+    part, *_ = adversary.head("tanh, float32")
+    for row in t:
+        offsets = np.array([-slopes[0] * row[0], -slopes[1] * row[0] + 1e-3])
+        found, unsure = scalar._gaps(replace(part, slopes=slopes, offsets=offsets), row, np.zeros((), int))
+        x, a, g = Fraction(float(row[0])), [*map(Fraction, slopes.tolist())], [*map(Fraction, offsets.tolist())]
+        exactly = (a[0] - a[1]) * x + g[0] - g[1]
+        assert abs(Fraction(float(found[1])) - exactly) <= Fraction(float(unsure[1]))
+        assert unsure[1] < 1e-9
+
+
+@pytest.mark.parametrize("keys", [2, 5])
+def test_what_constant_logits_are_off_by_counts(keys: int) -> None:
+    rng, by = np.random.default_rng(keys), 1e-3
+    offsets, values = rng.normal(size=keys), rng.normal(size=keys)
+    nothing = np.zeros(keys)
+    part = Part(nothing, offsets, nothing, nothing, nothing, nothing, np.full(keys, by), nothing, nothing, MODEL)
+    found, size = constant_softmax(part, Forms.constants(values[:, None]), Quantities(), MODEL)
+    mean = np.exp(offsets) @ values / np.exp(offsets).sum()
+    moved = np.exp(offsets + by * np.sign(values - mean))
+    assert abs(moved @ values / moved.sum() - float(found.constant[0, 0])) <= float(found.error[0, 0])
+    assert float(size[0]) >= abs(mean)
+
+
+def test_what_is_not_known_exactly_is_no_zero() -> None:
+    one, zero = np.ones((1, 1)), np.zeros((1, 1))
+    ids, none = np.zeros(0, int), np.zeros((1, 1, 0))
+    assert Forms(ids, none, zero, zero, zero).zero.all()
+    for unknown in (
+        Forms(ids, none, zero, one, zero),
+        Forms(ids, none, zero, zero, one),
+        Forms(ids, none, one, zero, zero),
+    ):
+        assert not unknown.zero.any()
+        assert unknown.fixed.all()
