@@ -191,7 +191,7 @@ def _on_arrays(rule: Callable[..., arb]) -> Callable[..., Any]:
     """An operation on balls, entry by entry of arrays that are broadcast: what depends on one axis is done once."""
 
     def found(*args: Any) -> Any:
-        if isinstance(args[0], str | int):
+        if args and isinstance(args[0], str | int):
             data, *rest = args
             return np.frompyfunc(partial(rule, data), len(rest), 1)(*rest)
         return np.frompyfunc(rule, len(args), 1)(*args) if args else rule()
