@@ -158,8 +158,8 @@ def test_tampered_weights_are_refused(name, change, built):
 @pytest.mark.parametrize("name", ["kinks, float32", "a sequence of one feature"])
 def test_a_bound_that_does_not_follow_is_refused(name, built):
     network = built(name)
-    certificate = dataclasses.replace(network.certificate, bound=0.97 * network.certificate.bound)
-    with pytest.raises(ah.CertificateError, match=r"follow|grid|cell"):
+    certificate = dataclasses.replace(network.certificate, bound=0.9 * network.certificate.bound, terms={})
+    with pytest.raises(ah.CertificateError, match="grid"):
         ah.check(network.with_(certificate=certificate))
 
 

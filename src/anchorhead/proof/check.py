@@ -81,4 +81,4 @@ def _called(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     except Exception:
         if x.ndim > 1:
             raise
-        return np.array([as_array(lambda one: function(float(one)), point) for point in x])
+        return np.array([as_array(lambda one: function(float(one[0])), x[n : n + 1]) for n in range(len(x))])
