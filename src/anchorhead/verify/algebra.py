@@ -335,7 +335,7 @@ class Algebra:
             whole = self.mul(Value(a.terms, arb(0), (a.range.wider(a.error),)), self.made({down: arb(1)}, arb(0)))
             (factor, c), atom, more = self.factored(whole)
             factor = tuple(_joined(factor, tuple((atom, -n) for atom, n in down)).items())
-            return (factor, c), atom, (1 + wrong) * (1 + more) - 1
+            return (factor, c), atom, self._small((1 + wrong) * (1 + more) - 1)
         if len(a.terms) == 1 and factor == lead:
             return (factor, c), None, wrong
         down = self.product({atom: -n for atom, n in factor})
@@ -346,16 +346,17 @@ class Algebra:
         kept = Value(kept.terms, arb(0), (inside.within(kept.range),))
         atom, off = self.atom("sum", kept, kept.range, self.at(kept))
         least = self.atoms[atom].range.least
-        if not least > 0:
-            self._undecided("a sum that may be 0")
-        return (factor, c), atom, (1 + wrong) * (1 + (off + rest.error) / least) - 1
+        more = (off + rest.error) / least if least > 0 else arb(1)
+        return (factor, c), atom, self._small((1 + wrong) * (1 + more) - 1)
 
     def relative(self, a: Value) -> arb:
-        """A bound on u in a = p (1 + u), p the terms of a."""
-        least = a.range.least - a.error
-        if not least > 0:
+        """A bound on u in a = p (1 + u), p the terms of a: less than a half."""
+        return self._small(a.error / (a.range.least - a.error) if a.range.least > a.error else arb(1))
+
+    def _small(self, relative: arb) -> arb:
+        if not relative < 0.5:
             self._undecided("a value that may be 0")
-        return a.error / least
+        return relative
 
     def denominators(self, a: Value) -> Monomial:
         """Sums to the powers by which terms have to be multiplied so that none is left in a denominator."""
@@ -368,9 +369,7 @@ class Algebra:
 
     def times_about_one(self, a: Value, relative: arb) -> Value:
         """The value of a (1 + u), |u| <= relative."""
-        if not relative < 0.5:
-            self._undecided("an error that is not small")
-        return a.off_by(relative * a.range.most)
+        return a.off_by(self._small(relative) * a.range.most)
 
     def log(self, a: Value) -> Value:
         a = self.signed(a)
@@ -394,10 +393,7 @@ class Algebra:
             known = self.atoms[one]
             part = known.of[0] if known.kind == "exp" else self.product({self.log_of(one): 1})
             parts.append(self.scaled(part, arb(n)))
-        found = self.add(*parts)
-        if not wrong < 0.5:
-            self._undecided("an error that is not small")
-        return found.off_by(2 * wrong).ranged(RANGES["log"], a)
+        return self.add(*parts).off_by(2 * wrong).ranged(RANGES["log"], a)
 
     def softplus(self, a: Value) -> Value:
         """log(1 + exp(a)), which changes no faster than a."""
