@@ -26,7 +26,7 @@ from anchorhead.network import Network
 from anchorhead.targets.parser import parse
 from anchorhead.targets.parts import parts_of
 from anchorhead.verify import verify
-from anchorhead.verify.equal import difference
+from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
 from anchorhead.verify.program import Affine, Input, read_program
@@ -175,7 +175,7 @@ def test_another_function_is_never_taken_for_it(text: str) -> None:
 def test_no_bound_is_smaller_than_a_difference_that_is_found(seed: int) -> None:
     """Random functions, of whose forms one number is changed, by a little or by much."""
     rng, compared, close = random.Random(seed), 0, 0
-    while compared < (60 if seed == 1 else 600):
+    while compared < (40 if seed == 1 else 600):
         low = [rng.choice([0.1, 1, -1, 50, 1e-3, 0.5]) for _ in NAMES]
         on = {name: (a, a + abs(a) * rng.choice([0.1, 1, 3, 100])) for name, a in zip(NAMES, low, strict=True)}
         text = grown(rng, rng.choice([2, 3]))
@@ -236,7 +236,9 @@ def saved(text: str, folder: Path, change: Callable[[dict[str, Any], dict[str, n
     return path
 
 
-@pytest.mark.parametrize("text", BUILT)
+@pytest.mark.parametrize(
+    "text", [text if "sqrt" not in text else pytest.param(text, marks=pytest.mark.slow) for text in BUILT]
+)
 def test_the_program_is_what_was_written_and_the_report_says_so(text: str, tmp_path: Path) -> None:
     net = network(text)
     assert net.program is not None
@@ -329,7 +331,7 @@ def test_a_composition_keeps_its_steps(tmp_path: Path) -> None:
 
 
 def test_what_is_not_reached_is_of_the_same_program() -> None:
-    program = ah.program("exp(x*y)*abs(z)", on={name: SIGNED[name] for name in "xyz"})
+    program = ah.program("abs(x)*y", on={name: SIGNED[name] for name in "xy"})
     with pytest.raises(ah.NotReached) as error:
-        ah.compile(program, 1e-5, dtype="float32", progress=False)
+        ah.compile(program, 1e-6, dtype="float32", progress=False)
     assert same(error.value.network.program, program)

@@ -8,7 +8,7 @@ from anchorhead.errors import CertificateError
 from anchorhead.language.canonical import to_data
 from anchorhead.language.symbolic import formula
 from anchorhead.network import Network
-from anchorhead.verify.equal import difference
+from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
 from anchorhead.verify.program import read_lowered, read_program

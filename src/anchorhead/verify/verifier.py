@@ -12,7 +12,7 @@ import numpy as np
 from anchorhead.verify.certificate import Certificate, read_certificate
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
-from anchorhead.verify.equal import difference
+from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
