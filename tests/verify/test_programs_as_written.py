@@ -335,3 +335,16 @@ def test_what_is_not_reached_is_of_the_same_program() -> None:
     with pytest.raises(ah.NotReached) as error:
         ah.compile(program, 1e-6, dtype="float32", progress=False)
     assert same(error.value.network.program, program)
+
+
+def test_tokens_that_cancel_stay_in_what_was_written(tmp_path: Path) -> None:
+    rows = [["abs(x[0,0])*x[0,1] + x[1,0] - x[1,0]"], ["x[0,0]*x[1,0]"]]
+    program = ah.program(rows, on=(-1, 1), tokens=2, features=2)
+    net = ah.compile(program, 1e-2, causal=True, progress=False)
+    assert net.program is not None
+    assert same(net.program, program)
+    net.save(tmp_path / "net.safetensors")
+    found = verify(tmp_path / "net.safetensors")
+    assert found.verified, found.why
+    assert "x[1,0] - x[1,0]" in found.why
+    assert ah.check(net, progress=False).target == net.certificate.target  # type: ignore[union-attr]

@@ -62,6 +62,8 @@ def _step(step: object, found: Sequence[Array], algebra: Algebra, shape: tuple[i
         case Apply():
             given = [found[of] for of in step.of]
             tokens = max(map(len, given))
+            fits = all(len(q) in (1, tokens) and len(q[0]) in (1, len(step.which)) for q in given)
+            require(fits, "functions and quantities of a program do not fit")
             return [[_applied(step, given, t, f, algebra) for f in range(len(step.which))] for t in range(tokens)]
         case Dot():
             return [[_inner(a, b, algebra) for b in found[step.b]] for a in found[step.a]]
@@ -76,6 +78,13 @@ def _affine(step: Affine, found: Sequence[Array], algebra: Algebra) -> Array:
     tokens, width = step.bias.shape
     for of, weight in zip(step.of, step.weights, strict=True):
         tokens = max(tokens, len(found[of]) if weight.ndim == 2 else len(weight))
+    fits = len(step.bias) in (1, tokens)
+    for of, weight in zip(step.of, step.weights, strict=True):
+        fits = fits and (weight.shape[-1] == len(found[of][0])) and width == weight.shape[0 if weight.ndim == 2 else 1]
+        across = weight.ndim == 4 and weight.shape[2] == len(found[of])
+        fits = fits and (len(found[of]) in (1, tokens) if weight.ndim < 4 else across)
+        fits = fits and (weight.ndim == 2 or len(weight) in (1, tokens))
+    require(fits, "weights and quantities of a program do not fit")
     rows: Array = []
     for t in range(tokens):
         rows.append([])
@@ -84,10 +93,9 @@ def _affine(step: Affine, found: Sequence[Array], algebra: Algebra) -> Array:
             for of, weight in zip(step.of, step.weights, strict=True):
                 q = found[of]
                 if weight.ndim == 4:
-                    row, entries = weight[t, f].ravel(), [entry for token in q for entry in token]
+                    row, entries = weight[t % len(weight), f].ravel(), [entry for token in q for entry in token]
                 else:
-                    row, entries = weight[f] if weight.ndim == 2 else weight[t, f], q[t % len(q)]
-                require(len(row) == len(entries), "weights and quantities of a program do not fit")
+                    row, entries = weight[f] if weight.ndim == 2 else weight[t % len(weight), f], q[t % len(q)]
                 used = [(w, e) for w, e in zip(row.tolist(), entries, strict=True) if w]
                 terms += [algebra.scaled(e, arb(w)) if w != 1 else e for w, e in used]
             bias = float(step.bias[t % len(step.bias), f])
