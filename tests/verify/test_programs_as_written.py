@@ -26,7 +26,9 @@ from anchorhead.network import Network
 from anchorhead.targets.parser import parse
 from anchorhead.targets.parts import parts_of
 from anchorhead.verify import verify
+from anchorhead.verify.equality.algebra import Algebra
 from anchorhead.verify.equality.compare import difference
+from anchorhead.verify.equality.values import Value
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
 from anchorhead.verify.program import Affine, Input, read_program
@@ -194,6 +196,37 @@ def test_no_bound_is_smaller_than_a_difference_that_is_found(seed: int) -> None:
             compared += 1
             close += float(found) > 0 and bound < 10 * float(found)
     assert close > compared / 3
+
+
+def _without_error(value: Value, error: arb) -> Value:
+    return value
+
+
+def _without_cancelled(self: Algebra, *all_of: Value) -> Value:
+    found = ADD(self, *all_of)
+    return dataclasses.replace(found, error=sum((one.error for one in all_of), arb(0)))
+
+
+def _nearest(self: Algebra, a: Value, b: Value) -> arb | None:
+    return arb(0) if DISTANCE(self, a, b) is not None else None
+
+
+ADD, DISTANCE = Algebra.add, Algebra.distance
+BROKEN: dict[str, tuple[type, str, Any]] = {
+    "errors are forgotten": (Value, "off_by", _without_error),
+    "what cancels is forgotten": (Algebra, "add", _without_cancelled),
+    "nearly the same is the same": (Algebra, "distance", _nearest),
+    "every sign is known": (Algebra, "alike", lambda self, a: (a, arb(0))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, broken = BROKEN[name]
+    monkeypatch.setattr(owner, method, broken)
+    with pytest.raises(AssertionError):
+        test_no_bound_is_smaller_than_a_difference_that_is_found(2)
 
 
 def changed(program: Read, rng: random.Random) -> Read:
