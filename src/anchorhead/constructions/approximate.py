@@ -146,25 +146,17 @@ def _of_expressions(
     if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
         return _one_head(request, within, dtype, placement, outside, progress)
     request.require_representable(within, dtype)
-    network, refused = request.parts.network, None
+    network = request.parts.network
     if request.needs_layers:
-        try:
-            return network_in_layers(request, within, words, dtype, outside, progress)
-        except AnchorheadError as error:
-            if not request.parts.grids:
-                raise
-            refused = error
-    elif not request.parts.grids and network is not None:
+        return network_in_layers(request, within, words, dtype, outside, progress)
+    if not request.parts.grids and network is not None:
         way = way_of(network, form, layout or "transformer", placement, dtype, causal)
         return mlp_network(network, request.on, within, way, outside, progress)
     if placement == "uniform":
         return _uniform(request, within, dtype, form, layout, causal, outside, progress)
     _require_plain(request, form, layout)
     wish = Wish(within, Way("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
-    try:
-        return _gridded(request, wish)
-    except AnchorheadError as error:
-        raise error if refused is None else refused from error
+    return _gridded(request, wish)
 
 
 def check_words(form: Any, layout: Any, placement: Any) -> None:

@@ -8,7 +8,7 @@ was built where that is another, "certificate"}. Nothing in a file is ever execu
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from anchorhead.disk import file_to_read, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.language import canonical
 from anchorhead.language.program import Program
-from anchorhead.language.symbolic import formula
 from anchorhead.network.attention import Attention
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.embed import Embed
@@ -99,7 +98,7 @@ def load(path: str | Path) -> Network:
             return _with_former_target(network, header["target"], tensors)
         program = _unpacked_program(header["program"], tensors)
         derivation = _unpacked_derivation(header["derivation"], tensors)
-        return _in_its_own_words(network.with_(program=program, derivation=derivation))
+        return network.with_(program=program, derivation=derivation).in_its_own_words()
     except AnchorheadError as error:
         raise AnchorheadError(f"{path} is not a valid network: {error}") from error
     except (
@@ -211,14 +210,6 @@ def _unpacked_derivation(packed: dict[str, Any] | None, tensors: dict[str, np.nd
     entries = Derivation.entries_of(packed.get("entries", ()))
     lowered = _unpacked_program(packed.get("lowered"), tensors, "lowered.")
     return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries, lowered)
-
-
-def _in_its_own_words(network: Network) -> Network:
-    """The network, whose certificate calls an expression by what the program says, not by what the file calls it."""
-    known, certificate, program = network.derivation, network.certificate, network.program
-    if known is None or known.lowered is None or certificate is None or program is None:
-        return network
-    return network.with_(certificate=replace(certificate, target=formula(program)))
 
 
 def _finite(names: list[str], of: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

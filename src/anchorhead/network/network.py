@@ -179,7 +179,17 @@ class Network(ReadOnly):
         known, lowered = self.derivation, self.program
         if known is None or lowered is None or program.token_axis != self.token_axis or same(program, lowered):
             return self
-        return self.with_(program=program, derivation=replace(known, lowered=lowered.with_(title="")))
+        changed = self.with_(program=program, derivation=replace(known, lowered=lowered.with_(title="")))
+        return changed.in_its_own_words()
+
+    def in_its_own_words(self) -> Self:
+        """The same network, whose certificate calls neurons for an expression by what the program says."""
+        from anchorhead.language.symbolic import formula
+
+        known, certificate, program = self.derivation, self.certificate, self.program
+        if known is None or known.lowered is None or known.kind != "mlp" or certificate is None or program is None:
+            return self
+        return self.with_(certificate=replace(certificate, target=formula(program)))
 
     def with_entries(self, entries: Iterable[Entry]) -> Self:
         """The same network, whose derivation says this."""

@@ -56,24 +56,15 @@ def ridge_network(
     variables: Sequence[str],
     tokens: int | None,
     name: str,
-    deep: Sequence[Sequence[Expression]] = (),
 ) -> Mlp:
-    """The network of the ridges of each output, and of the expressions `deep` of each output, layer by layer."""
+    """The network of the ridges of each output."""
     with precision(PRECISION):
         layered = Layered(variables)
         outputs = []
-        for number, one in enumerate(structures):
+        for one in structures:
             reads = [layered.ridge(ridge) for ridge in one.ridges]
-            reads += [_compiled(layered, term) for term in (deep[number] if deep else ())]
             outputs.append(layered.total(reads) if reads else Read(0, {}, arb(0)))
         return layered.mlp(outputs, tokens, name)
-
-
-def _compiled(layered: Layered, term: Expression) -> Read:
-    read = layered.compiled(term)
-    if read is None:
-        raise ValueError(f"{term} is no composition")
-    return read
 
 
 def name_of(expressions: Sequence[Expression]) -> str:

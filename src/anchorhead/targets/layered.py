@@ -1,27 +1,21 @@
-"""Expressions as feed-forward networks: functions of one linear combination each, layer by layer.
-
-    a + b, c a      linear maps              f(a)            a neuron of the next layer
-    a b             ((a + b)^2 - (a - b)^2)/4                 a / b       a (1/b)
-    max(a, b)       b + relu(a - b)          min(a, b)       b - relu(b - a),    of many in a tournament
+"""Feed-forward networks that grow neuron by neuron: functions of one linear combination each, layer by layer.
 
 What a later layer reads is carried by neurons that are the identity. All of this is exact: weights that are no floats
-are kept as balls, and as floats with their errors in the network.
+are kept as balls, and as floats with their errors in the network. Expressions are taken apart in the compiler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from flint import arb
 
-from anchorhead.targets import build
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
-from anchorhead.targets.ridges import Ridge, X, ridge_of, split_constant
+from anchorhead.targets.ridges import Ridge, split_constant
 
-RELU, SQUARE, RECIPROCAL = (build.make(op, (X,)) for op in ("relu", "square", "reciprocal"))
 MOST_NEURONS = 2_000
 """How many neurons the network of an expression may have: dense matrices have the square of their number."""
 
@@ -51,7 +45,6 @@ class Layered:
         self.variables = tuple(variables)
         self.rows: list[list[tuple[Read, Expression]]] = []
         self._known: list[dict[Key, int]] = []
-        self._compiled: dict[Expression, Read | None] = {}
 
     def mlp(self, outputs: Sequence[Read], tokens: int | None = None, name: str = "") -> Mlp:
         """The network that gives these outputs, of one hidden layer at least."""
@@ -118,66 +111,6 @@ class Layered:
         if form is not None:
             return inner.scaled(form[0].get("x", arb(0)) * scale).shifted(form[1] * scale)
         return self.neuron(inner, function).scaled(arb(scale))
-
-    def compiled(self, node: Expression) -> Read | None:
-        """The expression as something to read; None where a part of it is no composition that is known here."""
-        if node not in self._compiled:
-            self._compiled[node] = self._compile(node) if self.neurons <= MOST_NEURONS else None
-        return self._compiled[node]
-
-    def _compile(self, node: Expression) -> Read | None:
-        form = node.affine()
-        if form is not None:
-            return Read(0, {self.variables.index(name): slope for name, slope in form[0].items()}, form[1])
-        ridge = ridge_of(node, self.variables)
-        if ridge is not None and node.op not in ("add", "max", "min"):
-            return self.ridge(ridge)
-        args = [self.compiled(arg) for arg in node.args]
-        reads = [arg for arg in args if arg is not None]
-        if len(reads) < len(args):
-            return None
-        varying = [place for place, arg in enumerate(node.args) if arg.variables]
-        match node.op:
-            case "add":
-                return self.total(reads)
-            case "neg":
-                return reads[0].scaled(arb(-1))
-            case "mul":
-                return self._pairwise(reads, self.product)
-            case "div":
-                return self._quotient(*reads)
-            case "max":
-                return self._pairwise(reads, self._larger)
-            case "min":
-                smaller = self._pairwise([read.scaled(arb(-1)) for read in reads], self._larger)
-                return smaller.scaled(arb(-1))
-            case _ if len(varying) == 1:
-                inside = tuple(X if place == varying[0] else arg for place, arg in enumerate(node.args))
-                return self.neuron(reads[varying[0]], build.make(node.op, inside, node.data))
-        return None
-
-    def _pairwise(self, reads: list[Read], join: Callable[[Read, Read], Read]) -> Read:
-        """All of them in a tournament, those of early layers first."""
-        while len(reads) > 1:
-            reads = sorted(reads, key=lambda read: read.layer)
-            pairs = [join(*reads[i : i + 2]) for i in range(0, len(reads) - 1, 2)]
-            reads = pairs + reads[len(reads) - len(reads) % 2 :]
-        return reads[0]
-
-    def product(self, a: Read, b: Read) -> Read:
-        for one, other in ((a, b), (b, a)):
-            if not one.coefficients:
-                return other.scaled(one.constant)
-        if a is b:
-            return self.neuron(a, SQUARE)
-        plus, minus = (self.neuron(self.total([a, b.scaled(arb(sign))]), SQUARE) for sign in (1, -1))
-        return self.total([plus, minus.scaled(arb(-1))]).scaled(arb(1) / 4)
-
-    def _quotient(self, a: Read, b: Read) -> Read:
-        return self.product(a, self.neuron(b, RECIPROCAL) if b.coefficients else Read(0, {}, 1 / b.constant))
-
-    def _larger(self, a: Read, b: Read) -> Read:
-        return self.total([b, self.neuron(self.total([a, b.scaled(arb(-1))]), RELU)])
 
 
 def _affine(rows: Sequence[Read], inputs: int) -> Affine:

@@ -2,7 +2,7 @@
 
 Each output is a sum of terms. A term is
   - a ridge, or a sum of ridges: neurons of one hidden layer (targets.ridges);
-  - max, min, abs of affine parts, nested: neurons of several layers (targets.layered);
+  - max, min, abs of affine parts, nested: neurons of several layers (compiler);
   - a smooth function of at most four variables: it goes to a grid, together with all terms, of any output, whose
     variables are among those of the grid; polynomials of low degree as well, since they cost a grid nothing;
   - anything else (a kink in a product, five variables or more): neurons of several layers, where functions of one
@@ -23,10 +23,9 @@ from anchorhead.targets.build import ZERO, add, mul, neg
 from anchorhead.targets.complex_balls import resolve
 from anchorhead.targets.expression import Expression, postorder
 from anchorhead.targets.expression_network import name_of, ridge_network
-from anchorhead.targets.layered import Layered
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.precision import precision
-from anchorhead.targets.ridges import PRECISION, Structure, fraction, structure
+from anchorhead.targets.ridges import PRECISION, Structure, fraction, ridge_of, structure
 from anchorhead.targets.simplify import simplified
 
 MOST_IN_A_GRID = 4
@@ -214,7 +213,7 @@ def _kind(term: Expression, variables: tuple[str, ...]) -> Becomes:
     )  # fmt: skip
     if not linear and not term.has_switches and len(term.variables) <= MOST_IN_A_GRID:
         return "grid"
-    if Layered(variables).compiled(term) is not None:
+    if all(_is_taken_apart(node, variables) for node in postorder(term)):
         return "layers"
     if len(term.variables) <= MOST_IN_A_GRID:
         return "grid"
@@ -222,6 +221,14 @@ def _kind(term: Expression, variables: tuple[str, ...]) -> Becomes:
         f"{term} has {len(term.variables)} variables and would go to a head over a grid, which takes at most "
         f"{MOST_IN_A_GRID} variables: write it with functions of one variable, sums, products and quotients"
     )
+
+
+def _is_taken_apart(node: Expression, variables: tuple[str, ...]) -> bool:
+    """Whether the compiler makes neurons of the node: a function of one part that varies, a sum, a product, a switch
+    between parts, or a function of one linear combination."""
+    if sum(bool(arg.variables) for arg in node.args) <= 1 or node.op in ("add", "mul", "div", "max", "min"):
+        return True
+    return ridge_of(node, variables) is not None
 
 
 def _groups(sets: list[tuple[str, ...]], variables: tuple[str, ...], join: bool) -> list[tuple[str, ...]]:
@@ -279,17 +286,18 @@ def _network(
     tokens: int | None,
     needed: bool,
 ) -> Mlp | None:
-    """The neurons of all terms that go to no grid; None if there are no such terms."""
+    """The neurons of all terms that go to no grid; None if there are no such terms, or some take several layers."""
     ridges: list[list[Expression]] = [[] for _ in expressions]
-    deep: list[list[Expression]] = [[] for _ in expressions]
     for term in terms:
+        if term.becomes == "layers":
+            return None
         if term.becomes != "grid":
-            (deep if term.becomes == "layers" else ridges)[term.output].append(term.expression)
-    if not needed and not any(ridges) and not any(deep):
+            ridges[term.output].append(term.expression)
+    if not needed and not any(ridges):
         return None
-    structures = [structure(add(*own) if own else ZERO, variables) for own in ridges]
-    shown = [add(*own, *more) if own + more else ZERO for own, more in zip(ridges, deep, strict=True)]
-    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown), deep)
+    shown = [add(*own) if own else ZERO for own in ridges]
+    structures = [structure(one, variables) for one in shown]
+    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown))
 
 
 __all__ = ["Becomes", "GridPart", "Parts", "Term", "parts_of", "summands"]

@@ -79,7 +79,7 @@ def _affine(step: Affine, found: Sequence[list[list[Text]]]) -> list[list[Text]]
             terms: list[Text] = []
             for of, weight in zip(step.of, step.weights, strict=True):
                 q = found[of]
-                row = weight[f] if weight.ndim == 2 else weight[t, f]
+                row = weight[f] if weight.ndim == 2 else weight[t % len(weight), f]
                 entries = [one for token in q for one in token] if weight.ndim == 4 else q[t % len(q)]
                 terms += [_term(w, one) for w, one in zip(np.ravel(row).tolist(), entries, strict=True) if w]
             bias = float(step.bias[t % len(step.bias), f])

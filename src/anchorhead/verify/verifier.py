@@ -14,7 +14,7 @@ from anchorhead.verify.certificate import Certificate, read_certificate, require
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
 from anchorhead.verify.direct.walk import walk_directly
-from anchorhead.verify.equal import difference
+from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from flint import arb
 
-from anchorhead.verify.algebra import ASINH, Algebra, Value
-from anchorhead.verify.balls import above, below, precision
+from anchorhead.verify.balls import above, precision
+from anchorhead.verify.equality.algebra import Algebra
+from anchorhead.verify.equality.asinh import with_asinh
+from anchorhead.verify.equality.values import Value
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.expressions import Undecided
 from anchorhead.verify.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
 
 BITS = 320
@@ -60,6 +62,8 @@ def _step(step: object, found: Sequence[Array], algebra: Algebra, shape: tuple[i
         case Apply():
             given = [found[of] for of in step.of]
             tokens = max(map(len, given))
+            fits = all(len(q) in (1, tokens) and len(q[0]) in (1, len(step.which)) for q in given)
+            require(fits, "functions and quantities of a program do not fit")
             return [[_applied(step, given, t, f, algebra) for f in range(len(step.which))] for t in range(tokens)]
         case Dot():
             return [[_inner(a, b, algebra) for b in found[step.b]] for a in found[step.a]]
@@ -74,6 +78,13 @@ def _affine(step: Affine, found: Sequence[Array], algebra: Algebra) -> Array:
     tokens, width = step.bias.shape
     for of, weight in zip(step.of, step.weights, strict=True):
         tokens = max(tokens, len(found[of]) if weight.ndim == 2 else len(weight))
+    fits = len(step.bias) in (1, tokens)
+    for of, weight in zip(step.of, step.weights, strict=True):
+        fits = fits and (weight.shape[-1] == len(found[of][0])) and width == weight.shape[0 if weight.ndim == 2 else 1]
+        across = weight.ndim == 4 and weight.shape[2] == len(found[of])
+        fits = fits and (len(found[of]) in (1, tokens) if weight.ndim < 4 else across)
+        fits = fits and (weight.ndim == 2 or len(weight) in (1, tokens))
+    require(fits, "weights and quantities of a program do not fit")
     rows: Array = []
     for t in range(tokens):
         rows.append([])
@@ -82,10 +93,9 @@ def _affine(step: Affine, found: Sequence[Array], algebra: Algebra) -> Array:
             for of, weight in zip(step.of, step.weights, strict=True):
                 q = found[of]
                 if weight.ndim == 4:
-                    row, entries = weight[t, f].ravel(), [entry for token in q for entry in token]
+                    row, entries = weight[t % len(weight), f].ravel(), [entry for token in q for entry in token]
                 else:
-                    row, entries = weight[f] if weight.ndim == 2 else weight[t, f], q[t % len(q)]
-                require(len(row) == len(entries), "weights and quantities of a program do not fit")
+                    row, entries = weight[f] if weight.ndim == 2 else weight[t % len(weight), f], q[t % len(q)]
                 used = [(w, e) for w, e in zip(row.tolist(), entries, strict=True) if w]
                 terms += [algebra.scaled(e, arb(w)) if w != 1 else e for w, e in used]
             bias = float(step.bias[t % len(step.bias), f])
@@ -142,42 +152,3 @@ def _normalised(step: Normalise, row: Sequence[Value], algebra: Algebra) -> list
 
 def _rows(entries: Sequence[Value], width: int) -> Array:
     return [list(entries[start : start + width]) for start in range(0, len(entries), width)]
-
-
-def with_asinh(function: Expression, at: Mapping[str, Value]) -> Expression:
-    """The function with asinh(x) for log(1 + r + x) - log(1 + r - x), r = sqrt(1 + x^2), which is seen to be so.
-
-    Of u = h + x and w = h + y, y = -x and (h - 1)^2 = 1 + x^2 and h >= 1 are asked, in an algebra in which the
-    arguments of the function are inputs. If these are off by d, then h by d, and log u - log w by 4 d.
-    """
-    nodes = function.nodes
-    for place, (op, _, places) in enumerate(nodes):
-        if op != "add" or [nodes[one][0] for one in places] != ["log", "neg"]:
-            continue
-        first, second = nodes[places[0]], nodes[nodes[places[1]][2][0]]
-        u, w = nodes[first[2][0]], nodes[second[2][0]] if second[0] == "log" else ("", None, ())
-        both = [one for one in u[2] if one in w[2]]
-        own = [[one for one in side[2] if one not in both] for side in (u, w)]
-        if u[0] == w[0] == "add" and both and all(own) and _is_asinh(function, (both, *own), at):
-            x, rest = ("add", None, tuple(own[0])), nodes[place + 1 :]
-            moved = [(op, data, tuple(one + (one >= place) for one in places)) for op, data, places in rest]
-            return with_asinh(Expression.of((*nodes[:place], x, ("asinh", None, (place,)), *moved)).part(-1), at)
-    return function
-
-
-def _is_asinh(function: Expression, sums: Sequence[Sequence[int]], at: Mapping[str, Value]) -> bool:
-    """Of sums of nodes h, x and y."""
-    low, high = ([[end(side) for side in sides]] for end, sides in zip(
-        (below, above), zip(*(value.range for value in at.values()), strict=True), strict=True
-    ))  # fmt: skip
-    alone = Algebra(np.array(low), np.array(high))
-    inputs = dict(zip(at, alone.inputs, strict=True))
-    try:
-        parts = [Expression.of((*function.nodes, ("add", None, tuple(terms)))).part(-1) for terms in sums]
-        h, x, y = (alone.of(one, inputs, CELLS[1]) for one in parts)
-        r = alone.add(h, alone.constant(-1))
-        square = alone.scaled(alone.add(alone.constant(1), alone.power(x, 2)), arb(-1))
-        offs = alone.add(x, y), alone.add(alone.power(r, 2), square)
-        return bool(r.range.low >= 0 and all(alone.bound(one, ASINH) <= ASINH / 16 for one in offs))
-    except Undecided:
-        return False
