@@ -14,7 +14,7 @@ WAVES = {
 }
 
 
-@pytest.mark.parametrize("expression", WAVES)
+@pytest.mark.parametrize("expression", [pytest.param("sin(50*x)", marks=pytest.mark.slow), *[*WAVES][1:]])
 def test_a_target_of_many_turns_has_a_head(expression):
     within, most, f = WAVES[expression]
     head = ah.head(expression, on=(-1, 1), within=within)
