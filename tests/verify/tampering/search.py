@@ -202,7 +202,7 @@ class Claim:
         return found, covered
 
     def _called(self, *points: np.ndarray) -> np.ndarray:
-        return self.given(np.stack(points, axis=-1))
+        return self.given(np.stack([one.reshape(-1) for one in points], axis=-1))
 
     def examples(self, x: np.ndarray) -> np.ndarray:
         """What the program is given: the inputs, or of a prompt its examples and their labels."""
