@@ -23,8 +23,8 @@ from anchorhead.constructions.sketches import LATTICE, Sketches
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way, way_of
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.network import Attention, Linear, Softmax
-from anchorhead.proof.mlp import prove_mlp
 from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse

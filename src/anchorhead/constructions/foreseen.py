@@ -1,7 +1,7 @@
 """What a proof will find, before anything is built: its steps, taken on the neurons instead of on a network.
 
 The layouts keep sequences in tokens, registers and heads, but their numbers are those of a few affine maps: inputs are
-centred, asked for, read and mixed. `proof.mlp` follows the stored weights; here the same maps are followed as if they
+centred, asked for, read and mixed. `lemmas.walk` follows the stored weights; here the same maps are followed as if they
 were stored, with the same counts of terms, and the result is rounded up by a little.
 """
 
@@ -19,12 +19,14 @@ from anchorhead.constructions.sizes import dealt, width_of
 from anchorhead.constructions.sketches import Sketch, lattice_rounding, lengths
 from anchorhead.constructions.way import Way
 from anchorhead.heads.atom import Part
+from anchorhead.lemmas import scalar_head
+from anchorhead.lemmas.group_values import weight_sums
+from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of
 from anchorhead.proof.head_rounding import head_rounding
-from anchorhead.proof.neurons import Layer, Reads, read
+from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
-from anchorhead.proof.softmaxes import weight_sums
 from anchorhead.targets.mlp import Merged
 
 UP = 1 + 1e-5
@@ -47,8 +49,9 @@ class Carried:
         return middle + np.abs(self.factor) * sources.radius + self.approximation + self.rounding + slack
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
 def foreseen(layers: Sequence[Layer], readout: Merged, laid: Laid, sources: Sources, tokens: int, way: Way) -> float:
-    """A bound on what `prove_mlp` will find for the network that would be built in this way."""
+    """A bound on what `lemmas.mlp.prove_mlp` will find for the network that would be built in this way."""
     work = _Work(laid, tokens, way, arithmetic_of(way.dtype))
     x = work.centred(sources)
     if not layers:
@@ -105,10 +108,10 @@ class _Work:
         width = self.width
         *before, last = zip(layers, self.laid.neurons, strict=True)
         for layer, neurons in before:
-            reads, sources = read(layer, self.queries(neurons, x, sources, width), sources)
+            reads, sources = scalar_head.bound(layer, self.queries(neurons, x, sources, width), sources)
             x = self.written(reads, sources)
             width += neurons.count - neurons.weight.shape[1]
-        reads, sources = read(last[0], self.queries(last[1], x, sources, width), sources)
+        reads, sources = scalar_head.bound(last[0], self.queries(last[1], x, sources, width), sources)
         y = reads.combined(self.stored(self.laid.weight), sources, self.arithmetic, None, 1, 0.0)
         return self.with_positions(y, sources), sources
 
@@ -138,7 +141,7 @@ class _Work:
         query = self.queries(self.laid.neurons[0], x, sources, self.width)
         maps = [(neurons.weight, neurons.bias) for neurons in self.laid.neurons[1:]]
         for layer, (weight, bias) in zip(layers, [*maps, (self.laid.weight, self.laid.bias)], strict=True):
-            reads, sources = read(layer, query, sources)
+            reads, sources = scalar_head.bound(layer, query, sources)
             stored = self.stored(bias)
             nothing = np.zeros((1, len(stored)))
             others = Forms(nothing[..., None], stored[None], nothing, nothing)
@@ -158,7 +161,7 @@ class _Work:
             query = Forms(neurons.weight[None], constant[None], nothing, nothing)
         else:
             query = self.queries(neurons, x, sources, self.width)
-        reads, exact = read(layer, query, sources, rounding)
+        reads, exact = scalar_head.bound(layer, query, sources, rounding)
         sums = [self.value_sum(*pair) for pair in zip(neurons.shapes, errors, strict=True)]
         return self.taken(neurons, reads, np.array(sums)[neurons.assigned], exact), exact
 
@@ -232,7 +235,7 @@ class _Work:
 
 
 def _compared(y: Forms, readout: Merged, sources: Sources) -> float:
-    """The largest difference from the target's readout; see proof.mlp."""
+    """The largest difference from the target's readout; see lemmas.mlp."""
     weight, bias = readout.affine.weight, readout.affine.bias
     difference = y.coefficients[0] - weight
     left = np.abs(difference @ sources.middle + y.constant[0] - bias) + np.abs(difference) @ sources.radius

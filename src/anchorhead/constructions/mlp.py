@@ -22,13 +22,13 @@ from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
+from anchorhead.lemmas.mlp import MlpBound, prove_mlp
+from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.affine_forms import Sources
 from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.mlp import MlpBound, prove_mlp
-from anchorhead.proof.mlp_statement import mlp_statement
-from anchorhead.proof.neurons import UNKNOWN, Layer
+from anchorhead.proof.neurons import Layer
 from anchorhead.targets.mlp import Merged, Mlp
 from anchorhead.targets.record import TargetRecord
 
@@ -36,8 +36,6 @@ MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
-NOTHING_KNOWN = UNKNOWN / 1e50
-"""Bounds from here on are of neurons of which nothing is known."""
 MOST_PARAMETERS = 100_000_000
 """How many numbers a network may hold: building and proving it takes several times their room."""
 
@@ -106,7 +104,7 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
             return certified(network, target, on, layers, readout, bound, outside, within)
     if best is None and undefined is not None:
         raise undefined
-    if best is None or not np.isfinite(best[0].total) or best[0].total >= NOTHING_KNOWN:
+    if best is None or not np.isfinite(best[0].total):
         raise AnchorheadError(
             f"{_refusal(within, way)}: no bound was found: the errors of a layer carry the next one's neurons beyond "
             f"their heads' intervals. {_helps(way)}"

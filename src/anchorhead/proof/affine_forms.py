@@ -6,7 +6,8 @@ the target's exact neurons of one layer), of which intervals are known:
     |v - (coefficients . source + constant)| <= approximation + rounding     for every input of the box.
 
 `approximation` is what heads leave in exact arithmetic, `rounding` what floating point adds. A feature without
-coefficients and errors is a constant of the token, and exact.
+coefficients and errors is a constant of the token, and exact. One of which nothing but an interval is known has no
+coefficients, the interval's middle as constant and its radius as approximation.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Embed, Linear
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 
-UNKNOWN = 1e200
-"""The error of a feature of which nothing is known: it must not matter, see `spread`."""
 OWN = 4.0
 """How many times the a priori bound of a float64 sum is allowed for the sums of this file itself."""
 
@@ -66,6 +65,24 @@ class Forms:
         values = np.asarray(values, np.float64)
         return cls(np.zeros((*values.shape, 0)), values, np.zeros(values.shape), np.zeros(values.shape))
 
+    @classmethod
+    def between(cls, low: Float[np.ndarray, "tokens features"], high: Float[np.ndarray, "tokens features"]) -> Forms:
+        """Nothing but intervals that hold the features as computed."""
+        middle = low / 2 + high / 2
+        radius = np.maximum(high - middle, middle - low) * (1 + 4 * FLOAT64.unit)
+        return cls(np.zeros((*middle.shape, 0)), middle, radius, np.zeros(middle.shape))
+
+    def over(self, sources: Sources, count: int) -> Forms:
+        """The same as forms of `count` other sources: of what depends on these, intervals are left."""
+        if self.coefficients.any():
+            known = (self.coefficients == 0).all(axis=2)
+            loose = Forms.between(*self.ends(sources))
+            pairs = zip(self.arrays[1:], loose.arrays[1:], strict=True)
+            arrays = tuple(np.where(known, mine, other) for mine, other in pairs)
+        else:
+            arrays = self.arrays[1:]
+        return Forms(np.zeros((*self.constant.shape, count)), *arrays)
+
     @property
     def varying(self) -> Bool[np.ndarray, "tokens features"]:
         """Which features are not exact constants."""
@@ -83,14 +100,30 @@ class Forms:
     def ends(self, sources: Sources) -> tuple[Float[np.ndarray, "tokens features"], ...]:
         """An interval that holds v as computed."""
         if not self.coefficients.any():
-            return self.constant - self.error, self.constant + self.error
+            low, high = self.constant - self.error, self.constant + self.error
+            return tuple(
+                np.where(self.error > 0, np.nextafter(end, way), end) for end, way in ((low, -np.inf), (high, np.inf))
+            )
         middle = self.coefficients @ sources.middle + self.constant
         reach = np.abs(self.coefficients) @ sources.radius + self.error
         slack = own_error(self.coefficients.shape[2]) * (np.abs(self.coefficients) @ sources.size + np.abs(middle))
         return middle - reach - slack, middle + reach + slack
 
     def token(self, index: int) -> Forms:
-        return Forms(*(array[index : index + 1] for array in self.arrays))
+        return self.tokens(slice(index, index + 1))
+
+    def tokens(self, index: slice | Int[np.ndarray, " some"]) -> Forms:
+        return Forms(*(array[index] for array in self.arrays))
+
+    def features(self, index: slice | Int[np.ndarray, " some"]) -> Forms:
+        return Forms(*(array[:, index] for array in self.arrays))
+
+    def reshaped(self, tokens: int, features: int) -> Forms:
+        return Forms(*(array.reshape(tokens, features, *array.shape[2:]) for array in self.arrays))
+
+    def flat(self) -> Forms:
+        """All tokens as one."""
+        return self.reshaped(1, self.constant.size)
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -104,14 +137,6 @@ class Forms:
 def own_error(terms: int) -> float:
     """The relative error of a sum of so many products in float64, generously."""
     return OWN * (terms + 2) * FLOAT64.unit
-
-
-def spread(
-    errors: Float[np.ndarray, "tokens inputs"], absolute: Float[np.ndarray, "outputs inputs"]
-) -> Float[np.ndarray, "tokens outputs"]:
-    """The errors after a map of these absolute values: unknown where it reads what is unknown, however little of it."""
-    read = (errors >= UNKNOWN).astype(float) @ (absolute != 0).T.astype(float) > 0
-    return np.maximum(errors @ absolute.T, np.where(read, UNKNOWN, 0.0))
 
 
 def mapped(
@@ -142,7 +167,7 @@ def mapped(
         exact = exact | ((terms <= 1) & (bias != 0))
     scaled = (terms <= 1) & _powers_of_two(weight)
     gamma = np.where(scaled, 0.0, arithmetic.gamma(terms))
-    rounding = spread(x.rounding, absolute) + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
+    rounding = x.rounding @ absolute.T + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
     moved = 0.0 if fixed else np.abs(coefficients) @ sources.size
     slack = np.where(exact, 0.0, own_error(weight.shape[1]) * (moved + reach))
     return Forms(coefficients, constant, _up(x.approximation @ absolute.T), _up(rounding) + slack)
@@ -172,19 +197,32 @@ def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic) -> tuple[Fo
     return result, Forms.constants(registers)
 
 
-def after_linear(layer: Linear, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic):
-    """Input tokens and registers after a Linear, on each token or across all of them."""
+def after_linear(
+    layer: Linear, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Forms, Forms]:
+    """Input tokens and registers after a Linear, on each token or across all of them; a mix is a sum of its own."""
     if not layer.across:
-        weight, pairs = layer.on_features(), ((inputs, sources), (registers, NOTHING))
-        return tuple(mapped(weight, layer.bias, x, of, arithmetic) for x, of in pairs)
-    if layer.weight.ndim != 4 or len(registers.constant):
-        raise AnchorheadError("affine forms follow dense maps across a sequence without registers only")
-    flat = Forms(*(a.reshape(1, -1, *a.shape[2:]) for a in inputs.arrays))
-    tokens, outputs = layer.weight.shape[:2]
-    bias = None if layer.bias is None else np.broadcast_to(layer.bias, (tokens, outputs)).reshape(-1)
-    y = mapped(layer.dense(), bias, flat, sources, arithmetic)
-    result = Forms(*(a.reshape(tokens, outputs, *a.shape[2:]) for a in y.arrays))
-    return result, Forms.constants(np.zeros((0, outputs)))
+        weight = layer.on_features()
+        y = mapped(weight, layer.bias, inputs, sources, arithmetic)
+        return y, mapped(weight, layer.bias, registers, NOTHING, arithmetic)
+    x = inputs
+    if len(registers.constant):
+        x = Forms.joined([inputs, registers.over(NOTHING, len(sources.low))])
+    if layer.mix is None:
+        tokens, outputs = layer.weight.shape[:2]
+        bias = None if layer.bias is None else np.broadcast_to(layer.bias, (tokens, outputs)).reshape(-1)
+        y = mapped(layer.dense(), bias, x.flat(), sources, arithmetic).reshaped(tokens, outputs)
+    else:
+        each = mapped(layer.on_features(), None, x, sources, arithmetic)
+        y = _turned(mapped(layer.mix, None, _turned(each), sources, arithmetic))
+        if layer.bias is not None:
+            y = mapped(np.eye(layer.outputs), layer.bias, y, sources, arithmetic)
+    return y, Forms.constants(np.zeros((0, layer.outputs)))
+
+
+def _turned(forms: Forms) -> Forms:
+    """Tokens and features exchanged."""
+    return Forms(*(np.swapaxes(array, 0, 1) for array in forms.arrays))
 
 
 def _powers_of_two(weight: Float[np.ndarray, "outputs inputs"]) -> Bool[np.ndarray, " outputs"]:

@@ -9,8 +9,10 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.network import Attention, Network
+from anchorhead.proof.affine_forms import NOTHING
 from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.layers import only_attention
+from anchorhead.proof.readings import Keys, Refusal, constant_part, of_attention
 from anchorhead.proof.silence import out_of_reach, rounding_of
 
 
@@ -41,37 +43,37 @@ def head_form(network: Network, low: float, high: float) -> HeadForm:
     if attention is None or (embed.tokens, embed.inputs) != (1, 1):
         raise CertificateError("the layers are not those of a head on a scalar")
     weight = np.broadcast_to(embed.weight, (1, *embed.weight.shape[-2:]))[0, :, 0]
-    row = np.broadcast_to(embed.bias, (1, len(weight)))
-    tokens = row if embed.registers is None else np.concatenate([row, embed.registers])
     moving = np.flatnonzero(weight)
     if len(moving) != 1 or weight[moving[0]] != 1:
         raise CertificateError("not exactly one feature is the input")
-    query = int(moving[0])
-    origin = float(-row[0, query])
+    query, model = int(moving[0]), arithmetic_of(network.dtype)
+    inputs, registers = constant_part(embed)
+    try:
+        readings = of_attention(attention, inputs, (inputs, registers), NOTHING, model)
+    except Refusal as refusal:
+        raise CertificateError(str(refusal)) from refusal
+    origin = float(-inputs.constant[0, query])
     reach = max(abs(low - origin), abs(high - origin))
-    model = arithmetic_of(network.dtype)
-    parts = tuple(_present(_part(attention, h, query, tokens), reach, model) for h in range(attention.heads))
+    parts = tuple(
+        _present(_part(attention, head, query, readings.keys[kind], network.dtype), reach, model)
+        for head, kind in enumerate(readings.kinds)
+    )
     bias = np.zeros(attention.outputs) if attention.bias is None else np.asarray(attention.bias, np.float64)
     return HeadForm(parts, origin, bias)
 
 
-def _part(attention: Attention, h: int, query: int, tokens: np.ndarray) -> ReadPart:
-    asks, key, value = (
-        attention.query[h],
-        attention.key[min(h, len(attention.key) - 1)],
-        attention.value[min(h, len(attention.value) - 1)],
-    )
-    one = int(np.flatnonzero(asks[1])[0]) if len(asks) == 2 and (asks[1] != 0).sum() == 1 else -1
-    asked = one >= 0 and np.array_equal(np.flatnonzero(asks[0]), [query]) and asks[0, query] == asks[1, one] == 1
-    if not asked or tokens[0, one] != 1 or one == query:
+def _part(attention: Attention, head: int, query: int, keys: Keys, dtype: str) -> ReadPart:
+    """One softmax whose query is the input's feature, and whose values are read as they are."""
+    asks, values = attention.query[head], keys.values
+    moving = np.flatnonzero(asks[:, query])
+    if len(moving) != 1 or not np.array_equal(asks[moving[0]], np.eye(len(asks[0]))[query]):
         raise CertificateError("a query is not (s - origin, 1)")
-    if not (_copies(key) and _copies(value) and np.array_equal(attention.output[h], np.eye(len(value)))):
+    if values is None or not np.array_equal(attention.output[head], np.eye(values.values.shape[1])):
+        raise CertificateError("values depend on the input, or are not handed on as they are")
+    if not values.exact or keys.slope_error.any() or keys.offset_error.any() or (keys.terms > 2).any():
         raise CertificateError("keys and values are not copies of features")
-    if (key[:, query] != 0).any() or (value[:, query] != 0).any():
-        raise CertificateError("keys or values depend on the input")
-    keys = tokens[:, key.argmax(axis=1)]
-    order = np.argsort(keys[:, 0], kind="stable")
-    return ReadPart(keys[order, 0], keys[order, 1], tokens[order][:, value.argmax(axis=1)])
+    order = np.argsort(keys.slopes, kind="stable")
+    return ReadPart(*(array[order].astype(dtype) for array in (keys.slopes, keys.offsets, values.values)))
 
 
 def _present(part: ReadPart, reach: float, arithmetic: Arithmetic) -> ReadPart:
@@ -81,8 +83,3 @@ def _present(part: ReadPart, reach: float, arithmetic: Arithmetic) -> ReadPart:
     higher = np.array([(offsets - rounded)[slopes == slope].max() for slope in slopes])
     keep = ~out_of_reach(offsets + rounded, higher)
     return ReadPart(part.slopes[keep], part.offsets[keep], part.values[keep])
-
-
-def _copies(matrix: np.ndarray) -> bool:
-    """Whether every row picks one feature."""
-    return bool(((matrix != 0).sum(axis=1) == 1).all() and (matrix.max(axis=1) == 1).all())

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic import Arithmetic
 
-__all__ = ["affine_error", "dot_error", "exact_factor", "logit_error", "softmax_read_error"]
+__all__ = ["affine_error", "constant_dot_error", "dot_error", "exact_factor", "logit_error", "softmax_read_error"]
 
 
 def exact_factor(a: np.ndarray | np.floating) -> Bool[np.ndarray, "..."]:
@@ -40,6 +40,25 @@ def dot_error(
     many = arithmetic.gamma(np.maximum(count - 1, 0)) * (terms.sum(axis=-1) + products)
     lost = arithmetic.tiny * (((terms != 0) & (terms < 2 * arithmetic.tiny)).sum(axis=-1) + np.maximum(count - 1, 0))
     return products + np.where(count <= 1, 0.0, np.where(count == 2, two, many)) + lost
+
+
+def constant_dot_error(
+    weight: Float[np.ndarray, "rows features"], x: Float[np.ndarray, "tokens features"], arithmetic: Arithmetic
+) -> Float[np.ndarray, "tokens rows"]:
+    """`dot_error` of W x for vectors of constants: nothing for rows that pick one of them by a power of two."""
+    sizes, vectors = np.abs(weight), np.abs(x)
+    smallest = [float(array[array > 0].min(initial=np.inf)) for array in (sizes, vectors)]
+    added = (vectors > 0).astype(float) @ (sizes > 0).T.astype(float) > 1
+    rounded = np.where(exact_factor(vectors), 0.0, 1.0) @ np.where(exact_factor(sizes), 0.0, 1.0).T > 0
+    looked_at = (added | rounded).any(axis=0) | (smallest[0] * smallest[1] < 2 * arithmetic.tiny)
+    error = np.zeros(added.shape)
+    for row in np.flatnonzero(looked_at):
+        terms = x * weight[row]
+        exact = exact_factor(x) | exact_factor(weight[row])
+        if arithmetic.dtype == "float32":
+            exact |= terms.astype(np.float32) == terms
+        error[:, row] = dot_error(np.abs(terms), exact, terms.sum(axis=1), arithmetic)
+    return error
 
 
 def affine_error(

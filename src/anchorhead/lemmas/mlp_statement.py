@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from anchorhead.decimals import counted
+from anchorhead.lemmas.mlp import MlpBound
 from anchorhead.network import Network
 from anchorhead.proof.direct import evaluations_of
-from anchorhead.proof.mlp import MlpBound
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.shape import Shape
 from anchorhead.proof.statement import Statement

@@ -1,0 +1,159 @@
+"""What is known after an Attention: the readings of every token, explained by a lemma, and added up."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from anchorhead.lemmas import copy, interval, scalar_head
+from anchorhead.lemmas.known import Known, Others
+from anchorhead.network import Attention, Linear
+from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.readings import Readings, Refusal, of_attention, visible
+from anchorhead.proof.rounding import exact_factor
+
+
+def after_attention(known: Known, layer: Attention) -> Known:
+    """Every token asks with all heads: for a neuron and a part each, or for anything else."""
+    anything = _Anything(known, layer)
+    tokens: list[tuple[Forms, Sources | None]] = []
+    for token, readings in enumerate(_lowered(known, layer)):
+        try:
+            tokens.append(_neurons_as_heads(known, layer, token, readings))
+        except Refusal:
+            tokens.append((anything.at(token, readings), None))
+    registers = interval.of_registers(layer, known.inputs, known.registers, known.sources, known.arithmetic)
+    return known.after(tokens, registers)
+
+
+def _lowered(known: Known, layer: Attention) -> list[Readings | None]:
+    """The readings of every token, at once where all see the same; None where its heads are no readings."""
+    count = len(known.inputs.constant)
+    if layer.mask is None:
+        with suppress(Refusal):
+            seen = visible(layer, known.inputs, known.registers, 0)
+            every = of_attention(layer, known.inputs, seen, known.sources, known.arithmetic)
+            return [every.only(slice(i * layer.heads, (i + 1) * layer.heads)) for i in range(count)]
+    found: list[Readings | None] = []
+    for token in range(count):
+        seen = visible(layer, known.inputs, known.registers, token)
+        try:
+            found.append(of_attention(layer, known.inputs.token(token), seen, known.sources, known.arithmetic))
+        except Refusal:
+            found.append(None)
+    return found
+
+
+def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Readings | None) -> tuple[Forms, Sources]:
+    """What a token gets, over the neurons' exact values, and these."""
+    claim, own = known.claim, known.inputs.token(token)
+    if readings is None:
+        raise Refusal("its heads do not ask in one number each")
+    if layer.heads != claim.neurons * claim.parts:
+        raise Refusal(f"{layer.heads} heads for {claim.neurons} neurons of {claim.parts} parts")
+    if layer.skip is not None and layer.skip.bias is not None:
+        raise Refusal("a skip has a bias")
+    entries = scalar_head.read_entries(readings, claim)
+    reads, exact = scalar_head.bound(claim, scalar_head.query_of(readings, claim), known.sources)
+    weight = _taken_alike(layer.output, entries, claim)
+    skip = _skip(layer)
+    kept = mapped(skip, layer.bias, own, known.sources, known.arithmetic)
+    size, terms = kept.size(known.sources)[0], (skip != 0).sum(axis=1) + 1.0
+    still = kept.over(known.sources, 0)
+    others = Others(still.constant[0], still.approximation[0], still.rounding[0], size, terms)
+    outside = np.flatnonzero(np.repeat(~reads.inside, claim.parts))
+    heard = readings.heard(outside, known.sources) if len(outside) else {}
+    for ask in outside:
+        keys, live = readings.keys[readings.kinds[ask]], heard[int(readings.kinds[ask])]
+        if keys.values is None:
+            raise Refusal("the values of a head depend on the input")
+        shown, error = keys.values.values[live], keys.values.error[live]
+        output = layer.output[ask].astype(np.float64)
+        others = others.with_means(output @ shown.T, known.arithmetic, np.abs(output) @ error.T)
+    return others.beside(reads, weight, exact, known.arithmetic), exact
+
+
+def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Known:
+    """The first tokens are neurons; a head for each part; a map across the sequence mixes what they read."""
+    claim, tokens = known.claim, len(known.inputs.constant)
+    count, parts = claim.neurons, claim.parts
+    if after.weight.ndim != 4 or layer.heads != parts or tokens < count or layer.outputs != 1:
+        raise Refusal(f"{layer.heads} heads on {tokens} tokens for {count} neurons of {parts} parts")
+    if not (layer.skip is layer.bias is layer.mask is layer.grid is None):
+        raise Refusal("neurons that are tokens have a mask, a grid, a skip or a bias")
+    weight = after.weight[..., 0].reshape(-1, after.weight.shape[2]).astype(np.float64)
+    if (weight[:, count:] != 0).any():
+        raise Refusal("tokens that are no neurons are read")
+    asking = known.inputs.tokens(slice(count))
+    readings = of_attention(layer, asking, (known.inputs, known.registers), known.sources, known.arithmetic)
+    entries = scalar_head.read_entries(readings, claim)
+    reads, exact = scalar_head.bound(claim, scalar_head.query_of(readings, claim), known.sources)
+    heads = np.broadcast_to(layer.output[None], (count, *layer.output.shape))
+    own = _taken_alike(heads.reshape(count * parts, 1, -1), entries, claim)[0]
+    if not (exact_factor(own).all() and reads.inside.all()):
+        raise Refusal("what a neuron reads is rounded before it is mixed, or its query leaves its shape")
+    outputs = after.weight.shape[:2]
+    bias = np.zeros(outputs) if after.bias is None else np.broadcast_to(after.bias, outputs).astype(np.float64)
+    y = Others.bias(bias.reshape(-1)).beside(reads, weight[:, :count] * own, exact, known.arithmetic)
+    rows = y.reshaped(*outputs)
+    return known.after([(rows, exact)], Forms.constants(np.zeros((0, outputs[1]))))
+
+
+def _taken_alike(
+    output: Float[np.ndarray, "heads outputs entries"], entries: Int[np.ndarray, "neurons parts"], neurons: Layer
+) -> Float[np.ndarray, "outputs neurons"]:
+    """The weight with which each neuron's reading goes into each output, the same for all of its parts."""
+    count, parts = entries.shape
+    split = output.reshape(count, parts, *output.shape[1:]).astype(np.float64)
+    weight = split[np.arange(count), 0, :, entries[:, 0]]
+    for part in range(1, parts):
+        real = np.array([part < len(neurons.shapes[k].parts) for k in neurons.assigned])
+        if (split[np.arange(count), part, :, entries[:, part]] != weight)[real].any():
+            raise Refusal("the parts of one neuron do not add up")
+    return weight.T
+
+
+def _skip(layer: Attention) -> Float[np.ndarray, "outputs features"]:
+    return np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
+
+
+class _Anything:
+    """Heads that copy a token, or read a mean of values."""
+
+    def __init__(self, known: Known, layer: Attention) -> None:
+        self.known, self.layer = known, layer
+        self.values: dict[int, tuple[Forms, Forms]] = {}
+
+    def at(self, token: int, readings: Readings | None) -> Forms:
+        """What a token gets, over the same sources."""
+        known, layer, own = self.known, self.layer, self.known.inputs.token(token)
+        winners = [None] * layer.heads if readings is None else copy.read(readings)
+        reads = [self._head(token, h, winner) for h, winner in enumerate(winners)]
+        skip = _skip(layer)
+        if layer.skip is not None and layer.skip.bias is not None:
+            own = mapped(skip, layer.skip.bias, own, known.sources, known.arithmetic)
+            skip = np.eye(layer.outputs)
+        weight = np.concatenate([*layer.output, skip], axis=1)
+        return mapped(weight, layer.bias, Forms.joined([*reads, own], axis=1), known.sources, known.arithmetic)
+
+    def _head(self, token: int, head: int, winner: int | None) -> Forms:
+        known, count = self.known, len(self.known.sources.low)
+        inputs, registers = visible(self.layer, *self._values(min(head, len(self.layer.value) - 1)), token)
+        if winner is None:
+            shown = Forms.joined([inputs, registers.over(NOTHING, count)])
+            return interval.of_head(shown, known.sources, known.arithmetic).over(NOTHING, count)
+        if winner < len(inputs.constant):
+            return inputs.token(winner)
+        return registers.token(winner - len(inputs.constant)).over(NOTHING, count)
+
+    def _values(self, head: int) -> tuple[Forms, Forms]:
+        """The values of all tokens, found once."""
+        if head not in self.values:
+            known, weight = self.known, self.layer.value[head]
+            pairs = ((known.inputs, known.sources), (known.registers, NOTHING))
+            inputs, registers = (mapped(weight, None, x, of, known.arithmetic) for x, of in pairs)
+            self.values[head] = inputs, registers
+        return self.values[head]

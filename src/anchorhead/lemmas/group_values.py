@@ -1,0 +1,120 @@
+"""Scalar heads that are groups of a softmax: a map of the weights stands in the place of values.
+
+Neuron r, part p is group number r parts + p. The map that follows gives its weights the values C v_k for each output,
+C being what that output takes of the neuron. With
+
+    S >= sum_k w_k |v_k|,      |V_k - C v_k| <= rho |C v_k|      for the stored values V_k,
+
+an output errs by |C| (|r - phi| + rounding of the softmax + rho S), and its sum of n terms by gamma_n sum |C| S.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from anchorhead.heads.atom import Part
+from anchorhead.lemmas.known import Others
+from anchorhead.lemmas.scalar_head import Reads
+from anchorhead.proof.affine_forms import Forms, Sources
+from anchorhead.proof.analytic import range_bound
+from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.readings import Refusal
+from anchorhead.proof.shape import Shape
+
+STEEP = 100.0
+"""Slopes that many times those before them are set apart."""
+MANY = 40
+"""Of more anchors than these the largest value will do: such values differ little, and sharper bounds take long."""
+
+
+def weight_sums(shape: Shape, arithmetic: Arithmetic, errors: list[np.ndarray] | None = None) -> list[float]:
+    """For each part a bound on sum_k w_k |v_k| as computed, with logits that err by `errors` beyond their rounding.
+
+    Anchors much steeper than the others are set apart: whatever weight they take, the sum is at most the larger of
+    their values and the sum over the others alone, whose logits err little.
+    """
+    wrong = [np.zeros(len(part)) for part in shape.parts] if errors is None else errors
+    return [_weight_sum(part, own, shape.queries, arithmetic) for part, own in zip(shape.parts, wrong, strict=True)]
+
+
+def _weight_sum(part: Part, wrong: np.ndarray, queries: tuple[float, float], arithmetic: Arithmetic) -> float:
+    slopes, offsets, values = part.astype(np.float64)
+    size, reach = np.abs(values[:, 0]), max(map(abs, queries))
+    if len(part) > MANY:
+        return float(size.max()) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * (1 + 1e-9)
+    order = np.argsort(np.abs(slopes))
+    steps = np.abs(slopes[order][1:]) / np.maximum(np.abs(slopes[order][:-1]), 1e-3 / reach)
+    few = len(slopes) if not len(steps) or steps.max() < STEEP else int(steps.argmax()) + 1
+    gentle, steep = order[:few], order[few:]
+    rest = Part.of(slopes[gentle], offsets[gentle], size[gentle], "float64")
+    _, most = range_bound([rest], 0.0, np.zeros(1), *queries, rtol=0.02)
+    logits = np.abs(slopes[gentle]) * reach + np.abs(offsets[gentle])
+    log_error = (wrong[gentle] + 5 * arithmetic.unit * logits.max()).max() + 2 * arithmetic.exp_error
+    bound = max(float(most[0]) * float(np.exp(2 * log_error)), float(size[steep].max(initial=0.0)))
+    return min(bound, float(size.max())) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * (1 + 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What each output takes of each neuron, by how much stored values are off it, and the sizes and numbers of terms.
+
+    For neuron r the stored values are V_k = C_r v_k (1 + e_k): `off` adds up |C_r| max |e_k| S, `reach` |C_r| S.
+    """
+
+    takes: Float[np.ndarray, "outputs neurons"]
+    off: Float[np.ndarray, " outputs"]
+    reach: Float[np.ndarray, " outputs"]
+    terms: Float[np.ndarray, " outputs"]
+
+    def outputs(self, reads: Reads, exact: Sources, others: Others, arithmetic: Arithmetic) -> Forms:
+        """Forms of the outputs, one token, over the neurons' exact values."""
+        whole = replace(reads.known(), reach=np.zeros_like(reads.reach))
+        mixed = whole.combined(self.takes, exact, arithmetic)
+        size, terms = self.reach + others.size, self.terms + others.terms
+        summed = arithmetic.gamma(terms) * size + terms * arithmetic.tiny
+        rounding = mixed.rounding[0] + (self.off + summed) * (1 + 1e-9) + 8 * FLOAT64.unit * size
+        approximation = mixed.approximation + others.approximation
+        return Forms(mixed.coefficients, mixed.constant + others.constant, approximation, rounding[None])
+
+
+def taken(
+    neurons: Layer,
+    values: Float[np.ndarray, "outputs neurons parts size"],
+    place: Int[np.ndarray, "neurons parts anchors"],
+    sums: list[list[float]],
+    inside: np.ndarray,
+) -> Taken:
+    """What outputs take of the neurons that are inside their shapes, from the stored values of all features."""
+    outputs = len(values)
+    takes = np.zeros((outputs, neurons.neurons))
+    off, reach, terms = (np.zeros(outputs) for _ in range(3))
+    for number, shape in enumerate(neurons.shapes):
+        own = (neurons.assigned == number) & inside
+        if not own.any():
+            continue
+        stored = np.take_along_axis(values[:, own], np.maximum(place[own], 0)[None], axis=3)
+        if values[:, own, len(shape.parts) :].any():
+            raise Refusal("a group that belongs to no part has values")
+        largest = max(range(len(shape.parts)), key=lambda p: float(np.abs(shape.parts[p].values).max()))
+        best = int(np.abs(shape.parts[largest].values[:, 0]).argmax())
+        # where all values are 0, so is what is read, and what is taken of it does not matter
+        take = stored[:, :, largest, best] / (float(shape.parts[largest].values[best, 0]) or 1.0)
+        takes[:, own] = take
+        for number_of_part, part in enumerate(shape.parts):
+            v = part.values[:, 0].astype(np.float64)
+            here = place[own, number_of_part, : len(part)] >= 0
+            V = np.where(here, stored[:, :, number_of_part, : len(part)], take[..., None] * v)
+            zero = v == 0
+            if V[..., zero].any():
+                raise Refusal("an anchor of value 0 has one")
+            ratio = V[..., ~zero] / v[~zero]
+            total = sums[number][number_of_part]
+            wrong = np.abs(ratio - take[..., None]).max(axis=2, initial=0.0) + 4 * FLOAT64.unit * np.abs(take)
+            off += wrong.sum(axis=1) * total
+            reach += np.abs(ratio).max(axis=2, initial=0.0).sum(axis=1) * total
+            terms += (V != 0).sum(axis=(1, 2))
+    return Taken(takes, off, reach, terms)

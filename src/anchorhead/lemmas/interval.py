@@ -1,0 +1,69 @@
+"""The lemma that always holds: a softmax mean lies between its values, whatever the weights.
+
+As computed, the weights are positive numbers that add up to 1 up to gamma, so that for p keys
+
+    min v - e <= read <= max v + e,      e = (gamma_(2p+2) + 4 p tiny) max |v| + 4 p tiny.
+
+What no other lemma explains is bounded by it, never ignored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.network import Attention
+from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
+from anchorhead.proof.arithmetic import Arithmetic
+
+
+def bound(
+    least: Float[np.ndarray, "... keys"], most: Float[np.ndarray, "... keys"], arithmetic: Arithmetic
+) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """Between what a mean of values lies, as computed, from what each lies between."""
+    keys = least.shape[-1]
+    size = np.maximum(np.abs(least), np.abs(most)).max(axis=-1)
+    lost = 4 * keys * arithmetic.tiny
+    widened = ((arithmetic.gamma(2 * keys + 2) + lost) * size + lost) * (1 + 1e-9)
+    return least.min(axis=-1) - widened, most.max(axis=-1) + widened
+
+
+def of_head(values: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
+    """What a head reads of tokens whose values are these forms (tokens, entries): one token of entries."""
+    least, most = values.ends(sources)
+    low, high = bound(least.T, most.T, arithmetic)
+    return Forms.between(low[None], high[None])
+
+
+def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
+    """What registers hold after an attention: what the skip carries, and means of some of the values."""
+    skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
+    bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
+    if layer.skip is not None and layer.skip.bias is not None:
+        bias = bias + layer.skip.bias
+    kept = mapped(skip, bias, registers, NOTHING, arithmetic)
+    if not len(registers.constant):
+        return kept
+    low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
+    flat = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:])).reshape(layer.heads, -1)
+    _, first, kinds = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    for kind, head in enumerate(first):
+        value = layer.value[min(head, len(layer.value) - 1)]
+        pairs = ((inputs, sources), (registers, NOTHING))
+        shown = [mapped(value, None, x, of, arithmetic).ends(of) for x, of in pairs]
+        least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
+        bottom, top = bound(least, most, arithmetic)
+        output = layer.output[kinds.reshape(-1) == kind].astype(np.float64)
+        up, down = np.maximum(output, 0.0).sum(axis=0), np.minimum(output, 0.0).sum(axis=0)
+        low, high = low + up @ bottom + down @ top, high + up @ top + down @ bottom
+        size = size + (up - down) @ np.maximum(np.abs(bottom), np.abs(top))
+    read = Forms.between(low[None], high[None])
+    terms = (layer.output != 0).sum(axis=(0, 2)) + (skip != 0).sum(axis=1) + 3
+    summed = (arithmetic.gamma(terms) + 1e-12) * (size + kept.size(NOTHING)) + terms * arithmetic.tiny
+    written = (layer.output != 0).any(axis=(0, 2))
+    return Forms(
+        kept.coefficients,
+        kept.constant + np.where(written, read.constant, 0.0),
+        kept.approximation + np.where(written, read.approximation, 0.0),
+        kept.rounding + np.where(written, summed, 0.0),
+    )

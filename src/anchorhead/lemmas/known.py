@@ -1,0 +1,107 @@
+"""What is known between two layers of a network of neurons, and the claims that are still to be met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.lemmas import interval
+from anchorhead.lemmas.scalar_head import Reads
+from anchorhead.proof.affine_forms import NOTHING, Forms, Sources
+from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.readings import Refusal
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
+    claims                the layers of neurons that the target has from here on
+    """
+
+    inputs: Forms
+    registers: Forms
+    sources: Sources
+    claims: tuple[Layer, ...]
+    arithmetic: Arithmetic
+
+    @property
+    def claim(self) -> Layer:
+        if not self.claims:
+            raise Refusal("the target has no more layers of neurons")
+        return self.claims[0]
+
+    @property
+    def sequence(self) -> Forms:
+        """All tokens, inputs and registers."""
+        if not len(self.registers.constant):
+            return self.inputs
+        return Forms.joined([self.inputs, self.registers.over(NOTHING, len(self.sources.low))])
+
+    def after(self, tokens: list[tuple[Forms, Sources | None]], registers: Forms) -> Known:
+        """The next layer's, from what is known of each token: over the exact neurons of the claim, or as before."""
+        exact = next((sources for _, sources in tokens if sources is not None), None)
+        if exact is None:
+            return replace(self, inputs=Forms.joined([form for form, _ in tokens]), registers=registers)
+        count = len(exact.low)
+        joined = Forms.joined([form.over(self.sources, count) if of is None else form for form, of in tokens])
+        return Known(joined, registers, exact, self.claims[1:], self.arithmetic)
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """What is added to outputs beside neurons: constants, intervals around them, the sizes and numbers of terms."""
+
+    constant: Float[np.ndarray, " outputs"]
+    approximation: Float[np.ndarray, " outputs"]
+    rounding: Float[np.ndarray, " outputs"]
+    size: Float[np.ndarray, " outputs"]
+    terms: Float[np.ndarray, " outputs"]
+
+    @classmethod
+    def bias(cls, bias: Float[np.ndarray, " outputs"]) -> Others:
+        nothing = np.zeros(len(bias))
+        return cls(bias, nothing, nothing, np.abs(bias), np.ones(len(bias)))
+
+    def with_copy(self, values: Float[np.ndarray, " outputs"]) -> Others:
+        """A softmax that always puts all its weight on one key, whose values these are."""
+        return replace(self, constant=self.constant + values, size=self.size + np.abs(values), terms=self.terms + 1)
+
+    def with_means(
+        self,
+        values: Float[np.ndarray, "outputs keys"],
+        arithmetic: Arithmetic,
+        error: Float[np.ndarray, "outputs keys"] | float = 0.0,
+    ) -> Others:
+        """A softmax of which nothing is known but the values of the keys that it may hear, up to an error."""
+        moved = (np.abs(values) + error > 0).any(axis=1)  # a mean of zeros is 0
+        if not moved.any():
+            return self
+        form = Forms.between(*(end[None] for end in interval.bound(values - error, values + error, arithmetic)))
+        return replace(
+            self,
+            constant=self.constant + np.where(moved, form.constant[0], 0.0),
+            approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * (1 + 1e-12),
+            size=self.size + (np.abs(values) + error).max(axis=1) * (1 + 1e-3),
+            terms=self.terms + moved * values.shape[1],
+        )
+
+    def alone(self, sources: int, arithmetic: Arithmetic) -> Forms:
+        """One token of outputs that are nothing else, as forms of so many sources."""
+        summed = (arithmetic.gamma(self.terms) + 1e-12) * self.size + self.terms * arithmetic.tiny
+        arrays = self.constant, self.approximation, self.rounding + summed
+        return Forms(np.zeros((1, len(summed), sources)), *(array[None] for array in arrays))
+
+    def beside(
+        self, reads: Reads, weight: Float[np.ndarray, "outputs neurons"], exact: Sources, arithmetic: Arithmetic
+    ) -> Forms:
+        """With sum_r weight_r read_r; outputs that take nothing of any neuron stay as exact as they were."""
+        weight = weight * reads.inside
+        mine = Forms(
+            *(array[None] for array in (np.zeros(weight.shape), self.constant, self.approximation, self.rounding))
+        )
+        mixed = reads.known().combined(weight, exact, arithmetic, mine, self.terms, self.size)
+        untouched = ~(weight != 0).any(axis=1) & (self.approximation == 0)
+        return replace(mixed, rounding=np.where(untouched, mine.rounding, mixed.rounding))

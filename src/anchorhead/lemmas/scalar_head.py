@@ -1,0 +1,247 @@
+"""A head on one number: softmaxes in the same t whose readings add up to a function of it.
+
+A neuron's query t, times the scale of its shape, stands for z = w . source + b, the target's pre-activation. If it is
+off by e, then |read - phi(z)| <= |r - phi| + L e + J, with L the largest slope of phi and J the sum of its jumps, if it
+has any: the head's own error (proof.shape), and what phi makes of its argument's.
+
+The claim is a layer of neurons (proof.neurons): ask number r parts + p is to be part p of neuron r. Which head it is,
+is told by the keys that are not always out of reach: they must be the shape's anchors, number by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from anchorhead.heads.atom import Part
+from anchorhead.proof.affine_forms import Forms, Sources, own_error
+from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.neurons import Layer
+from anchorhead.proof.readings import Keys, Readings, Refusal
+from anchorhead.proof.shape import Shape, range_of
+
+
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """What the heads of each neuron add up to: |scale_r read_r + shift_r - a_r| <= approximation_r + rounding_r.
+
+    reach   for each neuron and part a bound on |what that head reads|
+    inside  whether its query stays where its shape is proven; of other neurons nothing is known, all bounds are inf
+    """
+
+    scale: Float[np.ndarray, " neurons"]
+    shift: Float[np.ndarray, " neurons"]
+    approximation: Float[np.ndarray, " neurons"]
+    rounding: Float[np.ndarray, " neurons"]
+    reach: Float[np.ndarray, "neurons parts"]
+    inside: Bool[np.ndarray, " neurons"]
+
+    def known(self) -> Reads:
+        """The same with bounds of 0 where nothing is known: these neurons are to be accounted for otherwise."""
+        approximation, rounding = (np.where(self.inside, one, 0.0) for one in (self.approximation, self.rounding))
+        reach = np.where(self.inside[:, None], self.reach, 0.0)
+        return replace(self, approximation=approximation, rounding=rounding, reach=reach)
+
+    def combined(
+        self,
+        weight: Float[np.ndarray, "outputs neurons"],
+        sources: Sources,
+        arithmetic: Arithmetic,
+        others: Forms | None = None,
+        extra_terms: int | np.ndarray = 0,
+        extra_size: Float[np.ndarray, " outputs"] | float = 0.0,
+    ) -> Forms:
+        """sum_r weight_r read_r (+ others), of one token, as forms over the a_r; sums in any order.
+
+        `others` are forms without coefficients; `extra_*` the terms that they take in sums.
+        """
+        coefficients = weight / self.scale
+        absolute = np.abs(coefficients)
+        constant = -(coefficients @ self.shift)
+        terms = (weight != 0).sum(axis=1) * self.reach.shape[1] + extra_terms
+        reach = np.abs(weight) @ self.reach.sum(axis=1) + extra_size
+        noise = own_error(len(self.scale)) * (absolute @ (sources.size + np.abs(self.shift)))
+        rounding = absolute @ self.rounding + arithmetic.gamma(terms) * reach + terms * arithmetic.tiny + noise
+        approximation = absolute @ self.approximation
+        if others is not None:
+            constant = constant + others.constant[0]
+            rounding, approximation = rounding + others.rounding[0], approximation + others.approximation[0]
+        up = 1 + 1e-12
+        return Forms(coefficients[None], constant[None], approximation[None] * up, rounding[None] * up)
+
+
+def query_of(readings: Readings, layer: Layer) -> Forms:
+    """The query of each neuron, a feature each, which all of its parts must share that ask for anything."""
+    kinds = readings.kinds.reshape(layer.neurons, layer.parts)
+    lengths = np.array([len(shape.parts) for shape in layer.shapes])[layer.assigned]
+    asks = ~np.array([keys.still for keys in readings.keys])[kinds] & (np.arange(layer.parts) < lengths[:, None])
+    first = asks.argmax(axis=1)
+    split = [array[0].reshape(layer.neurons, layer.parts, *array.shape[2:]) for array in readings.t.arrays]
+    own = [array[np.arange(layer.neurons), first] for array in split]
+    for array, mine in zip(split, own, strict=True):
+        same = (array == mine[:, None]).reshape(layer.neurons, layer.parts, -1).all(axis=2)
+        if not (same | ~asks).all():
+            raise Refusal("the heads of one neuron ask different things")
+    return Forms(*(array[None] for array in own))
+
+
+def read_entries(readings: Readings, layer: Layer) -> Int[np.ndarray, "neurons parts"]:
+    """For each neuron and part the entry of the value that is read, where keys have values."""
+    entries = np.zeros((layer.neurons, layer.parts), int)
+    for part, shape_number, group, own in _kinds(readings, layer):
+        shape, keys = layer.shapes[shape_number], readings.keys[group]
+        if keys.values is None:
+            raise Refusal("the values of a head depend on the input")
+        if part < len(shape.parts):
+            entries[own, part] = _column(keys, shape.parts[part], shape.queries)
+        elif _speaks(keys, shape.queries):
+            raise Refusal("a head that belongs to no part reads something")
+    return entries
+
+
+def read_places(readings: Readings, layer: Layer) -> Int[np.ndarray, "neurons parts anchors"]:
+    """For each neuron, part and anchor which feature of its group it is; -1 where it is out of reach."""
+    most = max(len(part) for shape in layer.shapes for part in shape.parts)
+    places = np.full((layer.neurons, layer.parts, most), -1)
+    for part, shape_number, group, own in _kinds(readings, layer):
+        shape = layer.shapes[shape_number]
+        if part < len(shape.parts):
+            here, there = anchors_among(readings.keys[group], shape.parts[part], shape.queries)
+            row = np.full(most, -1)
+            row[there] = here
+            places[own, part] = row
+    return places
+
+
+def _kinds(readings: Readings, layer: Layer) -> list[tuple[int, int, int, Bool[np.ndarray, " neurons"]]]:
+    """Parts, shapes and kinds of keys that go together, with the neurons that have them."""
+    kinds = readings.kinds.reshape(layer.neurons, layer.parts)
+    found = []
+    for part in range(layer.parts):
+        pairs = {(int(k), int(s)) for k, s in zip(kinds[:, part], layer.assigned, strict=True)}
+        found += [(part, s, k, (kinds[:, part] == k) & (layer.assigned == s)) for k, s in pairs]
+    return found
+
+
+def anchors_among(keys: Keys, part: Part, queries: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the keys within reach, and of the part's anchors that they are."""
+    own = Keys.of(part, keys.arithmetic)
+    here, there = (np.flatnonzero(each.live(own, queries)) for each in (keys, own))
+    here = here[np.lexsort((keys.offsets[here], keys.slopes[here]))]
+    there = there[np.lexsort((own.offsets[there], own.slopes[there]))]
+    exact = not (keys.slope_error[here].any() or keys.offset_error[here].any() or (keys.terms[here] > 2).any())
+    names = ("slopes", "offsets")
+    if not exact or not all(np.array_equal(getattr(keys, name)[here], getattr(own, name)[there]) for name in names):
+        raise Refusal("the keys of a head are not those of the shape that it is said to have")
+    return here, there
+
+
+def _column(keys: Keys, part: Part, queries: tuple[float, float]) -> int:
+    """The entry of the value that this part of a shape is read into."""
+    here, there = anchors_among(keys, part, queries)
+    if keys.values is None or keys.values.error[here].any():
+        raise Refusal("the values of a head are rounded")
+    values, wanted = keys.values.values[here], part.values[there, 0].astype(np.float64)
+    entries = np.flatnonzero((values != 0).any(axis=0))
+    if not len(entries) and not wanted.any():
+        return 0
+    if len(entries) != 1 or not np.array_equal(values[:, entries[0]], wanted):
+        raise Refusal("the values of a head are not those of the shape that it is said to have")
+    return int(entries[0])
+
+
+def _speaks(keys: Keys, queries: tuple[float, float]) -> bool:
+    """Whether anything but zeros can be read here."""
+    live = keys.live(keys, queries)
+    return keys.values is None or bool((keys.values.values[live] != 0).any() or keys.values.error[live].any())
+
+
+def bound(
+    layer: Layer, query: Forms, sources: Sources, rounding: Sequence[float] | None = None
+) -> tuple[Reads, Sources]:
+    """What the neurons' heads give for queries (one token, a feature a neuron), and the exact neurons' intervals.
+
+    A head whose query stands for something else than the neuron's pre-activation, as with a causal mask where inputs
+    are hidden, still reads phi of what it asks: then the neuron's interval and that of phi are all that is compared.
+
+    `rounding` replaces that of each shape, where heads are not computed as their own proofs assume.
+    """
+    low, high, exact = layer.exact(sources)
+    coefficients, constant, approximation, rounded = (array[0] for array in query.arrays)
+    weight, bias = layer.merged.affine.weight, layer.merged.affine.bias
+    in_scale, in_shift, out_scale, out_shift = (
+        np.array([getattr(shape, name) for shape in layer.shapes])[layer.assigned]
+        for name in ("in_scale", "in_shift", "out_scale", "out_shift")
+    )
+    degree = np.array([shape.degree or 0.0 for shape in layer.shapes])[layer.assigned]
+    scales = np.array([shape.degree is not None for shape in layer.shapes])[layer.assigned]
+    k = np.where(scales, _exponents(weight, bias, coefficients, constant, in_scale), 0)
+    unit_in, unit_out = np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
+    scale = unit_in * in_scale
+
+    difference = scale[:, None] * coefficients - weight
+    off = scale * constant + unit_in * in_shift - bias
+    size = np.abs(weight) @ sources.size + np.abs(bias) + np.abs(unit_in * in_shift) + np.abs(scale * constant)
+    e_rounded = (
+        scale * rounded
+        + np.abs(difference @ sources.middle + off)
+        + np.abs(difference) @ sources.radius
+        + layer.merged.weight_error @ sources.size
+        + layer.merged.bias_error
+        + own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)
+        + 16 * FLOAT64.unit * size
+    )
+    e_approximate = scale * approximation
+    e = e_rounded + e_approximate
+
+    slack = 8 * FLOAT64.unit * (np.abs(scale) * query.size(sources)[0] + np.abs(unit_in * in_shift))
+    t_low, t_high = (end[0] for end in query.ends(sources))
+    asked_low, asked_high = scale * t_low + unit_in * in_shift - slack, scale * t_high + unit_in * in_shift + slack
+
+    approximations, roundings = np.full(layer.neurons, np.inf), np.full(layer.neurons, np.inf)
+    reach = np.full((layer.neurons, layer.parts), np.inf)
+    inside = np.zeros(layer.neurons, bool)
+    for number, shape in enumerate(layer.shapes):
+        has = layer.assigned == number
+        fits = has & (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high)
+        own = fits | has & (asked_low >= unit_in * shape.low) & (asked_high <= unit_in * shape.high)
+        if not own.any():
+            continue
+        inside |= own
+        slope = shape.slope * unit_out / unit_in
+        own_rounding = shape.rounding if rounding is None else rounding[number]
+        approximations[fits] = (unit_out * shape.exact + slope * e_approximate)[fits]
+        roundings[fits] = (unit_out * (own_rounding + shape.jump) + slope * e_rounded)[fits]
+        strange = own & ~fits
+        if strange.any():
+            approximations[strange] = unit_out[strange] * shape.exact + _apart(
+                layer.shapes[number], asked_low[strange], asked_high[strange], exact.low[strange], exact.high[strange]
+            )
+            roundings[strange] = unit_out[strange] * own_rounding
+        reach[own] = 0.0
+        for part, most in enumerate(float(np.abs(part.values.astype(float)).max()) for part in shape.parts):
+            reach[own, part] = min(shape.reach[part], most) + own_rounding
+    return Reads(unit_out * out_scale, unit_out * out_shift, approximations, roundings, reach, inside), exact
+
+
+def _apart(
+    shape: Shape, asked_low: np.ndarray, asked_high: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """How far phi(s) may be from a neuron between low and high, for s between what is asked."""
+    least, most = range_of(shape.activation, asked_low, asked_high)
+    return np.maximum(np.maximum(most - low, high - least), 0.0) * (1 + 4 * FLOAT64.unit)
+
+
+def _exponents(
+    weight: np.ndarray, bias: np.ndarray, coefficients: np.ndarray, constant: np.ndarray, in_scale: np.ndarray
+) -> Int[np.ndarray, " neurons"]:
+    """k with w = 2^k in_scale a, as nearly as may be; a wrong one costs nothing but the bound."""
+    ours, theirs = np.abs(coefficients).max(axis=1), np.abs(weight).max(axis=1)
+    flat = (ours == 0) | (theirs == 0)
+    ours, theirs = np.where(flat, np.abs(constant), ours), np.where(flat, np.abs(bias), theirs)
+    known = (ours > 0) & (theirs > 0)
+    ratio = np.where(known, theirs, 1.0) / np.where(known, ours * in_scale, 1.0)
+    return np.where(known, np.rint(np.log2(ratio)), 0).astype(int)
