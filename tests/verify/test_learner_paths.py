@@ -1,5 +1,5 @@
-"""What verified learners rest on, against arithmetic that is chosen to hurt: invariants of exact paths, tokens that come
-apart, sums and heads of the layout sequence, and links that are read from a program."""
+"""What verified learners rest on, against arithmetic that is chosen to hurt: invariants of exact paths, tokens that
+come apart, sums and heads of the layout sequence, and links that are read from a program."""
 
 from __future__ import annotations
 
