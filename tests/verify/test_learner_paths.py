@@ -135,7 +135,8 @@ def test_rounding_that_is_chosen_against_plain_means() -> None:
         assert Mean(-0.501, n).error(0.5, at, model)[0] >= 0.001 * (1 - 1e-9)
 
 
-TANH = Part(*np.array([[-1.0, 1.0], [0.0, 0.0], [-1.0, 1.0]]), *np.zeros((6, 2)), MODELS["float32"])
+ENDS, ZERO = np.array([-1.0, 1.0]), np.zeros(2)
+TANH = Part(ENDS, ZERO, ENDS, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, MODELS["float32"])
 
 
 @pytest.mark.parametrize("kind", ["one argument", "a grid"])

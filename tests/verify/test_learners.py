@@ -89,7 +89,7 @@ def data(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Examples in the box, labels of the loss."""
     net, rng = learner(name), np.random.default_rng(seed)
     n = int(rng.integers(1, net.descent.examples + 1)) if net.embed.tokens is None else net.descent.examples
-    high = net.certificate.on.high
+    high = net.certificate.on.high  # type: ignore[union-attr]
     X = rng.uniform(-1, 1, (n, net.descent.features)) * high[:-2] * rng.choice([0.1, 0.5, 1.0])
     if net.descent.loss.name in ("logistic", "hinge"):
         return X, rng.choice([-1.0, 1.0], n)
@@ -98,7 +98,7 @@ def data(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_stated_bound_follows_for_all_prompts_of_the_box(name: str) -> None:
-    assert found_for_box(stored(name)) <= learner(name).certificate.bound
+    assert found_for_box(stored(name)) <= learner(name).certificate.bound  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
@@ -118,7 +118,7 @@ def file_of(name: str, folder: Path) -> Path:
 def test_files_of_learners_are_verified(name: str, tmp_path: Path) -> None:
     found = verify(file_of(name, tmp_path))
     assert found.verified, found.why
-    assert 0 < found.found <= found.stated == learner(name).certificate.bound
+    assert 0 < found.found <= found.stated == learner(name).certificate.bound  # type: ignore[union-attr]
 
 
 TRIED = [
