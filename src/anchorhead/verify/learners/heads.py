@@ -26,7 +26,7 @@ from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove
 
 SAMPLES = 24
-TRIES = (1.003, 1.02, 1.1, 1.5, 4.0)
+TRIES = (1.003, 1.01, 1.03, 1.1, 1.5, 4.0)
 """How much larger than at samples a grid's error may be."""
 
 
