@@ -1,4 +1,4 @@
-"""What verified learners rest on, against arithmetic that is chosen to hurt: invariants of exact paths, tokens that
+"""What verified learners rest on, against arithmetic chosen to hurt: invariants of exact paths, tokens that come
 come apart, sums and heads of the layout sequence, and links that are read from a program."""
 
 from __future__ import annotations
