@@ -16,7 +16,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from flint import arb, arb_series
@@ -157,6 +157,9 @@ def _elu(rules: Any, x: Number, alpha: Number) -> Number:
     return rules["where"]("<", arb(0), x, x, rules["mul"](alpha, rules["expm1"](x)))
 
 
+SELU = arb(1.6732632423543772)
+
+
 def _gelu(rules: Any, x: Number) -> Number:
     return rules["mul"](arb(0.5), x, rules["erfc"](rules["div"](rules["neg"](x), arb(2).sqrt())))
 
@@ -184,7 +187,7 @@ NAMED: dict[str, Callable[..., Number]] = {
     "silu": lambda r, x: r["mul"](x, r["sigmoid"](x)),
     "mish": lambda r, x: r["mul"](x, r["tanh"](r["softplus"](x))),
     "elu": _elu,
-    "selu": lambda r, x: r["mul"](arb(1.0507009873554804934193349852946), _elu(r, x, arb(1.6732632423543772))),
+    "selu": lambda r, x: r["mul"](arb(1.0507009873554804934193349852946), r.get("elu", partial(_elu, r))(x, SELU)),
     "celu": lambda r, x, a: r["where"]("<", arb(0), x, x, r["mul"](a, r["expm1"](r["div"](x, a)))),
     "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
     "square": lambda r, x: r["integer_power"](2, x),
