@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -74,10 +75,19 @@ class Expression:
         for op, data, places in self.nodes:
             inside = [shown[place] for place in places]
             if op in ("number", "variable"):
-                shown.append(f"{data:g}" if op == "number" else str(data))
+                shown.append(f"{data:g}" if op == "number" else data if is_plain(data) else "?")
             else:
                 shown.append(f"{op}({', '.join([*inside, *([str(data)] if data is not None else [])])})"[:80])
         return shown[-1]
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}(\[[0-9]{1,6}(,[0-9]{1,6})?\])?")
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name can stand in a formula and be taken for nothing else: an identifier that no function or constant
+    has, with indices or without."""
+    return _PLAIN.fullmatch(name) is not None and name not in _ARGUMENTS
 
 
 def read_expression(data: Any) -> Expression:
@@ -135,7 +145,7 @@ def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[s
             found.append(arb(data))
         elif op == "variable":
             if data not in at:
-                raise NotVerified(f"{expression} depends on {data}, which it is not given")
+                raise NotVerified(f"{expression} depends on {data!a}, which it is not given")
             found.append(at[data])
         elif op in ("integer_power", "where"):
             found.append(rules[op](data, *args))
