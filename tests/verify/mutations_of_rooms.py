@@ -55,7 +55,7 @@ ROOMS = (
     Mutation("grids/slopes.py", "_hull", "x.union(y) if along else arb.nan()", "x",
              "grid_uniform: slopes hold every difference quotient (max(x, y*y))"),
     Mutation("grids/slopes.py", "_meeting", "below if a <= 0 else below.union(arb(1))", "below",
-             "grid_uniform: slopes hold every difference quotient (celu(x - y, 0.5))"),
+             "grid_uniform: slopes hold every difference quotient (leaky_relu(x*y, 0.3))"),
     Mutation("grids/tensor.py", "grid_reading", "origins.append(-float(one.t.constant[0, 0]))", "origins.append(0.0)",
              "accepted: grid (float32)"),
     Mutation("grids/tensor.py", "Grids.explain", "found.approximation + allowed", "found.approximation",
