@@ -14,7 +14,7 @@ from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
 
 ROOT = Path(ah.__file__).parent
-ROOMS = ("network", "targets", "heads", "proof", "constructions", "convert", "incontext", "export")
+ROOMS = ("network", "targets", "heads", "proof", "lemmas", "constructions", "convert", "incontext", "export")
 CLOCKS = ("time", "datetime", "signal")
 XY = ("x", "y")
 

@@ -26,7 +26,8 @@ import time
 from dataclasses import dataclass
 
 SUITES = tuple(
-    f"tests/{name}" for name in ("heads", "constructions", "convert", "export", "incontext", "proof", "targets")
+    f"tests/{name}"
+    for name in ("heads", "constructions", "convert", "export", "incontext", "lemmas", "proof", "targets")
 )
 NEEDS = {"SkylakeX": "AVX512_SKX", "Haswell": "AVX2", "Zen": "AVX2", "Sandybridge": "AVX", "Prescott": "SSE3"}
 """What numpy calls that which the kernels of OpenBLAS need."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
+    from anchorhead.checking import check
     from anchorhead.constructions.approximate import approximate
     from anchorhead.constructions.certified_head import Head
     from anchorhead.constructions.compile import compile
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from anchorhead.language.program import Program
     from anchorhead.network import Network
     from anchorhead.plotting import plot
-    from anchorhead.proof.check import check
 
 __version__ = "0.1.0"
 
@@ -66,7 +66,7 @@ _HOMES = {
     "Program": "language.program",
     "approximate": "constructions.approximate",
     "attention_only": "convert.attention_only.convert",
-    "check": "proof.check",
+    "check": "checking",
     "compile": "constructions.compile",
     "convert": "convert.convert",
     "export": "export.export",

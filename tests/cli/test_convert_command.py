@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from anchorhead.checking import check
 from anchorhead.cli import app
 from anchorhead.network.files import load
-from anchorhead.proof.check import check
 
 runner = CliRunner()
 

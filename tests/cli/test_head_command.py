@@ -9,11 +9,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from anchorhead.checking import check
 from anchorhead.cli import app
 from anchorhead.cli.interval import Interval
 from anchorhead.constructions.head import head
 from anchorhead.network.files import load
-from anchorhead.proof.check import check
 from anchorhead.targets import NAMED
 
 runner = CliRunner()

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from anchorhead import incontext
+from anchorhead.checking import check
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.linked_grid import linked_grid_network
 from anchorhead.incontext.linked_sequence import linked_sequence_network
 from anchorhead.network import Attention, Repeat
-from anchorhead.proof.check import check
 from anchorhead.proof.descent_grid import read
 from anchorhead.targets.descent import Descent
 

@@ -9,11 +9,11 @@ import pytest
 
 import anchorhead as ah
 from anchorhead import incontext
+from anchorhead.checking import check
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.linked_sequence import linked_sequence_network
 from anchorhead.network import Attention, Embed, Repeat
-from anchorhead.proof.check import check
 from anchorhead.proof.descent_sequence import read
 from anchorhead.targets.descent import Descent
 

@@ -149,11 +149,14 @@ def test_the_check_refuses_conditions_that_do_not_follow_and_takes_stricter_ones
     ah.check(net.with_(certificate=replace(certificate, conditions=stricter)))
 
 
-def test_the_check_of_a_certificate_for_one_prompt_says_what_establishes_it() -> None:
+def test_a_certificate_for_one_prompt_is_verified() -> None:
     net = incontext.gradient_descent(steps=2, rate=0.1, features=2, examples=4, layout="sequence")
-    carries = net.with_(certificate=net.certify(net.prompt(*_data(1.0, 4))))
-    with pytest.raises(CertificateError):
-        ah.check(carries)
+    prompt = net.prompt(*_data(1.0, 4))
+    certificate = net.certify(prompt)
+    assert ah.check(net.with_(certificate=certificate)).found <= certificate.bound
+    assert ah.check(net, prompt=prompt).stated == certificate.bound
+    with pytest.raises(CertificateError, match="does not follow"):
+        ah.check(net.with_(certificate=replace(certificate, bound=0.2 * certificate.bound, terms={})))
     net = incontext.gradient_descent(steps=2, rate=0.1, features=2, examples=4)
     certificate = net.certify(net.prompt(*_data(1.0, 4)))
     with pytest.raises(AnchorheadError, match=r"for one prompt.*net\.certify\(prompt\)"):

@@ -1,5 +1,5 @@
-"""What verified learners rest on, against arithmetic that is chosen to hurt: invariants of exact paths, tokens that come
-apart, sums and heads of the layout sequence, and links that are read from a program."""
+"""What verified learners rest on, against arithmetic chosen to hurt: invariants of exact paths, tokens that come
+come apart, sums and heads of the layout sequence, and links that are read from a program."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from anchorhead.targets.parser import parse
 from anchorhead.verify.expressions import Expression, read_expression
 from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.polynomial import largest
 from anchorhead.verify.learners import box, heads, link, link_error
 from anchorhead.verify.learners.average import Mean, prompt_moments
 from anchorhead.verify.learners.growth import Apart
@@ -135,7 +136,8 @@ def test_rounding_that_is_chosen_against_plain_means() -> None:
         assert Mean(-0.501, n).error(0.5, at, model)[0] >= 0.001 * (1 - 1e-9)
 
 
-TANH = Part(*np.array([[-1.0, 1.0], [0.0, 0.0], [-1.0, 1.0]]), *np.zeros((6, 2)), MODELS["float32"])
+ENDS, ZERO = np.array([-1.0, 1.0]), np.zeros(2)
+TANH = Part(ENDS, ZERO, ENDS, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, MODELS["float32"])
 
 
 @pytest.mark.parametrize("kind", ["one argument", "a grid"])
@@ -223,3 +225,8 @@ def test_slopes_and_ranges_of_links_of_two_variables() -> None:
         least, most = link.slopes(one, -1.0, 2.0, fine)
         assert least <= along.min()
         assert along.max() - 1e-3 <= most <= along.max() + room
+
+
+def test_nothing_is_within_less_than_nothing() -> None:
+    """A part of a grid on which rounding alone is more than what is stated."""
+    assert largest(np.ones((3, 3)), -1.0) > 0

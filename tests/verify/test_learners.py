@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.incontext.learner import Learner
 from anchorhead.verify import verify
@@ -19,9 +17,15 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt
+from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.program import read_program
 
+from .learner_files import largest_error, loaded, tampered
+
 SMALL = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3}
+TWO = incontext.link("s + sin(s)/2 + s*y**2/4 - y", "g(s, y)")
+LINE, BENT = incontext.link("2*x", "phi(s) - y"), incontext.link("x + tanh(x)", "phi(s - y)")
+WIDE = {"scores": (-3, 3), "labels": (-1, 1)}
 QUICK = {
     "squared": {},
     "squared, float32": {"dtype": "float32"},
@@ -32,6 +36,12 @@ QUICK = {
     "logistic, float32": {"loss": "logistic", "dtype": "float32"},
     "hinge": {"loss": "hinge", "intercept": True},
     "squared, transformer": {"layout": "transformer"},
+    "squared, sequence": {"layout": "sequence", "momentum": 0.5, "decay": 0.1, "intercept": True},
+    "logistic, sequence, float32": {"layout": "sequence", "loss": "logistic", "dtype": "float32"},
+    "two variables": {"loss": TWO, "layout": "transformer", "scores": (-2, 2), "labels": (-1, 1), "dtype": "float32"},
+    "two variables, sequence": {"loss": TWO, "layout": "sequence", "scores": (-2, 2), "labels": (-1, 1)},
+    "poisson, sequence": {"loss": "poisson", "layout": "sequence", "labels": (-2, 2), "on": (-4, 4), "steps": 6},
+    "a line of one's own": {"loss": LINE, "layout": "transformer", "scores": (-3, 3), "labels": (-1, 1)},
 }
 SLOW = {
     "huber": {"loss": "huber", "dtype": "float32"},
@@ -43,6 +53,15 @@ SLOW = {
     "logistic, twenty steps": {"loss": "logistic", "steps": 20, "rate": 0.3, "on": (-4, 4), "examples": 64},
     "huber, twenty steps": {"loss": "huber", "steps": 20, "rate": 0.3, "on": (-4, 4), "examples": 64},
     "a hundred steps": {"steps": 100, "rate": 0.3, "features": 5, "on": (-4, 4), "examples": 64},
+    "two variables and a threshold": {**WIDE, "loss": TWO, "layout": "transformer", "threshold": 0.1},
+    "two variables and momentum": {**WIDE, "loss": TWO, "layout": "transformer", "momentum": 0.5, "intercept": True},
+    "two variables and momentum, sequence": {**WIDE, "loss": TWO, "layout": "sequence", "momentum": 0.5},
+    "a residual of one's own": {**WIDE, "loss": BENT, "layout": "transformer"},
+    "a residual of one's own, sequence": {**WIDE, "loss": BENT, "layout": "sequence", "dtype": "float32"},
+    "huber, sequence": {"loss": "huber", "layout": "sequence", "dtype": "float32"},
+    "hinge, sequence": {"loss": "hinge", "layout": "sequence", "intercept": True},
+    "quantile, sequence": {"loss": "quantile", "layout": "sequence", "decay": 0.1},
+    "logistic, sequence, twenty steps": {"loss": "logistic", "layout": "sequence", "steps": 20, "momentum": 0.5},
     "elastic net": {"threshold": 0.1, "decay": 0.1, "intercept": True, "steps": 10, "rate": 0.3},
 }
 
@@ -70,7 +89,7 @@ def data(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Examples in the box, labels of the loss."""
     net, rng = learner(name), np.random.default_rng(seed)
     n = int(rng.integers(1, net.descent.examples + 1)) if net.embed.tokens is None else net.descent.examples
-    high = net.certificate.on.high
+    high = net.certificate.on.high  # type: ignore[union-attr]
     X = rng.uniform(-1, 1, (n, net.descent.features)) * high[:-2] * rng.choice([0.1, 0.5, 1.0])
     if net.descent.loss.name in ("logistic", "hinge"):
         return X, rng.choice([-1.0, 1.0], n)
@@ -79,7 +98,7 @@ def data(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_stated_bound_follows_for_all_prompts_of_the_box(name: str) -> None:
-    assert found_for_box(stored(name)) <= learner(name).certificate.bound
+    assert found_for_box(stored(name)) <= learner(name).certificate.bound  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
@@ -99,80 +118,36 @@ def file_of(name: str, folder: Path) -> Path:
 def test_files_of_learners_are_verified(name: str, tmp_path: Path) -> None:
     found = verify(file_of(name, tmp_path))
     assert found.verified, found.why
-    assert 0 < found.found <= found.stated == learner(name).certificate.bound
+    assert 0 < found.found <= found.stated == learner(name).certificate.bound  # type: ignore[union-attr]
 
 
-LINKS = {"logistic": lambda z, y: 1 / (1 + np.exp(-z)) - y, "hinge": lambda z, y: -1 / (1 + np.exp(-(1 - z) / 0.1))}
-
-
+TRIED = [
+    *("squared, float32", "lasso", "squared, transformer", "logistic, float32", "hinge"),
+    *("squared, sequence", "logistic, sequence, float32", "two variables", "two variables, sequence"),
+]
 FEW, MANY = 3, pytest.param(40, marks=pytest.mark.slow)
 """Prompts that are tried."""
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
-@pytest.mark.parametrize("name", ["logistic", "logistic, float32", "hinge"])
-def test_no_prompt_exceeds_what_was_found_for_curved_links(name: str, count: int) -> None:
-    """Against descent in numpy's long doubles, whose own error is far below float64's bound."""
-    net, file = learner(name), stored(name)
-    bound = found_for_box(file)
-    for seed in range(count):
-        prompt = np.asarray(net.prompt(*data(name, seed)))
-        own = bound_for_one_prompt(read_network(file), read_program(file), prompt, bound)
-        A, y = (x.astype(np.longdouble) for x in (prompt[: len(prompt) // 2, : net.descent.weights], prompt[:, -1]))
-        w = np.zeros(net.descent.weights, np.longdouble)
-        for computed in net(prompt, path=True):
-            assert np.abs(computed - w).max() <= min(bound, own)
-            w = w - np.longdouble(net.descent.rate) * A.T @ LINKS[net.descent.loss.name](A @ w, y[: len(A)]) / len(A)
-
-
-def exact_path(net: Learner, prompt: np.ndarray) -> list[list[Fraction]]:
-    """Descent on the squared loss, without rounding."""
-    target, n = net.descent, len(prompt) // 2
-    A = [[Fraction(float(x)) for x in row[: target.weights]] for row in prompt[:n]]
-    y = [Fraction(float(row[-1])) for row in prompt[:n]]
-    rate, momentum, tau = (Fraction(x) for x in (target.rate, target.momentum, target.threshold))
-    w = [Fraction(0)] * target.weights
-    v, path = list(w), [list(w)]
-    for _ in range(target.steps):
-        r = [sum(a * b for a, b in zip(row, w, strict=True)) - label for row, label in zip(A, y, strict=True)]
-        for j, penalised in enumerate(target.penalised):
-            gradient = sum(row[j] * one for row, one in zip(A, r, strict=True)) / n
-            v[j] = momentum * v[j] - rate * (gradient + Fraction(target.decay) * int(penalised) * w[j])
-        w = [a + b for a, b in zip(w, v, strict=True)]
-        if tau:
-            w[: target.features] = [max(a - rate * tau, 0) + min(a + rate * tau, 0) for a in w[: target.features]]
-        path.append(list(w))
-    return path
-
-
-@pytest.mark.parametrize("count", [FEW, MANY])
-@pytest.mark.parametrize("name", ["squared", "squared, float32", "lasso", "squared, transformer"])
+@pytest.mark.parametrize("name", TRIED)
 def test_no_prompt_exceeds_what_was_found(name: str, count: int) -> None:
     """What the verifier finds itself holds, not only what is stated."""
     net, file = learner(name), stored(name)
-    bound = found_for_box(file)
+    network, program, bound = read_network(file), read_program(file), found_for_box(file)
     for seed in range(count):
         prompt = np.asarray(net.prompt(*data(name, seed)))
-        own = bound_for_one_prompt(read_network(file), read_program(file), prompt, bound)
-        computed = net(prompt, path=True)
-        for w, exact in zip(computed, exact_path(net, prompt), strict=True):
-            error = max(abs(Fraction(float(a)) - b) for a, b in zip(w, exact, strict=True))
-            assert error <= min(bound, own)
+        own = bound_for_one_prompt(network, program, prompt, bound)
+        error = largest_error(net(prompt, path=True), read_descent(program), prompt, name == "hinge")
+        assert 0 < error <= min(bound, own)
 
 
-def tampered(file: Stored, rng: np.random.Generator) -> Stored:
-    """One stored weight of a layer changed: by a factor, in sign, or set to or from 0."""
-    names = [name for name in file.tensors if name.startswith("layers.")]
-    name = names[rng.integers(len(names))]
-    array = np.array(file.tensors[name])
-    place = tuple(int(rng.integers(side)) for side in array.shape)
-    before = array[place]
-    array[place] = (
-        rng.choice([-before, 0.0, 1.25 * before, 2 * before, before + 1, 0.5]) if before else rng.choice([1, -1, 0.01])
-    )
-    if array[place] == before:
-        array[place] = before + 1
-    return replace(file, tensors={**file.tensors, name: array})
+def test_a_bound_is_found_where_none_is_stated() -> None:
+    """Close to the one that the library states for the prompt."""
+    net, file = learner("logistic"), stored("logistic")
+    prompt = np.asarray(net.prompt(*data("logistic", 1)))
+    found = bound_for_one_prompt(read_network(file), read_program(file), prompt)
+    assert found <= net.certify(prompt, progress=False).bound <= 2 * found
 
 
 def accepted(file: Stored, certificate: dict | None = None) -> bool:
@@ -187,43 +162,29 @@ def count_accepted(name: str, tries: int) -> int:
     """How many of so many tamperings are accepted; those must do what the original does, up to the bound."""
     rng, file, net = np.random.default_rng(len(name)), stored(name), learner(name)
     prompts = [np.asarray(net.prompt(*data(name, seed))) for seed in range(4)]
-    count = 0
+    target, count = read_descent(read_program(file)), 0
     for _ in range(tries):
         other = tampered(file, rng)
         if not accepted(other):
             continue
         count += 1
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "tampered.safetensors"
-            _save(other, path)
-            network = ah.load(path)
+        network = loaded(other)
         for prompt in prompts:
-            w = network(prompt, outside="ignore")
-            exact = [float(one) for one in exact_path(net, prompt)[-1]]
-            assert np.abs(w - exact).max() <= file.certificate["bound"] * (1 + 1e-9)  # type: ignore[index]
+            path = network(prompt, path=True, outside="ignore")  # type: ignore[call-arg]
+            assert largest_error(path, target, prompt) <= file.certificate["bound"]  # type: ignore[index]
     return count
 
 
-def _save(file: Stored, path: Path) -> None:
-    import json
-
-    from safetensors.numpy import save_file
-
-    header = {"format": 3, "network": file.network, "program": file.program}
-    header |= {"derivation": file.derivation, "certificate": file.certificate}
-    save_file(dict(file.tensors), path, {"anchorhead": json.dumps(header)})
-
-
-@pytest.mark.parametrize("name", ["squared", "squared, float32"])
+@pytest.mark.parametrize("name", ["squared", "squared, float32", "squared, sequence", "logistic, sequence, float32"])
 def test_tampered_weights_are_refused_or_do_no_harm(name: str) -> None:
     """Weights that nothing live reads may change; few do."""
-    assert count_accepted(name, 60) <= 40
+    assert count_accepted(name, 12) <= 9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ridge with an intercept", "momentum", "lasso", "squared, transformer"])
+@pytest.mark.parametrize("name", [*(name for name in QUICK if name not in ("hinge", "logistic")), "huber, sequence"])
 def test_many_tampered_weights_are_refused_or_do_no_harm(name: str) -> None:
-    assert count_accepted(name, 300) <= 200
+    assert count_accepted(name, 150) <= 110
 
 
 def _with_condition(name: str, kind: str, changes: dict) -> dict:
@@ -249,6 +210,33 @@ def _with_condition(name: str, kind: str, changes: dict) -> dict:
 def test_conditions_that_say_less_are_refused(kind: str, changes: dict) -> None:
     with pytest.raises(NotVerified):
         found_for_box(stored("squared"), _with_condition("squared", kind, changes))
+
+
+CURVED = "poisson, sequence"
+"""Refused: what is said of a curved link in another way. Less is given, or something else."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("safe curvature", {"rate": 0.01}),
+        ("safe curvature", {"slope": 0.0}),
+        ("safe curvature", {"slope": -1.0}),
+        ("safe curvature", {"decay": -100.0}),
+        ("safe curvature", {"limit": 1e9}),
+        ("safe curvature", {"limit": 0.0}),
+        ("safe curvature", {"kind": "smooth curvature"}),
+        ("keeps within", {"quantity": "s - y"}),
+        ("keeps within", {"low": 1.0, "high": -1.0}),
+        ("keeps within", {"low": -1e9, "high": 1e9}),
+        ("keeps within", {"high": True}),
+        ("keeps within", {"kind": "safe rate"}),
+    ],
+)
+def test_conditions_on_curved_links_are_minded(kind: str, changes: dict) -> None:
+    """A prompt with steep examples that leaves the range would be covered otherwise."""
+    assert accepted(stored(CURVED))
+    assert not accepted(stored(CURVED), _with_condition(CURVED, kind, changes))
 
 
 def test_a_larger_box_and_a_smaller_bound_do_not_follow() -> None:

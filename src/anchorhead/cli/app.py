@@ -138,9 +138,9 @@ def check(
     """
     if not path.is_dir():
         check_saved(path)
+    from anchorhead.checking import check as verified
     from anchorhead.cli.check_report import print_report
     from anchorhead.errors import CertificateError
-    from anchorhead.proof.check import check as verified
 
     try:
         report = verified(path)

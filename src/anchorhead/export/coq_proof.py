@@ -40,9 +40,9 @@ class Settings:
 
 SETTINGS = (
     Settings(),
+    Settings(computed=False),
     Settings(degree=1.6, bits=20),
     Settings(degree=0.7, parts=4),
-    Settings(computed=False),
     Settings(degree=1.6, bits=20, computed=False),
     Settings(degree=0.7, parts=4, computed=False),
     Settings(degree=0.0, parts=8, computed=False),

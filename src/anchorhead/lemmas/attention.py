@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from anchorhead.lemmas import copy, interval, scalar_head
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Attention, Linear
-from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
+from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped, own_error
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.readings import Readings, Refusal, of_attention, visible
 from anchorhead.proof.rounding import exact_factor
@@ -72,7 +72,10 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
             raise Refusal("the values of a head depend on the input")
         shown, error = keys.values.values[live], keys.values.error[live]
         output = layer.output[ask].astype(np.float64)
-        others = others.with_means(output @ shown.T, known.arithmetic, np.abs(output) @ error.T)
+        # entries that cancel are rounded one by one, in the dtype and here
+        rounded = known.arithmetic.gamma(2 * live.size + output.shape[1] + 4) + own_error(output.shape[1])
+        error = np.abs(output) @ (error + rounded * np.abs(shown)).T
+        others = others.with_means(output @ shown.T, known.arithmetic, error)
     return others.beside(reads, weight, exact, known.arithmetic), exact
 
 

@@ -20,7 +20,7 @@ from anchorhead.lemmas.known import Others
 from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.affine_forms import Forms, Sources
 from anchorhead.proof.analytic import range_bound
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.readings import Refusal
 from anchorhead.proof.shape import Shape
@@ -45,7 +45,7 @@ def _weight_sum(part: Part, wrong: np.ndarray, queries: tuple[float, float], ari
     slopes, offsets, values = part.astype(np.float64)
     size, reach = np.abs(values[:, 0]), max(map(abs, queries))
     if len(part) > MANY:
-        return float(size.max()) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * (1 + 1e-9)
+        return float(size.max()) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * UP
     order = np.argsort(np.abs(slopes))
     steps = np.abs(slopes[order][1:]) / np.maximum(np.abs(slopes[order][:-1]), 1e-3 / reach)
     few = len(slopes) if not len(steps) or steps.max() < STEEP else int(steps.argmax()) + 1
@@ -55,7 +55,7 @@ def _weight_sum(part: Part, wrong: np.ndarray, queries: tuple[float, float], ari
     logits = np.abs(slopes[gentle]) * reach + np.abs(offsets[gentle])
     log_error = (wrong[gentle] + 5 * arithmetic.unit * logits.max()).max() + 2 * arithmetic.exp_error
     bound = max(float(most[0]) * float(np.exp(2 * log_error)), float(size[steep].max(initial=0.0)))
-    return min(bound, float(size.max())) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * (1 + 1e-9)
+    return min(bound, float(size.max())) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * UP
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Taken:
         mixed = whole.combined(self.takes, exact, arithmetic)
         size, terms = self.reach + others.size, self.terms + others.terms
         summed = arithmetic.gamma(terms) * size + terms * arithmetic.tiny
-        rounding = mixed.rounding[0] + (self.off + summed) * (1 + 1e-9) + 8 * FLOAT64.unit * size
+        rounding = mixed.rounding[0] + (self.off + summed) * UP + 8 * FLOAT64.unit * size
         approximation = mixed.approximation + others.approximation
         return Forms(mixed.coefficients, mixed.constant + others.constant, approximation, rounding[None])
 

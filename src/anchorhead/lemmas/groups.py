@@ -13,6 +13,7 @@ from anchorhead.lemmas.group_values import taken, weight_sums
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Linear, Softmax
 from anchorhead.proof.affine_forms import Forms, Sources, mapped
+from anchorhead.proof.arithmetic import Arithmetic
 from anchorhead.proof.readings import Readings, Refusal, of_groups
 
 
@@ -51,10 +52,11 @@ def _across(known: Known, before: Linear, size: int, after: Linear) -> Known:
     return known.after([(y.reshaped(*outputs), exact)], Forms.constants(np.zeros((0, outputs[1]))))
 
 
-def shares(forms: Forms) -> Forms:
-    """Of what leaves a softmax: numbers from 0 to 1, up to rounding."""
+def shares(forms: Forms, arithmetic: Arithmetic) -> Forms:
+    """Of what leaves a softmax: numbers from 0 to 1, up to the rounding of their sum."""
     low = np.zeros(forms.constant.shape)
-    return Forms(np.zeros(forms.coefficients.shape), *Forms.between(low, low + 1 + 1e-3).arrays[1:])
+    most = 1.001 / (1 - float(arithmetic.gamma(low.shape[1])))
+    return Forms(np.zeros(forms.coefficients.shape), *Forms.between(low, low + most).arrays[1:])
 
 
 def _bias(layer: Linear, shape: int | tuple[int, ...]) -> np.ndarray:

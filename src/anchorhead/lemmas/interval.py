@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from anchorhead.network import Attention
 from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
-from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic import UP, Arithmetic
 
 
 def bound(
@@ -24,7 +24,7 @@ def bound(
     keys = least.shape[-1]
     size = np.maximum(np.abs(least), np.abs(most)).max(axis=-1)
     lost = 4 * keys * arithmetic.tiny
-    widened = ((arithmetic.gamma(2 * keys + 2) + lost) * size + lost) * (1 + 1e-9)
+    widened = ((arithmetic.gamma(2 * keys + 2) + lost) * size + lost) * UP
     return least.min(axis=-1) - widened, most.max(axis=-1) + widened
 
 

@@ -84,7 +84,7 @@ class Others:
             self,
             constant=self.constant + np.where(moved, form.constant[0], 0.0),
             approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * (1 + 1e-12),
-            size=self.size + (np.abs(values) + error).max(axis=1) * (1 + 1e-3),
+            size=self.size + (np.abs(values) + error).max(axis=1) * (1 + arithmetic.gamma(2 * values.shape[1] + 2)),
             terms=self.terms + moved * values.shape[1],
         )
 

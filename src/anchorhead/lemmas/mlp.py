@@ -66,4 +66,7 @@ def compared(y: Forms, readout: Merged, sources: Sources) -> MlpBound:
     left += readout.weight_error @ sources.size + readout.bias_error
     noise = own_error(8) * (np.abs(weight) @ sources.size + np.abs(bias))
     noise += own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)
-    return MlpBound(approximation[0], rounding[0] + left + noise)
+    rounding = rounding[0] + left + noise
+    # infinities that cancel, of logits whose rounding has no bound, leave no number: nothing is known then
+    approximation, rounding = (np.where(np.isnan(one), np.inf, one) for one in (approximation[0], rounding))
+    return MlpBound(approximation, rounding)

@@ -13,7 +13,7 @@ from anchorhead.heads.atom import Part
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.affine_forms import Forms, Sources
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.neurons import Layer
 from anchorhead.proof.readings import Refusal
@@ -89,7 +89,7 @@ def _logit_errors(
     off = off - common
     size = np.abs(slopes) * (np.abs(t) @ sources.size + np.abs(c))[:, None] + np.abs(offsets) + np.abs(common)
     error = np.abs(difference @ sources.middle + off) + np.abs(difference) @ sources.radius
-    return (error + approximation + rounded + 32 * FLOAT64.unit * size) * (1 + 1e-9)
+    return (error + approximation + rounded + 32 * FLOAT64.unit * size) * UP
 
 
 def _require_silence(logits: Forms, own: np.ndarray, number: int, part: Part, sources: Sources) -> None:

@@ -57,5 +57,6 @@ def _after(known: Known, steps: list) -> tuple[Known, int]:
         case Attention() as layer:
             return after_attention(known, layer), 1
         case Softmax():
-            return replace(known, inputs=shares(known.inputs), registers=shares(known.registers)), 1
+            inputs, registers = (shares(x, known.arithmetic) for x in (known.inputs, known.registers))
+            return replace(known, inputs=inputs, registers=registers), 1
     raise AnchorheadError(f"a network of neurons has no {type(steps[0]).__name__}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.rounding import softmax_read_error
 from anchorhead.proof.scalar_head import NEGLIGIBLE, Piece, Readout, ScalarHead
 
@@ -78,7 +78,7 @@ class Cells:
         met = (self.right >= queries[0]) & (self.left <= queries[1])
         summed = arithmetic.gamma(np.maximum(self.speakers - 1, 0) + readout.roundings) * self.magnitude
         biased = 0.0 if readout.bias == 0 else arithmetic.unit * (self.magnitude + summed + abs(readout.bias))
-        return np.where(met, (self.head_rounding + summed + biased) * (1 + 1e-9), 0.0)
+        return np.where(met, (self.head_rounding + summed + biased) * UP, 0.0)
 
     def _difference(self, readout: Readout) -> Float[np.ndarray, " cells"]:
         return self.value + readout.bias - self.level - self.slope * self.centre

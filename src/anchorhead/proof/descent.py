@@ -23,11 +23,9 @@ from jaxtyping import Float
 
 from anchorhead.conditions import Condition
 from anchorhead.errors import CertificateError
-from anchorhead.proof.arithmetic import FLOAT64
+from anchorhead.proof.arithmetic import FLOAT64, UP
 from anchorhead.targets.descent import Descent
 
-UP = 1 + 1e-9
-"""More than float64 loses while these bounds are added up."""
 SQUARINGS = 10
 
 

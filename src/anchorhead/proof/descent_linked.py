@@ -19,9 +19,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.descent import (
-    UP,
     DescentBound,
     contraction,
     eigenvalue_bound,

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.conditions import Condition
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, length_of
+from anchorhead.proof.arithmetic import UP, Arithmetic
+from anchorhead.proof.descent import DescentBound, length_of
 from anchorhead.proof.descent_given import given_conditions
 from anchorhead.proof.descent_linked_link import Known
 from anchorhead.proof.descent_linked_paths import NOTHING, Paths, rounding_alone

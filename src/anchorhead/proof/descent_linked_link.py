@@ -21,8 +21,7 @@ from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
 from anchorhead.network import Network
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.descent_linked_form import LinkedStep
 from anchorhead.proof.descent_linked_form import read as read_form
 from anchorhead.proof.descent_linked_score import Written

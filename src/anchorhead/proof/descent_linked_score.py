@@ -19,8 +19,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.descent_linked_layers import Scoring
 
 Array = Float[np.ndarray, " n"]

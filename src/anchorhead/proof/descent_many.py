@@ -32,9 +32,9 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.balls import upper
-from anchorhead.proof.descent import UP, DescentBound, Drift, RateTooLarge, eigenvalue_bound, length_of, lengths
+from anchorhead.proof.descent import DescentBound, Drift, RateTooLarge, eigenvalue_bound, length_of, lengths
 from anchorhead.proof.descent_many_form import ManyStep, read
 from anchorhead.proof.descent_moments import Moments
 from anchorhead.proof.descent_squared import step_error

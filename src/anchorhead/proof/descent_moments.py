@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.proof.descent import UP
+from anchorhead.proof.arithmetic import UP
 
 Weights = Float[np.ndarray, " weights"]
 Examples = Float[np.ndarray, " n"]

@@ -20,9 +20,8 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.network import Network
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.descent import (
-    UP,
     DescentBound,
     contraction,
     eigenvalue_bound,

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.conditions import Condition
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, Drift, length_of
+from anchorhead.proof.arithmetic import UP, Arithmetic
+from anchorhead.proof.descent import DescentBound, Drift, length_of
 from anchorhead.proof.descent_sequence_form import SequenceStep, Slots
 from anchorhead.proof.descent_varying import VaryingDrift
 from anchorhead.proof.link_heads import LinkFacts

@@ -24,8 +24,8 @@ from fractions import Fraction
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.descent import UP, DescentBound, Drift, contraction, length_of, lengths, require_safe_rate
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.descent import DescentBound, Drift, contraction, length_of, lengths, require_safe_rate
 from anchorhead.proof.descent_moments import Moments
 from anchorhead.proof.descent_squared_form import SquaredStep, read
 from anchorhead.proof.descent_threshold import require_proof

@@ -28,7 +28,7 @@ from jaxtyping import Float
 from anchorhead.errors import CertificateError
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.analytic import prove_sup
-from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.arithmetic import UP, Arithmetic, arithmetic_of
 from anchorhead.proof.balls import upper
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.silence import SILENT
@@ -78,7 +78,7 @@ class ClipError:
     ) -> Float[np.ndarray, " weights"]:
         """What S gets wrong, entry by entry, for |entries| <= w, with the subtraction; nothing in the intercept."""
         total = self.exact + self.rounding
-        return (total + model.unit * (1 + 1e-9) * (w + total) + model.tiny) * target.penalised
+        return (total + model.unit * UP * (w + total) + model.tiny) * target.penalised
 
 
 def require_proof(target: Descent) -> None:

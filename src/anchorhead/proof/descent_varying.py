@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from anchorhead.proof.descent import UP
+from anchorhead.proof.arithmetic import UP
 
 
 def most_rate(momentum: float) -> float:

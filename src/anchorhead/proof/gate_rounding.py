@@ -37,7 +37,7 @@ from jaxtyping import Float
 from anchorhead.heads.atom import Part
 from anchorhead.heads.gate import GatePart
 from anchorhead.heads.softmax_rounding import logit_error
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.head_rounding import first_cells, largest_on_cells
 
 
@@ -64,7 +64,7 @@ def _on_cells(
     total = sum((_part_on_cells(part, len(parts), left, right, arithmetic) for part in parts), np.zeros(len(left)))
     least = np.where((left < 0) & (right > 0), 0.0, np.minimum(np.abs(left), np.abs(right)))
     bound = total / np.maximum(1.0, least)
-    return np.where(np.isnan(bound), np.inf, bound * (1 + 1e-9))
+    return np.where(np.isnan(bound), np.inf, bound * UP)
 
 
 def _part_on_cells(
@@ -94,7 +94,7 @@ def _part_on_cells(
     errors[:, 0] = 0.0
     surely_below = np.maximum(base - highest, 0.0)
     top_error = np.maximum(errors - surely_below, 0.0).max(axis=1, keepdims=True)
-    log_errors = errors + u * (top - lowest + errors + top_error) * (1 + 1e-9) + arithmetic.exp_error
+    log_errors = errors + u * (top - lowest + errors + top_error) * UP + arithmetic.exp_error
 
     both = log_errors[:, 1:] + log_errors[:, :1]
     own, others = log_weights[:, 0], log_weights[:, 1:]

@@ -27,7 +27,7 @@ from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.progress import Progress, at_its_pace
-from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.grid_head import (
     MOST_COEFFICIENTS,
     PRECISION,
@@ -60,7 +60,6 @@ TIGHT = 0.01
 _HALVINGS = 40
 _USUAL = 3.3
 """About the Lebesgue constant of the degrees that occur: only to share errors out."""
-_UP = 1 + 1e-9
 PROVING = "proving (Ctrl-C keeps the network, unproven)"
 OPERATIONS = 20_000_000
 """On balls (proof.operations), of one proof: about so many microseconds."""
@@ -216,9 +215,9 @@ class _Exact:
             degrees.append(n)
             if math.prod(n + 1 for n in degrees) * self.atom.outputs > MOST_NODES:
                 return False
-            remainder = remainder + (head[n] + target[n]) * lebesgue * _UP
-            lebesgue *= (1 + 2 / math.pi * math.log(n + 1)) * _UP
-        self._bound_box(low, high, tuple(degrees), lebesgue, remainder * _UP)
+            remainder = remainder + (head[n] + target[n]) * lebesgue * UP
+            lebesgue *= (1 + 2 / math.pi * math.log(n + 1)) * UP
+        self._bound_box(low, high, tuple(degrees), lebesgue, remainder * UP)
         return True
 
     def _tail_operations(self, axis: int, coefficients: int) -> float:
@@ -255,19 +254,19 @@ class _Exact:
             f, radius = (np.asarray(array, np.float64) for array in (_FLOATS(balls), _RADII(balls)))
             gaps[:, part] = (f - head[:, part]).astype(np.float64)
             off = radius + 2.0**-52 * np.abs(f) + 2.0**-51 * np.abs(gaps[:, part])
-            np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * _UP + 1e-300, out=target_error)
+            np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * UP + 1e-300, out=target_error)
             self.work.done(f[0].size, f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations)
 
         with precision(72):
             self.target.on_grid(nodes, subtract)
         if not (np.isfinite(gaps).all() and np.isfinite(target_error).all()):
             raise self._not_analytic(low, high)
-        errors = (head_error + target_error) * _UP
+        errors = (head_error + target_error) * UP
         for gap, error, rest in zip(gaps, errors, remainder, strict=True):
             more = error * lebesgue + rest
-            largest = largest_on_box(gap, degrees, self.bound / _UP - more)
+            largest = largest_on_box(gap, degrees, self.bound / UP - more)
             self.work.spend(_PER_VALUE * largest.points)
-            self.bound = max(self.bound, float(largest.bound + more) * _UP)
+            self.bound = max(self.bound, float(largest.bound + more) * UP)
             place = np.unravel_index(np.abs(gap).argmax(), gap.shape)
             at_node = tuple(float(axis[int(i)].mid()) for axis, i in zip(nodes, place, strict=True))
             between = tuple(float(x) for x in low / 2 + high / 2 + (high / 2 - low / 2) * np.array(largest.at))

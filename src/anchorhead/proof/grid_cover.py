@@ -21,6 +21,7 @@ from jaxtyping import Float
 from anchorhead.certificate import Worst
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.proof.arithmetic import UP
 from anchorhead.proof.grid_derivatives import second_derivatives
 from anchorhead.proof.grid_head import PRECISION, head_on_grid, rounded, weights
 from anchorhead.proof.statement import Statement
@@ -30,7 +31,6 @@ from anchorhead.targets.precision import precision
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""
 _CHUNK = 1 << 16
-_UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def prove_cover(
         bound = max(bound, float((off + _moved(atom, some, reach)).max()) + slack)
         if tell_share:
             tell_share(min(first + rows, counts[0]) / counts[0])
-    return CoverBound(bound * _UP, found, at, prod(counts))
+    return CoverBound(bound * UP, found, at, prod(counts))
 
 
 def steepest(atom: GridAtom, low: Sequence[float], high: Sequence[float], few: int = 24) -> Float[np.ndarray, " d"]:
@@ -131,7 +131,7 @@ def check_neighbours(
         gaps = np.abs(np.diff(values, axis=j + 1))
         step = np.zeros((len(points) - 1, len(axes)))
         step[:, j] = np.diff(points)
-        allowed = lipschitz.apart(step) * (1 + 1e-9) + 4 * VALUE_ERROR * np.abs(values).max()
+        allowed = lipschitz.apart(step) * UP + 4 * VALUE_ERROR * np.abs(values).max()
         over = gaps > allowed.reshape([-1 if i == j + 1 else 1 for i in range(values.ndim)])
         if over.any():
             place = np.unravel_index(int((gaps * over).argmax()), gaps.shape)[1:]

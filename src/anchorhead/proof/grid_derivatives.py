@@ -22,13 +22,13 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.proof.arithmetic import UP
 from anchorhead.proof.grid_head import LARGEST_RHO, MOST_COEFFICIENTS, STEEP
 from anchorhead.proof.grid_head import coefficients as chebyshev_coefficients
 
 MOST_TERMS = 4_000_000
 _SMALL = 1e-5
 _UNIT = 2.0**-53
-_UP = 1 + 1e-9
 
 
 def second_derivatives(
@@ -56,7 +56,7 @@ def second_derivatives(
                 for s, axis in enumerate(axes)
             )
             half = axes[j].half * axes[m].half
-            bounds[j, m] = bounds[m, j] = (float(total.item()) + rest) / half * _UP
+            bounds[j, m] = bounds[m, j] = (float(total.item()) + rest) / half * UP
     return bounds
 
 
@@ -66,14 +66,14 @@ class _Axis:
     def __init__(self, atom: GridAtom, axis: int, low: float, high: float) -> None:
         slopes, offsets = (array.astype(np.float64) for array in atom.axes[axis])
         self.half = (high - low) / 2
-        self.reach = float(np.ptp(slopes)) / 2 * self.half * _UP
+        self.reach = float(np.ptp(slopes)) / 2 * self.half * UP
         largest = atom.max_value
         if self.reach == 0:
             table, self.far = np.full((3, len(slopes)), 0.0), np.zeros(3)
             table[0] = np.exp(offsets - offsets.max()) / np.exp(offsets - offsets.max()).sum()
         else:
-            sine = STEEP / self.reach / _UP
-            rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / _UP
+            sine = STEEP / self.reach / UP
+            rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
             count = self._count(rho, largest)
             table = chebyshev_coefficients(
                 slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count
@@ -87,7 +87,7 @@ class _Axis:
         small = np.flatnonzero(beyond[2] <= _SMALL * max(beta[1:].max(initial=0.0), 1e-12 * largest))
         n = max(2, int(small[0]) if len(small) else len(table) - 1)
         self.kept, self._tails = table[: n + 1], beyond[:, n] + self.far
-        self._sums = [float((self.growth(q)[: n + 1] * np.abs(self.kept).sum(axis=1)).sum()) * _UP for q in range(3)]
+        self._sums = [float((self.growth(q)[: n + 1] * np.abs(self.kept).sum(axis=1)).sum()) * UP for q in range(3)]
 
     def _count(self, rho: float, largest: float) -> int:
         for count in range(32, MOST_COEFFICIENTS + 1, 16):
@@ -101,13 +101,13 @@ class _Axis:
         return (np.ones_like(i), i**2, i**2 * (i**2 - 1) / 3)[order]
 
     def tail(self, order: int) -> float:
-        return float(self._tails[order]) * _UP
+        return float(self._tails[order]) * UP
 
     def sums(self, order: int) -> float:
         return self._sums[order]
 
     def weights(self, order: int) -> float:
-        return (1.0, 2 * self.reach, 2 * self.reach**2)[order] * _UP
+        return (1.0, 2 * self.reach, 2 * self.reach**2)[order] * UP
 
 
 def _beyond(rho: float, count: int, order: int) -> float:
@@ -117,4 +117,4 @@ def _beyond(rho: float, count: int, order: int) -> float:
     if ratio >= 1:
         return math.inf
     first = (count + 1.0) ** power * rho ** -(count + 1.0)
-    return 4 / math.cos(STEEP * _UP) * first / (1 - ratio) * _UP
+    return 4 / math.cos(STEEP * UP) * first / (1 - ratio) * UP

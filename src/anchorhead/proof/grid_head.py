@@ -29,6 +29,7 @@ from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.proof.arithmetic import UP
 from anchorhead.proof.balls import upper
 from anchorhead.targets.precision import precision
 
@@ -40,7 +41,6 @@ WIDE = np.longdouble
 """The widest type of the machine: values of a grid may be far larger than what they add up to."""
 UNIT = max(float(np.finfo(WIDE).eps) / 2, 2.0**-64)
 """Its round-off, as far as it is used."""
-_UP = 1 + 1e-9
 
 
 def chebyshev_points(low: float, high: float, degree: int) -> list[arb]:
@@ -101,12 +101,12 @@ def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: fl
     """The tail along an axis on [low, high]; None if it takes too many coefficients to make the rest negligible."""
     slopes, offsets = (array.astype(np.float64) for array in atom.axes[axis])
     largest = atom.max_value
-    reach = (slopes.max() - slopes.min()) / 2 * (high - low) / 2 * _UP
+    reach = (slopes.max() - slopes.min()) / 2 * (high - low) / 2 * UP
     if reach == 0:
         return AxisTail(np.zeros((atom.outputs, 3)))
-    sine = STEEP / reach / _UP
-    rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / _UP
-    rest = 4 / math.cos(STEEP * _UP) / (rho - 1) * largest * _UP
+    sine = STEEP / reach / UP
+    rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
+    rest = 4 / math.cos(STEEP * UP) / (rho - 1) * largest * UP
     count = max(4, math.ceil(math.log(max(rest / negligible, 1.0)) / math.log(rho)))
     if count > MOST_COEFFICIENTS:
         return None
@@ -118,7 +118,7 @@ def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: fl
     sizes = np.abs(np.tensordot(table, values.astype(WIDE), axes=(1, 0))).max(axis=1).T.astype(np.float64) + noise
     beyond = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1]
     after = np.concatenate([beyond[:, 1:], np.zeros((atom.outputs, 1))], axis=1)
-    return AxisTail(2 * (after + rest * rho**-count) * _UP)
+    return AxisTail(2 * (after + rest * rho**-count) * UP)
 
 
 def coefficients(
@@ -163,7 +163,7 @@ def head_on_grid(atom: GridAtom, matrices: Sequence[np.ndarray]) -> tuple[np.nda
     values = np.moveaxis(atom.values.astype(np.float64), -1, 0)
     read = np.stack([contract(one, matrices) for one in values.astype(kind)])
     narrow = [matrix.astype(np.float64) for matrix in matrices]
-    largest = np.array([contract(one, narrow).max() for one in np.abs(values)]) * _UP
+    largest = np.array([contract(one, narrow).max() for one in np.abs(values)]) * UP
     bias = atom.bias.astype(np.float64)
     steps = sum(side + 6 for side in atom.sides) + 2
     error = 1.01 * unit * (steps * largest + np.abs(bias)) + 1e-290 * (1 + atom.max_value)

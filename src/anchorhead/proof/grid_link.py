@@ -20,9 +20,8 @@ from flint import arb
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.balls import lower, upper
-from anchorhead.proof.descent import UP
 from anchorhead.proof.grid import prove_grid
 from anchorhead.proof.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grid_work import TooLong

@@ -23,6 +23,7 @@ from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.heads.grid_atom import contract
+from anchorhead.proof.arithmetic import UP
 from anchorhead.targets.precision import precision
 
 MOST_FINE = 100_000_000
@@ -31,7 +32,6 @@ NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)
 _OVERSAMPLING = (4, 6, 8, 11, 16)
 _SLAB = 2_000_000
 _UNIT = 2.0**-53
-_UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def largest_on_box(values: Float[np.ndarray, "..."], degrees: Sequence[int], eno
         found, place = _on_grid(coefficients[_low(kept)], [_cosines(m, oversampling) for m in kept])
         bound = (found + rounding) / math.cos(math.pi / (2 * oversampling)) ** d + dropped + rounding
         at = tuple(math.cos(i * math.pi / (oversampling * m)) for i, m in zip(place, kept, strict=True))
-        return Largest(bound * _UP, (found - dropped - rounding) / _UP, at, _points(kept, oversampling))
+        return Largest(bound * UP, (found - dropped - rounding) / UP, at, _points(kept, oversampling))
 
     rough = largest(_OVERSAMPLING[0])
     if rough.bound <= enough:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from flint import acb, arb
 
+from anchorhead.proof.arithmetic import UP
 from anchorhead.proof.balls import upper
 from anchorhead.targets.balls import RULES, sigmoid_ball, softplus_ball
 from anchorhead.targets.expression import Expression
@@ -34,7 +35,6 @@ from anchorhead.targets.precision import precision
 RHOS = (1.06, 1.12, 1.2, 1.3, 1.45, 1.6, 1.8, 2.1, 2.5, 3.0, 3.7, 4.6, 6.0, 8.0, 11.0, 15.0)
 _BUDGET = 700  # enclosures for one ellipse
 _AMPLE = 20.0  # times the size on the box: a smaller M saves hardly a degree
-_UP = 1 + 1e-12
 _SLAB = 20_000  # balls held at once
 
 Rectangle = tuple[float, float, float, float]
@@ -57,7 +57,7 @@ class EllipseTail:
 
 def interpolation_error(largest: float, rho: float, degree: int) -> float:
     """4 M rho^-n / (rho - 1), not rounded down."""
-    return 4 * largest * rho**-degree / (rho - 1) * _UP
+    return 4 * largest * rho**-degree / (rho - 1) * UP
 
 
 def _degree(largest: float, rho: float, allowed: float) -> int:

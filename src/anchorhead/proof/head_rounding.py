@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from anchorhead.effort import Effort
 from anchorhead.proof.analytic import lipschitz_bound
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.balls import Part
 from anchorhead.proof.rounding import logit_error, softmax_read_error
 
@@ -86,7 +86,7 @@ def head_rounding(
             moved = max(way.moved for way in wrong)
             shifts = sum(speed * way.moved for speed, way in zip(speeds, wrong, strict=True))
             found = _sup(parts, wrong, speeds, origin != 0, bias, (left - moved, right + moved), arithmetic)
-            bounds.append(found + shifts * (1 + 1e-9))
+            bounds.append(found + shifts * UP)
         worst = max(worst, min(bounds))
     return worst
 
@@ -173,7 +173,7 @@ def _cell_bound(
             total, size = total + error, size + reach
         additions = len(parts) - 1 + int(shift != 0)
         worst = np.maximum(worst, total + arithmetic.gamma(additions) * (size + total))
-    return np.where(np.isnan(worst), np.inf, worst * (1 + 1e-9))
+    return np.where(np.isnan(worst), np.inf, worst * UP)
 
 
 def _part_bound(
@@ -188,7 +188,7 @@ def _part_bound(
 ) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
     """The rounding of one softmax on each cell, and a bound on |its output|."""
     slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output]))
-    centre, half = ((left + right) / 2)[:, None], ((right - left) / 2)[:, None] * (1 + 1e-9)
+    centre, half = ((left + right) / 2)[:, None], ((right - left) / 2)[:, None] * UP
     gap, logits = logit_gaps(slopes, offsets, centre)
     log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
     weights = np.exp(log_weights)

@@ -42,13 +42,11 @@ from jaxtyping import Float
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Network
-from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.arithmetic import UP, Arithmetic, arithmetic_of
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.precision import precision
 
-WIDEN = 1 + 1e-9
-"""Allowance for the float64 arithmetic of this file itself."""
 FAR = 1000.0
 LOG_ERROR = 2.0**-140
 TERMS = (
@@ -110,26 +108,26 @@ def prove_kernel_smoother(network: Network, target: KernelSmoother, box: Box) ->
         tokens[:, 2 * d + 2 :],
     )
     low, high = (np.broadcast_to(end, (d,)) for end in (box.low, box.high))
-    reach = np.maximum(np.abs(low - origin), np.abs(high - origin)) * WIDEN
+    reach = np.maximum(np.abs(low - origin), np.abs(high - origin)) * UP
     cast = 0.0 if arithmetic.dtype == "float64" else u * np.maximum(np.abs(low), np.abs(high))
     given = cast + arithmetic.tiny
-    moved = (given + u * (reach + given)) * WIDEN + arithmetic.tiny
+    moved = (given + u * (reach + given)) * UP + arithmetic.tiny
 
     exact_slopes, exact_offsets = exact_logits(target, origin)
     wrong_slopes = np.stack([_off([row[j] for row in exact_slopes], slopes[:, j]) for j in range(d)], axis=1)
-    stored = float((wrong_slopes @ reach + _off(exact_offsets, offsets)).max()) * WIDEN + 4 * LOG_ERROR
+    stored = float((wrong_slopes @ reach + _off(exact_offsets, offsets)).max()) * UP + 4 * LOG_ERROR
     sizes = np.abs(slopes) @ (reach + moved) + np.abs(offsets)
     if not sizes.max() <= float(np.finfo(network.dtype).max) / 1e3:
         raise AnchorheadError(
             f"the logits reach {sizes.max():.3g}, too large for {network.dtype}: use a larger bandwidth"
         )
     logits = np.abs(slopes) @ moved + float(arithmetic.gamma(d + 1)) * sizes
-    logit = float(logits.max()) * WIDEN + 4 * (d + 1) * arithmetic.tiny * (1 + float(reach.max()))
+    logit = float(logits.max()) * UP + 4 * (d + 1) * arithmetic.tiny * (1 + float(reach.max()))
 
-    spread = np.ptp(target.responses, axis=0) * WIDEN
+    spread = np.ptp(target.responses, axis=0) * UP
     wrong_values = _value_errors(target.responses, values, middle)
     softmax = _softmax(arithmetic, p, spread, np.abs(values).max(axis=0), np.abs(middle))
-    parts = np.stack([np.tanh(stored / 2) * spread + wrong_values, np.tanh(logit / 2) * spread, softmax]) * WIDEN
+    parts = np.stack([np.tanh(stored / 2) * spread + wrong_values, np.tanh(logit / 2) * spread, softmax]) * UP
     worst = int(parts.sum(axis=0).argmax())
     return SmootherBound(*(float(part) for part in parts[:, worst]))
 
@@ -167,7 +165,7 @@ def _off(exact: list[Fraction], stored: Float[np.ndarray, " p"]) -> Float[np.nda
     """How far the stored numbers are from the exact ones, up to the common shift that suits them best."""
     away = [one - Fraction(two) for one, two in zip(exact, stored.tolist(), strict=True)]
     shift = (max(away) + min(away)) / 2
-    return np.array([float(abs(a - shift)) for a in away]) * WIDEN
+    return np.array([float(abs(a - shift)) for a in away]) * UP
 
 
 def _value_errors(
@@ -177,7 +175,7 @@ def _value_errors(
         max(abs(Fraction(v) + Fraction(mu) - Fraction(y)) for v, y in zip(column, truth, strict=True))
         for column, truth, mu in zip(values.T.tolist(), responses.T.tolist(), middle.tolist(), strict=True)
     ]
-    return np.array([float(error) for error in worst]) * WIDEN
+    return np.array([float(error) for error in worst]) * UP
 
 
 def _log(a: float) -> Fraction:

@@ -19,8 +19,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from anchorhead.heads.atom import Part
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.descent import UP
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.head_rounding import head_rounding
 from anchorhead.proof.link_heads import PRECISION, LinkFacts, link_facts, range_of
 from anchorhead.targets import Expression

@@ -21,6 +21,7 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.proof.arithmetic import UP
 from anchorhead.proof.operations import PER_ANCHOR
 from anchorhead.targets.precision import working_bits
 
@@ -133,7 +134,7 @@ class Tail:
     @property
     def left_over(self) -> float:
         """|R - V_top| <= left_over max(1, |s|) on the whole tail: sum_k w_k (|V_k| + |V_top|)."""
-        return float((self.weights * (self.sizes + self.sizes[self.top])).sum()) * (1 + 1e-9) + 1e-300
+        return float((self.weights * (self.sizes + self.sizes[self.top])).sum()) * UP + 1e-300
 
 
 def tail_of(head: OwnHead, side: int, start: float) -> Tail | None:

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
 from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.head_rounding import first_cells, logit_gaps
 from anchorhead.proof.own_balls import BallOwnHead
 from anchorhead.proof.rounding import exact_factor
@@ -26,7 +26,6 @@ from anchorhead.proof.supremum import Span, Supremum
 
 Cells = Float[np.ndarray, " cells"]
 Keys = Float[np.ndarray, "cells keys"]
-UP = 1 + 1e-9
 
 
 def speed_bound(head: OwnHead, low: float, high: float) -> float:

@@ -32,11 +32,11 @@ from jaxtyping import Float
 
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_powers import Powers, powers
-from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.balls import upper
 from anchorhead.proof.head_rounding import largest_on_cells
 from anchorhead.proof.own_balls import tail_of
-from anchorhead.proof.own_cells import UP, Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
+from anchorhead.proof.own_cells import Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
 from anchorhead.targets.precision import precision
 
 

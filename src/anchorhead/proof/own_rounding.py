@@ -28,10 +28,10 @@ import numpy as np
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
-from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.head_rounding import largest_on_cells
 from anchorhead.proof.own_balls import Tail, settled, tail_of
-from anchorhead.proof.own_cells import UP, Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
+from anchorhead.proof.own_cells import Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
 
 REACH: dict[Dtype, float] = {"float32": 1e30, "float64": 1e290}
 STEEPEST: dict[Dtype, float] = {"float32": 2.0**27, "float64": 2.0**58}

@@ -20,7 +20,7 @@ from anchorhead.conditions import Excluded
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic, arithmetic_of
 from anchorhead.proof.overflow import has_room, require_room
 from anchorhead.proof.rounding import affine_error
 from anchorhead.proof.scalar import sup_error
@@ -126,7 +126,7 @@ def _query_rounding(
     cast = arithmetic.unit * reach + arithmetic.tiny * np.abs(weight).sum(axis=1)
     ends = abs(target.low) + abs(target.high)
     own_noise = 8 * FLOAT64.unit * (reach + np.abs(bias) + ends + np.abs(target.t))
-    return float((stored + computed * (1 + 1e-6) + cast + own_noise).max() * (1 + 1e-9))
+    return float((stored + computed * (1 + 1e-6) + cast + own_noise).max() * UP)
 
 
 def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> list[Piece]:

@@ -21,12 +21,12 @@ from flint import arb
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.proof.analytic import range_bound
+from anchorhead.proof.arithmetic import UP
 from anchorhead.proof.balls import lower, upper
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.pieces import analyse
 from anchorhead.targets.precision import precision
 
-UP = 1 + 1e-9
 HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
 
 

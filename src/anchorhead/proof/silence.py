@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from anchorhead.network.direct.keys import SILENT
 from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
 
-SILENT = 800.0
-"""exp of minus this is 0 in float32 and float64."""
 _UP = 1 + 1e-6  # more than the subtraction of the largest logit rounds by
 
 

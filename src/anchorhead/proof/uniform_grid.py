@@ -35,7 +35,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid import even_places
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_rounding import axis_log_errors
-from anchorhead.proof.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic import UP, Arithmetic
 from anchorhead.proof.balls import upper
 from anchorhead.proof.grid_target import AnalyticTarget
 from anchorhead.proof.statement import Statement
@@ -50,7 +50,6 @@ METHOD = (
     "for every x of the box: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|; how much "
     "f changes between anchors is bounded in balls, cell by cell; rounding with it"
 )
-_UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def prove_uniform_grid(
         inner, outer = (*osc,), (*osc[1:], whole)
         by_ranges = osc[0] + sum(_times(b - a, q) for a, b, q in zip(inner, outer, far, strict=True))
         better = by_slopes <= by_ranges
-        bound = np.nan_to_num(np.where(better, by_slopes, by_ranges), nan=inf, posinf=inf) * _UP
+        bound = np.nan_to_num(np.where(better, by_slopes, by_ranges), nan=inf, posinf=inf) * UP
     worst = np.unravel_index(int(bound.argmax()), bound.shape)
     modulus = float(min(np.where(better, near, osc[0])[worst], bound[worst]))
     at = tuple(float(one[i] / 2 + one[i + 1] / 2) for one, i in zip(cuts, worst[1:], strict=True))
@@ -181,10 +180,10 @@ def uniform_rounding(
         ends = np.array([float(a)]), np.array([float(b)])
         slopes, offsets = axis
         most += float(axis_log_errors(slopes, offsets, float(origin), *ends, atom.variables, arithmetic).max())
-    most = most * (1 + 4 * arithmetic.unit) * _UP
+    most = most * (1 + 4 * arithmetic.unit) * UP
     if not most <= 20:
         return inf
-    grown = exp(2 * most) * _UP
+    grown = exp(2 * most) * UP
     count = prod(min(side, 2 * REACH) for side in atom.sides)
     eps = min(sum(spread.outside[-1] for spread in spreads), 1.0) * grown
     size = atom.max_value
@@ -193,7 +192,7 @@ def uniform_rounding(
     bias = float(np.abs(atom.bias.astype(np.float64)).max())
     added = arithmetic.unit * (size + summed + bias) if bias else 0.0
     underflow = 8 * atom.anchors * arithmetic.tiny * (size + 1)
-    return float(((grown - 1) * exact + stored + summed + added + underflow) * _UP)
+    return float(((grown - 1) * exact + stored + summed + added + underflow) * UP)
 
 
 def _times(array: np.ndarray, factor: float) -> np.ndarray:

@@ -22,12 +22,12 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.proof.arithmetic import UP
 
 REACH = 3
 """Blocks of how many anchor cells to either side are told apart: 0, 1 and 2."""
 _PARTS, _CELLS, _BEYOND = 16, 64, 12
 """A cell between anchors is cut into so many; so many cells are worked at once, with so many anchors beyond them."""
-_UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def axis_spread(
     slopes, offsets = (np.asarray(array, np.float64) for array in (slopes, offsets))
     p = len(places)
     if p == 1:
-        away = max(high - places[0], places[0] - low) * _UP
-        return AxisSpread(2 * away, away, away**2 * _UP, (0.0,) * REACH)
+        away = max(high - places[0], places[0] - low) * UP
+        return AxisSpread(2 * away, away, away**2 * UP, (0.0,) * REACH)
     if not (np.diff(slopes) > 0).all() or not (np.diff(places) > 0).all() or (places[0], places[-1]) != (low, high):
         raise AnchorheadError("anchors along an axis are not in order: their slopes must increase from end to end")
     cuts = (places[:-1, None] + np.diff(places)[:, None] * (np.arange(_PARTS) / _PARTS)).clip(None, places[1:, None])
@@ -70,9 +70,9 @@ def axis_spread(
             inside = float(_moments(x, own, places[window], below, above, power).max())
             found[power - 1] = max(found[power - 1], inside * (1 + noise) + rest[power - 1])
         outside = np.maximum(outside, _outside(own, below, above) * (1 + noise) + mass)
-    spacing = float(np.diff(places).max()) * _UP
-    first, second = (found * _UP).tolist()
-    return AxisSpread(spacing, first, second, tuple(np.minimum(outside * _UP + 1e-300, 1.0).tolist()))
+    spacing = float(np.diff(places).max()) * UP
+    first, second = (found * UP).tolist()
+    return AxisSpread(spacing, first, second, tuple(np.minimum(outside * UP + 1e-300, 1.0).tolist()))
 
 
 def _beyond(
@@ -89,9 +89,9 @@ def _beyond(
         z = (slopes[far] - slopes[near]) * t + (offsets[far] - offsets[near])
         noise = 1e-12 + 16 * 2.0**-53 * (abs(t) * np.abs(slopes).max() + np.abs(offsets).max())
         away = np.maximum(np.abs(places[far] - x[0]), np.abs(places[far] - x[-1]))
-        w = np.exp(np.minimum(z + noise, 0.0)) * _UP  # no weight is above 1
+        w = np.exp(np.minimum(z + noise, 0.0)) * UP  # no weight is above 1
         total += [w.sum(), (w * away).sum(), (w * away**2).sum()]
-    return total * _UP
+    return total * UP
 
 
 def _masses(

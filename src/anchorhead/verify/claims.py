@@ -124,7 +124,7 @@ class Claims:
             known = self.proven.get(key)
             if known is None or self.exact.excluded or not known[1].covers(job):
                 limit = job.limit if job.limit < np.inf else 0.0
-                self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit), job
+                self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit, True), job
         reach = self._arguments(units, matched)
         return [
             None

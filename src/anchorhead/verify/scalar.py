@@ -161,10 +161,11 @@ def prove(
     intervals: Sequence[tuple[float, float]],
     model: Arithmetic,
     limit: float = 0.0,
+    required: bool = False,
 ) -> Proven:
-    """The lemma; limit: what would be good enough, so that no more is done."""
+    """The lemma; limit: what would be good enough, so that no more is done; required: more than that is of no use."""
     with precision(cap=ORDER + 1):
-        return _Proof([Softmax(part, intervals, model) for part in parts], claim, intervals, limit).run()
+        return _Proof([Softmax(part, intervals, model) for part in parts], claim, intervals, limit, required).run()
 
 
 class Softmax:
@@ -352,14 +353,19 @@ class _Cell:
 
 class _Proof:
     def __init__(
-        self, parts: list[Softmax], claim: Claim, intervals: Sequence[tuple[float, float]], limit: float
+        self,
+        parts: list[Softmax],
+        claim: Claim,
+        intervals: Sequence[tuple[float, float]],
+        limit: float,
+        required: bool,
     ) -> None:
         self.parts, self.claim, self.intervals = parts, claim, intervals
         self.alpha, self.beta = exact(claim.alpha), exact(claim.beta)
         self.scale, self.shift = exact(claim.scale), exact(claim.shift)
         f = claim.function
         self.name = f.variables[0] if f is not None and f.variables else "x"
-        self.floor, self.limit = 0.0, limit
+        self.floor, self.limit, self.required = 0.0, limit, required
 
     @property
     def goal(self) -> float:
@@ -392,7 +398,7 @@ class _Proof:
                         continue
                     total, approximation = max(total, one), max(approximation, bound)
                     reach = np.maximum(reach, size)
-                if 0 < self.limit * HOPELESS < self.floor:
+                if self.required and 0 < self.limit * HOPELESS < self.floor:
                     raise NotVerified(f"a head that may err by {self.limit:.6g} errs by {self.floor:.6g} at some input")
             waiting = []
             for a, b in halved:

@@ -23,7 +23,8 @@ from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.grids.callables import callable_bound, is_callable
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
-from anchorhead.verify.learners.learner import bound_for_learner, is_learner
+from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt, is_learner
+from anchorhead.verify.learners.many import is_many
 from anchorhead.verify.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.text import formula, printable, shortened
@@ -94,25 +95,28 @@ class Given:
     """What a user gives beside the file.
 
     function   the callable that a network approximates: files hold its digest
-    prompt     the prompt for which the certificate of a learner is
+    prompt     a prompt of a learner, (tokens, features), whose bound is to be shown, and not that of all prompts
+    stated     the bound for that prompt; None: whatever follows
     tell       told how far the work is
     """
 
     function: Callable[..., Any] | None = None
-    prompt: Any = None
+    prompt: np.ndarray | None = None
+    stated: float | None = None
     tell: Tell = lambda done, total, what: None
 
 
 def verify(
     source: str | Path | bytes,
     function: Callable[..., Any] | None = None,
-    prompt: Any = None,
+    prompt: np.ndarray | None = None,
+    stated: float | None = None,
     tell: Tell = Given.tell,
 ) -> Report:
     """The report on a file, given by its path or as its bytes, or on the folder of an attention-only model; damaged
     ones and wrong claims give a report too."""
     started = time.perf_counter()
-    known, given = _Known(), Given(function, prompt, tell)
+    known, given = _Known(), Given(function, prompt, stated, tell)
     try:
         with np.errstate(all="ignore"):  # what overflows is infinite or NaN, and then nothing follows
             if not isinstance(source, bytes) and Path(source).is_dir():
@@ -139,10 +143,9 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
     known.function = formula(program)
     opaque = is_callable(program)
     require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
-    require(given.prompt is None, "certificates for one prompt are not verified yet")
-    if is_learner(program):
-        _verify_learner(stored, network, program, known)
-        return "for all prompts of the stated box that keep to its conditions"
+    if is_learner(program) or is_many(program):
+        return _verify_learner(stored, network, program, known, given)
+    require(given.prompt is None, "prompt= is for learners: leave it out")
     if opaque:
         return _verify_callable(stored, network, program, known, given)
     return _verify_network(stored, network, program, known, given.tell)
@@ -279,21 +282,37 @@ def grid_errors(stored: Stored) -> list[float]:
     return [one for one in found if np.isfinite(one) and one > 0] or [1.0]
 
 
-def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known) -> None:
-    """A certificate for all prompts of a box; its conditions are those that it states."""
-    certificate = read_certificate(stored, (1, network.embed.weight.shape[2]))
-    known.stated = certificate.bound
-    require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
-    require(certificate.evaluations == ("plain",), "a learner has no other evaluation than 'plain'")
+def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
+    """A certificate for all prompts of a box that keep to the conditions it states, or the bound for one prompt."""
     known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
-    known.found = bound_for_learner(
-        network, program, certificate.low[0], certificate.high[0], certificate.conditions, certificate.bound
-    )
+    prompt, stated, where = given.prompt, given.stated, "for this prompt"
+    if prompt is None:
+        tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+        certificate = read_certificate(stored, (1 if tokens is None else tokens, features))
+        require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
+        require(certificate.evaluations == ("plain",), "a learner has no other evaluation than 'plain'")
+        stated, one = certificate.bound, bool((certificate.low == certificate.high).all())
+        prompt, where = (
+            (certificate.low, "for the stated prompt") if one else (None, "for all prompts of the stated box")
+        )
+    known.stated = float("nan") if stated is None else stated
+    if prompt is not None:
+        known.found = bound_for_one_prompt(network, program, prompt, stated)
+        known.stated = known.found if stated is None else stated
+    else:
+        require(not is_many(program), "many learners are verified for one prompt: give prompt=")
+        same = bool((certificate.low == certificate.low[0]).all() and (certificate.high == certificate.high[0]).all())
+        require(same, "a box of prompts is the same for all examples")
+        known.found = bound_for_learner(
+            network, program, certificate.low[0], certificate.high[0], certificate.conditions, known.stated
+        )
+        where += " that keep to its conditions"
     known.steps.append(Step("all steps", "growth", "the path of exact gradient descent", known.found))
     require(
-        known.found <= certificate.bound,
-        f"the bound {certificate.bound:.6g} does not follow for all prompts: only {known.found:.6g} could be shown",
+        known.found <= known.stated,
+        f"the bound {known.stated:.6g} does not follow {where}: only {known.found:.6g} could be shown",
     )
+    return where
 
 
 def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:

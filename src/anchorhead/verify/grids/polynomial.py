@@ -113,7 +113,7 @@ def largest(p: np.ndarray, goal: float) -> float:
 def _on_grids(p: np.ndarray, lost: float, goal: float) -> tuple[float, list[float] | None]:
     """A bound on |p|, coefficients being off by `lost`; and what bends it, where finer grids would be too large."""
     d, total = p.ndim, float(np.abs(p).sum()) * SLACK + lost
-    if total <= goal or goal <= 0:
+    if total <= goal or not goal > 0:
         return total, None
     bends = [float(np.abs(chebyshev.chebder(p, 2, axis=j)).sum()) if p.shape[j] > 2 else 0.0 for j in range(d)]
     noise = sum(n * n + 8 for n in p.shape) * OWN_UNIT * total + lost

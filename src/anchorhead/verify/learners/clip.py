@@ -19,8 +19,8 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention
 from anchorhead.verify.learners.average import MANY
-from anchorhead.verify.learners.reading import Reading, of_head
-from anchorhead.verify.learners.tokens import Live, exact_rows, logit
+from anchorhead.verify.learners.reading import Reading, read_part
+from anchorhead.verify.learners.tokens import Live, exact_rows
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove, silent
 
@@ -72,37 +72,15 @@ def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model
     moved = exact_rows(skip, state, "w in the skip of the threshold")
     require(bool((moved == state[reading.w]).all()), "the skip of the threshold changes w")
     for head in range(layer.heads):
-        query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
         (written,) = np.nonzero(layer.output[head][reading.w].any(axis=1))
         require(len(written) == 1, "a head of the threshold does not shrink one entry of w")
         feature = reading.w[written[0]]
         output = layer.output[head][feature]
         require(feature in shrunk and output.shape == (1,) and output[0] == -1.0, "a threshold is not subtracted")
         tau = shrunk.pop(feature)
-        slopes, offsets, values, sizes = [], [], [], []
-        for _, name, forms in tokens.shown(layer, "state"):
-            found = logit(query, key, state, forms, name)
-            rest = found.form.copy()
-            rest[0, 0] = rest[1 + feature, 0] = 0.0
-            held = exact_rows(value, forms, name)
-            require(not rest.any() and not held[:, 1:].any(), f"a threshold reads {name}, which is not constant")
-            slopes.append(found.form[1 + feature, 0])
-            offsets.append(found.form[0, 0])
-            values.append(held[0, 0])
-            sizes.append(found.size)
-            require(found.terms <= 2, "logits of the threshold are not a slope and an offset")
-        parts.append(scalar_part(np.array(slopes), np.array(offsets), np.array(values), np.array(sizes), model))
+        parts.append(read_part(reading, layer, head, ("state", state, 1 + feature), "a threshold", model))
         middle = float(tau)
         taus.append((middle, float(abs(tau - Fraction(middle))) * SLACK))
     require(not shrunk, "an entry of w is not shrunk")
     reading.passed(layer, after, {"state": set(reading.w)})
     return Clip(tuple(parts), tuple(taus), aim)
-
-
-def scalar_part(
-    slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, sizes: np.ndarray, model: Arithmetic
-) -> Part:
-    """Offsets are products with 1 and round nothing."""
-    nothing = np.zeros_like(slopes)
-    terms = (sizes != 0).astype(np.float64)
-    return Part(slopes, offsets, values, sizes, sizes, terms, nothing, nothing, nothing, model)

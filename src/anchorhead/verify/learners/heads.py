@@ -26,8 +26,8 @@ from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove
 
 SAMPLES = 24
-TRIES = (1.003, 1.02, 1.1, 1.5, 4.0)
-"""How much larger than at samples a grid's error may be."""
+MOST = 8.0
+"""How many times what is seen at samples a grid's error may be."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,18 @@ class Heads:
             grid = replace(grid, wrong=tuple(self._wrong(a, g, size, at, model) for (a, g), size in pairs))
         rounding = float(grid_rounding(grid, *ends, model, 0.0)[1].max())
         seen = _seen(grid, link, ends)
-        for share in TRIES:
+        low, high = 1.0, np.inf
+        while high > 1.005 * low and low < MOST:
+            share = min(1.1 * low, (low + high) / 2)
             stated = max(share * (seen + rounding), at.aim)
             try:
                 verify_grid(grid, [link.phi], ["x", "y"], *ends, model.dtype, stated)
+                high = share if stated > at.aim else low
             except NotVerified:
-                continue
-            return stated + (model.unit * largest if self.roundings else 0.0), largest
-        raise NotVerified(f"the grid of a link is further from it than {TRIES[-1] * (seen + rounding):.3g}")
+                low = share
+        require(high < np.inf, f"the grid of a link is further from it than {MOST * (seen + rounding):.3g}")
+        found = max(high * (seen + rounding), at.aim)
+        return found + (model.unit * largest if self.roundings else 0.0), largest
 
 
 def _seen(grid: Grid, link: Link, ends: tuple[tuple[float, float], ...]) -> float:

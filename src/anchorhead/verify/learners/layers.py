@@ -15,16 +15,15 @@ import numpy as np
 from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Attention, Network
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.learners.clip import read_clip, scalar_part
+from anchorhead.verify.learners.clip import read_clip
 from anchorhead.verify.learners.heads import Heads, mirrored
 from anchorhead.verify.learners.link import Link
-from anchorhead.verify.learners.reading import Reading, of_head
+from anchorhead.verify.learners.reading import Reading, of_head, read_part
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.learners.tokens import Live, exact_rows, logit, seen
 from anchorhead.verify.rounding import SILENT, Arithmetic, power_of_two
-from anchorhead.verify.scalar import Part, silent
 
 
 def read_step(network: Network, target: Descent, link: Link, stated: float, model: Arithmetic) -> Step:
@@ -119,7 +118,10 @@ def _read_link(reading: Reading, layer: Attention, after: Live, form: str, most:
         heads = _read_grid(reading, layer, outputs[:, 0])
     else:
         require(bool((outputs == 1.0).all()), "what a head of the link reads is not the link")
-        sides = [[_anchors(reading, layer, n, copy, most, model) for n in range(layer.heads)] for copy in copies]
+        askers = [("input", copy, tokens.score) for copy in copies]
+        sides = [
+            [read_part(reading, layer, n, asker, "a link", model, most) for n in range(layer.heads)] for asker in askers
+        ]
         same = all(mirrored(up, 1.0) == mirrored(down, -1.0) for up, down in zip(*sides, strict=True))
         require(same, "copies of sign -1 do not find the mirror image of the link")
         heads = Heads(tuple(sides[0]), taken=form == "labelled")
@@ -150,24 +152,6 @@ def _read_grid(reading: Reading, layer: Attention, outputs: np.ndarray) -> Heads
     steepest = max(one for side in found for *_, one in side)
     require(steepest <= float(np.abs(up.axes[0][0]).max()), "points that are far off are steeper than others")
     return Heads(grid=up, far=min(far for side in found for _, far, _ in side))
-
-
-def _anchors(reading: Reading, layer: Attention, head: int, copy: np.ndarray, most: float, model: Arithmetic) -> Part:
-    """What a copy finds of a head on one number, its score."""
-    tokens, rows = reading.tokens, []
-    query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
-    for kind, name, forms in tokens.shown(layer, "input"):
-        require(kind != "input", "examples ask one another for links")
-        found, held = logit(query, key, copy, forms, name), exact_rows(value, forms, name)
-        rest = found.form.copy()
-        rest[0, 0] = rest[tokens.score, 0] = 0.0
-        require(not rest.any() and not held[:, 1:].any(), f"a link reads {name}, which is not constant")
-        rows.append((found.form[tokens.score, 0], found.form[0, 0], held[0, 0], found.size, found.terms))
-    slopes, offsets, values, sizes, terms = np.array(rows).T
-    part = scalar_part(slopes, offsets, values, sizes, model)
-    near = ~silent(part, [(-most, most)], model)
-    require(bool((terms[near] <= 2).all()), "logits of a link are not a slope and an offset")
-    return part.only(np.flatnonzero(near))
 
 
 def _points(reading: Reading, layer: Attention, head: int, copy: np.ndarray) -> tuple[Grid | None, float, float]:

@@ -1,7 +1,8 @@
 """Learners: networks whose forward pass is gradient descent on the examples of a prompt.
 
-A prompt of n examples (x_i, y_i) is 2n tokens (x_i, 1, y_i) and their negatives, in any order; for a loss of the
-margin, y phi(y s) with labels 1 and -1, (y_i x_i, y_i, 1) and their negatives. A certificate for a box bounds |w_t -
+A prompt of n examples (x_i, y_i) is 2n tokens (x_i, 1, y_i) and their negatives, in any order, but in the layout
+*sequence* first all examples, then all negatives; for a loss of the margin, y phi(y s) with labels 1 and -1, (y_i x_i,
+y_i, 1) and their negatives. A certificate for a box bounds |w_t -
 exact w_t| at all steps, for every prompt with entries in the box that keeps to its conditions; one for a prompt, for
 that one.
 """

@@ -5,6 +5,7 @@ Everything live but w and v must be the same at the end of a step as at its begi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +16,8 @@ from anchorhead.verify.learners.average import Average
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.learners.tokens import Live, Tokens, embedded, exact_rows, live_features, logit, seen
 from anchorhead.verify.learners.update import Update, read_body, read_update, speeds, written
-from anchorhead.verify.rounding import SILENT, power_of_two
+from anchorhead.verify.rounding import SILENT, Arithmetic, power_of_two
+from anchorhead.verify.scalar import Part, silent
 
 Handled = Mapping[str, set[int]]
 
@@ -117,3 +119,27 @@ class Reading:
 
 def of_head(array: np.ndarray, head: int) -> np.ndarray:
     return array[head if len(array) > 1 else 0]
+
+
+def read_part(
+    reading: Reading, layer: Attention, head: int, asker: tuple[str, np.ndarray, int], what: str, model: Arithmetic,
+    most: float = math.inf,
+) -> Part:  # fmt: skip
+    """A head as a softmax on one number: what a token (kind, forms, the number's column) finds of tokens that hold
+    constants; of numbers up to `most`, only the anchors that are then heard. Offsets are products with 1."""
+    kind, forms, column = asker
+    query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
+    rows = []
+    for other, name, its in reading.tokens.shown(layer, kind):
+        found, held = logit(query, key, forms, its, name), exact_rows(value, its, name)
+        rest = found.form.copy()
+        rest[0, 0] = rest[column, 0] = 0.0
+        constant = other != "input" and not rest.any() and not held[:, 1:].any()
+        require(constant, f"{what} reads {name}, which is not constant")
+        rows.append((found.form[column, 0], found.form[0, 0], held[0, 0], found.size, found.terms))
+    slopes, offsets, values, sizes, terms = np.array(rows).T
+    nothing = np.zeros_like(slopes)
+    part = Part(slopes, offsets, values, sizes, sizes, (sizes != 0) + 0.0, nothing, nothing, nothing, model)
+    near = ~silent(part, [(-most, most)], model) if most < math.inf else np.ones(len(slopes), bool)
+    require(bool((terms[near] <= 2).all()), f"logits of {what} are not a slope and an offset")
+    return part.only(np.flatnonzero(near))

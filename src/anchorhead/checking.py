@@ -12,8 +12,11 @@ import numpy as np
 
 from anchorhead.disk import file_to_read
 from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.incontext.learner import Learner
+from anchorhead.incontext.loading import load
+from anchorhead.incontext.many import ManyLearner
 from anchorhead.network import Network
-from anchorhead.network.files import content_of, is_former, load
+from anchorhead.network.files import content_of, is_former
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.targets.opaque_several import as_array
 from anchorhead.verify import Report, verify
@@ -38,7 +41,7 @@ def check(
 
     thing     a network, a head, a learner, the path of a file, or of the folder of an attention-only model
     function  of a network for a callable: the callable, which files do not keep
-    prompt    of a learner whose certificate is for one prompt: that prompt
+    prompt    of a learner: a prompt, and what is verified is the bound that net.certify(prompt) states for it
     progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     returns   a Report: print it for every step; .stated is the bound, .found what follows. CertificateError where the
@@ -53,7 +56,12 @@ def check(
         def tell(done: int, total: int, what: str) -> None:
             line(Status(f"verifying {what}", share=done / total))
 
-        report = verify(_source(thing), None if function is None else partial(_called, function), prompt, tell)
+        given = None if function is None else partial(_called, function)
+        if prompt is None:
+            report = verify(_source(thing), given, tell=tell)
+        else:
+            certificate = _learner(thing).certify(prompt)
+            report = verify(_source(thing), given, np.array(certificate.on.low), certificate.bound, tell)
     if not report.verified:
         raise CertificateError(report.why, report)
     return report
@@ -72,6 +80,13 @@ def _source(thing: Any) -> Path | bytes:
             f"{type(thing).__name__} cannot be checked: give a network, a head, or the path of a file or a folder"
         )
     return content_of(network)
+
+
+def _learner(thing: Any) -> Learner | ManyLearner:
+    found = load(thing) if isinstance(thing, str | Path) else thing
+    if not isinstance(found, Learner | ManyLearner):
+        raise AnchorheadError(f"prompt= is for learners, which {type(found).__name__} is none of: leave it out")
+    return found
 
 
 def _called(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:

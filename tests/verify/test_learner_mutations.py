@@ -1,0 +1,282 @@
+"""The verification of learners broken in one place: some test of it then fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.files import Stored
+from anchorhead.verify.grids import rounding as grid_rounding
+from anchorhead.verify.learners import (
+    average,
+    box,
+    clip,
+    growth,
+    heads,
+    layers,
+    learner,
+    link,
+    link_error,
+    many,
+    prompt,
+    reading,
+    score,
+    sequence,
+    sums,
+    tokens,
+    update,
+)
+
+from . import test_learner_lemmas as lemmas
+from . import test_learner_many as of_many
+from . import test_learner_paths as paths
+from . import test_learners as learners
+from .learner_files import changed
+
+Noticed = Callable[[], bool]
+"""Whether a claim of the other tests fails."""
+
+
+def fails(test: Callable[..., None], *args: Any) -> Noticed:
+    def noticed() -> bool:
+        try:
+            test(*args)
+        except (AssertionError, NotVerified, pytest.fail.Exception):
+            return True
+        return False
+
+    return noticed
+
+
+def accepts(name: str, change: Callable[[Stored], Stored], certificate: dict | None = None) -> Noticed:
+    """A file that must be refused is accepted."""
+    return lambda: learners.accepted(change(learners.stored(name)), certificate)
+
+
+def weights(end: str, change: Callable[[np.ndarray], np.ndarray], which: int = 0) -> Callable[[Stored], Stored]:
+    def changes(file: Stored) -> Stored:
+        names = sorted(name for name in file.tensors if name.startswith("layers.") and name.endswith(end))
+        return changed(file, names[which], change)
+
+    return changes
+
+
+def near(array: np.ndarray) -> np.ndarray:
+    """What is out of reach comes within."""
+    return np.where(array <= -1600, -1024.0, array)
+
+
+def more(array: np.ndarray, place: tuple[int, ...], by: float = 1.0) -> np.ndarray:
+    array[place] += by
+    return array
+
+
+def _conditions(name: str, kind: str, changes: dict) -> dict:
+    return learners._with_condition(name, kind, changes)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """owner.name replaced by make(what was there)."""
+
+    owner: Any
+    name: str
+    make: Callable[[Any], Any]
+    noticed: Noticed
+
+
+def _of_result(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda f: lambda *args, **named: change(f(*args, **named))
+
+
+def lemmas_exact() -> None:
+    """As test_maps_that_round_are_not_taken_for_exact, which has its own name of the function."""
+    with pytest.raises(NotVerified):
+        tokens.exact_rows(np.array([[0.3, 0.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 0.0]]), "a map")
+
+
+MIRROR, SLOW = (fails(paths.test_exact_paths_keep_to_their_invariants, name) for name in ("a mirror", "slow"))
+LOGISTIC = "logistic, sequence, float32"
+MUTATIONS = {
+    "box: the largest residual is the root mean square": Mutation(
+        box, "invariant", _of_result(lambda along: replace(along, most=along.rms)), MIRROR
+    ),
+    "box: w is what one step pushes": Mutation(box.Along, "weight", lambda f: lambda self, t: self.push, SLOW),
+    "box: a push is half of one": Mutation(
+        box, "invariant", _of_result(lambda along: replace(along, push=along.push / 2)), SLOW
+    ),
+    "box: residuals of momentum are those without": Mutation(
+        box, "invariant", _of_result(lambda along: replace(along, rms=along.rms / 3)),
+        fails(paths.test_exact_paths_keep_to_their_invariants, "with momentum"),
+    ),
+    "box: arguments reach half as far": Mutation(
+        box, "invariant", _of_result(lambda along: replace(along, low=along.low / 2, high=along.high / 2)), MIRROR
+    ),
+    "box: links are smaller than they are": Mutation(
+        box, "between", _of_result(lambda ends: (0.9 * ends[0], 0.9 * ends[1])),
+        fails(paths.test_a_box_keeps_to_what_its_conditions_say),
+    ),
+    "growth: momentum does not add up": Mutation(
+        growth.Drift, "step", lambda f: lambda self, error, apart, *more: f(replace_momentum(self), error, apart),
+        fails(lemmas.test_errors_grow_no_faster_than_is_said, 0.9, False),
+    ),
+    "growth: another second derivative every time is no matter": Mutation(
+        growth.Varying, "bound", lambda f: property(lambda self: self.norm / 2),
+        fails(lemmas.test_errors_grow_no_faster_than_is_said, 0.5, True),
+    ),
+    "growth: tokens round alike": Mutation(
+        growth.Apart, "step", lambda f: lambda self, *by: f(self, *by[:3], 0.0),
+        fails(paths.test_tokens_come_no_further_apart_than_is_said, 0.0),
+    ),
+    "growth: norms are traces": Mutation(
+        growth, "SQUARINGS", lambda n: 0, fails(lemmas.test_curvature_is_bounded_closely)
+    ),
+    "average: links are not wrong": Mutation(
+        average.Average, "error", lambda f: lambda self, rate, at, by: f(self, rate, replace(at, wrong_pull=0.0), by),
+        fails(lemmas.test_links_that_are_wrong_move_the_gradient_by_what_is_said),
+    ),
+    "average: no rounding": Mutation(
+        average.Average, "_rounding", lambda f: lambda *args: 0.0,
+        fails(lemmas.test_rounding_that_is_chosen_against_signed_averages),
+    ),
+    "mean: weights do not round": Mutation(
+        average.Mean, "error", _of_result(lambda found: (found[0], 0.0, found[2])),
+        fails(paths.test_rounding_that_is_chosen_against_plain_means),
+    ),
+    "mean: any rate will do": Mutation(
+        average.Mean, "error", lambda f: lambda self, rate, *more: f(self, -self.output, *more),
+        fails(paths.test_rounding_that_is_chosen_against_plain_means),
+    ),
+    "score: tanh is a line": Mutation(
+        score.Score, "distance", _of_result(lambda found: 0 * found),
+        fails(lemmas.test_scores_are_as_far_from_their_arguments_as_is_said),
+    ),
+    "link error: slopes are 0": Mutation(
+        link_error, "steepness", _of_result(lambda cells: replace(cells, near=0 * cells.near)),
+        fails(paths.test_links_are_off_by_slopes_times_scores),
+    ),
+    "heads: sums over w do not round": Mutation(
+        heads.Heads, "_wrong", _of_result(lambda found: 0 * found),
+        fails(paths.test_logits_that_are_sums_over_w_may_be_off_by_what_is_said, "one argument"),
+    ),
+    "heads: the grid's logits round like inputs": Mutation(
+        grid_rounding, "axis_errors", lambda f: lambda grid, *more: f(replace(grid, wrong=()), *more),
+        fails(paths.test_logits_that_are_sums_over_w_may_be_off_by_what_is_said, "a grid"),
+    ),
+    "heads: nothing is within reach": Mutation(
+        heads.Heads, "_require_far", lambda f: lambda *args: None,
+        fails(of_many.test_anchors_within_reach_of_other_links_are_refused),
+    ),
+    "link: slopes are those of the middle": Mutation(
+        link, "_quotients", lambda f: lambda phi, a, b, y: f(phi, ((a + b) / 2).mid(), ((a + b) / 2).mid(), y.mid()),
+        fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
+    ),
+    "link: one label will do": Mutation(
+        link.Link, "strips", lambda f: property(lambda self: [(0.0, 0.0)]),
+        fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
+    ),
+    "sums: nothing depends on a label": Mutation(
+        sums.Sums, "depends", lambda f: lambda *args: False, fails(paths.test_the_forms_of_links, "tanh(s - 2*y)")
+    ),
+    "sums: a product is its first factor": Mutation(
+        sums.Sums, "_applied", lambda f: lambda self, op, data, known: f(self, op, data, known[:1]),
+        fails(paths.test_the_forms_of_links, "sin(s*y) + s - y"),
+    ),
+    "clip: thresholds have no error": Mutation(
+        clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
+    ),
+    "tokens: nothing rounds": Mutation(
+        tokens, "exact_rows", lambda f: lambda rows, forms, what: rows @ forms,
+        fails(lemmas_exact),
+    ),
+    "tokens: numbers may overflow": Mutation(
+        learner, "require_finite", lambda f: lambda *args: None,
+        accepts("logistic, float32", weights("skip.weight", lambda a: more(a, (15, 15), 1e30))),
+    ),
+    "reading: what is changed is not minded": Mutation(
+        reading.Reading, "require_same", lambda f: lambda self: None,
+        accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (2, 2), -0.5))),
+    ),
+    "reading: others are never heard": Mutation(
+        reading.Reading, "_reads_nothing", lambda f: lambda *args: None,
+        accepts("squared, transformer", weights("key", lambda a: more(a, (0, 2, 6), 2.0**20 - 4), 2)),
+    ),
+    "update: stored factors are right": Mutation(
+        update.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
+        accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
+    ),
+    "sequence: anchors may change": Mutation(
+        sequence, "_require_kept", lambda f: lambda *args: None,
+        accepts(LOGISTIC, weights("skip.weight", lambda a: more(a, (0, 0), 0.5), 1)),
+    ),
+    "sequence: all anchors are far": Mutation(
+        heads.Heads, "_require_far", lambda f: lambda *args: None, accepts(LOGISTIC, weights("query", near)),
+    ),
+    "many: all weights are right": Mutation(
+        many._Reader, "_same", lambda f: lambda *args: None, lambda: not _many_refused()
+    ),
+    "prompt: no rate is too large": Mutation(
+        prompt, "_drifts", lambda f: lambda target, *more: f(replace(target, rate=1e-6), *more),
+        lambda: _steep_accepted(),
+    ),
+    "conditions: any limit will do": Mutation(
+        learner, "number", lambda f: lambda one, name: min(f(one, name), 2.0) if name == "limit" else f(one, name),
+        lambda: learners.accepted(
+            learners.stored("squared"), _conditions("squared", "safe rate", {"limit": 2.1})
+        ),
+    ),
+    "conditions: any argument will do": Mutation(
+        learner, "ARGUMENTS", lambda known: dict.fromkeys(known, "s - y"),
+        lambda: learners.accepted(
+            learners.stored(learners.CURVED), _conditions(learners.CURVED, "keeps within", {"quantity": "s - y"})
+        ),
+    ),
+    "layers: copies of either sign need not agree": Mutation(
+        layers, "mirrored", lambda f: lambda part, sign: [],
+        accepts("logistic", weights("registers", lambda a: np.concatenate([a[:-1], 1.5 * a[-1:]]))),
+    ),
+}  # fmt: skip
+
+
+def replace_momentum(drift: growth.Drift) -> growth.Drift:
+    drift.momentum = 0.0
+    return drift
+
+
+def _many_refused() -> bool:
+    _, file = of_many.many("float32")
+    given = of_many.prompt_of("float32", "logistic", 0.1, None)
+    try:
+        other = weights("output", lambda a: more(a, (0, 0, 0), 0.5))(file)
+        return not of_many.bound_of(other, given, 1e-3) <= 1e-3
+    except NotVerified:
+        return True
+
+
+def _steep_accepted() -> bool:
+    """A prompt on which descent diverges."""
+    net, file = learners.learner("squared"), learners.stored("squared")
+    given = np.asarray(net.prompt(np.full((3, 2), 8.0), np.ones(3)))
+    try:
+        return (
+            learners.bound_for_one_prompt(learners.read_network(file), learners.read_program(file), given, 1.0) <= 1.0
+        )
+    except NotVerified:
+        return False
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_broken_verifier_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation = MUTATIONS[name]
+    link.slopes.cache_clear()
+    assert not mutation.noticed(), "nothing is broken yet"
+    monkeypatch.setattr(mutation.owner, mutation.name, mutation.make(getattr(mutation.owner, mutation.name)))
+    link.slopes.cache_clear()
+    noticed = mutation.noticed()
+    link.slopes.cache_clear()
+    assert noticed
