@@ -380,3 +380,4 @@ def test_tokens_that_cancel_stay_in_what_was_written(tmp_path: Path) -> None:
     found = verify(tmp_path / "net.safetensors")
     assert found.verified, found.why
     assert "x[1,0] - x[1,0]" in found.why
+    assert ah.check(net, progress=False).stated == net.certificate.bound  # type: ignore[union-attr]

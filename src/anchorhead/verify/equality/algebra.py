@@ -28,6 +28,7 @@ from anchorhead.verify.equality.polynomials import CANCELS
 from anchorhead.verify.equality.powers import LIPSCHITZ, Powers
 from anchorhead.verify.equality.ranges import RANGES
 from anchorhead.verify.equality.values import ZERO, Monomial, Value, in_cells
+from anchorhead.verify.equality.work import Work
 from anchorhead.verify.expressions import Expression, evaluated
 
 ASINH = arb(2) ** -200
@@ -38,8 +39,8 @@ SELU = 1.6732632423543772, 1.0507009873554804934193349852946
 class Algebra(Powers):
     """All functions of expressions."""
 
-    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
-        super().__init__(low, high)
+    def __init__(self, low: np.ndarray, high: np.ndarray, work: Work | None = None) -> None:
+        super().__init__(low, high, work)
         self.rules: dict[str, Callable[..., Any]] = {
             "pi": lambda: self.constant(arb.pi()), "e": lambda: self.constant(arb.const_e()), "add": self.add,
             "mul": lambda *all_of: reduce(self.mul, all_of), "neg": lambda a: self.scaled(a, arb(-1)),
@@ -64,7 +65,12 @@ class Algebra(Powers):
         return Value(found.terms, found.error, (found.range,))
 
     def _of_values(self, rule: Callable[..., Value]) -> Callable[..., Value]:
-        return lambda *args: rule(*(one if isinstance(one, str | int) else self._value(one) for one in args))
+        def found(*args: str | int | Value | arb) -> Value:
+            values = [one if isinstance(one, str | int) else self._value(one) for one in args]
+            self.work.count(sum(len(one.ranges) for one in values if isinstance(one, Value)))
+            return rule(*values)
+
+        return found
 
     def _value(self, one: Value | arb) -> Value:
         return one if isinstance(one, Value) else self.constant(one)

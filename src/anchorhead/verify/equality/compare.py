@@ -90,18 +90,30 @@ def _affine(step: Affine, found: Sequence[Array], algebra: Algebra) -> Array:
         rows.append([])
         for f in range(width):
             terms = []
-            for of, weight in zip(step.of, step.weights, strict=True):
+            for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
                 q = found[of]
-                if weight.ndim == 4:
-                    row, entries = weight[t % len(weight), f].ravel(), [entry for token in q for entry in token]
-                else:
-                    row, entries = weight[f] if weight.ndim == 2 else weight[t % len(weight), f], q[t % len(q)]
-                used = [(w, e) for w, e in zip(row.tolist(), entries, strict=True) if w]
-                terms += [algebra.scaled(e, arb(w)) if w != 1 else e for w, e in used]
-            bias = float(step.bias[t % len(step.bias), f])
-            terms += [algebra.constant(bias)] if bias or not terms else []
+                entries = [entry for token in q for entry in token] if weight.ndim == 4 else q[t % len(q)]
+                row = _balls(_row(weight, t, f), None if radius is None else _row(radius, t, f))
+                algebra.work.count(len(row))
+                used = [(w, e) for w, e in zip(row, entries, strict=True) if not w.is_zero()]
+                terms += [e if w == 1 else algebra.scaled(e, w) for w, e in used]
+            radius = None if step.bias_radius is None else step.bias_radius[t % len(step.bias), f : f + 1]
+            (bias,) = _balls(step.bias[t % len(step.bias), f : f + 1], radius)
+            terms += [] if bias.is_zero() and terms else [algebra.constant(bias)]
             rows[-1].append(terms[0] if len(terms) == 1 else algebra.add(*terms))
     return rows
+
+
+def _row(weight: np.ndarray, t: int, f: int) -> np.ndarray:
+    """The weights of a token's feature."""
+    return weight[f] if weight.ndim == 2 else weight[t % len(weight), f].ravel()
+
+
+def _balls(numbers: np.ndarray, radii: np.ndarray | None) -> list[arb]:
+    """The numbers that are meant: as they are written, or, where radii are, somewhere in balls around these."""
+    if radii is None:
+        return [arb(one) for one in numbers.tolist()]
+    return [arb(*pair) for pair in zip(numbers.tolist(), radii.tolist(), strict=True)]
 
 
 def _applied(step: Apply, given: Sequence[Array], t: int, f: int, algebra: Algebra) -> Value:
@@ -110,7 +122,7 @@ def _applied(step: Apply, given: Sequence[Array], t: int, f: int, algebra: Algeb
         raise NotVerified("a function that is known by its values alone is not compared")
     at = {name: q[t % len(q)][f % len(q[0])] for name, q in zip(step.arguments, given, strict=True)}
     own = {name: at[name] for name in function.variables}
-    function = with_asinh(function, own)
+    function = with_asinh(function, own, algebra.work)
     for cells in CELLS:
         try:
             return algebra.of(function, own, cells)
@@ -127,6 +139,7 @@ def _inner(a: Sequence[Value], b: Sequence[Value], algebra: Algebra) -> Value:
 def _attended(step: Attend, found: Sequence[Array], algebra: Algebra) -> Array:
     values = found[step.values]
     if step.queries is None or step.keys is None:
+        require(step.queries is step.keys and step.mask is None, "a mean with queries, keys or a mask is not compared")
         share = algebra.power(algebra.constant(len(values)), -1)
         return [[algebra.mul(share, algebra.add(*column)) for column in zip(*values, strict=True)]]
     rows = []
@@ -141,6 +154,7 @@ def _attended(step: Attend, found: Sequence[Array], algebra: Algebra) -> Array:
 
 
 def _normalised(step: Normalise, row: Sequence[Value], algebra: Algebra) -> list[Value]:
+    require(step.norm in ("layer", "rms"), f"a norm {step.norm[:40]!r} is not compared")
     share = algebra.power(algebra.constant(len(row)), -1)
     if step.norm == "layer":
         mean = algebra.scaled(algebra.mul(share, algebra.add(*row)), arb(-1))

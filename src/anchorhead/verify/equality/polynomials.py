@@ -18,6 +18,7 @@ from flint import arb
 
 from anchorhead.verify.equality.ranges import RANGES, Range
 from anchorhead.verify.equality.values import MINUS, ONE, Atom, Monomial, Terms, Value, joined
+from anchorhead.verify.equality.work import Work
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Undecided
 
@@ -29,7 +30,9 @@ POINTS = 3
 class Polynomials(ABC):
     """Values over a box. Conditions that ranges do not decide raise Undecided: finer cells may."""
 
-    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+    def __init__(self, low: np.ndarray, high: np.ndarray, work: Work | None = None) -> None:
+        self.work = work or Work()
+        self.work.count(low.size)
         self.atoms: list[Atom] = []
         self.kinds: dict[object, list[int]] = defaultdict(list)
         self._products: dict[Monomial, Value] = {}
@@ -57,10 +60,12 @@ class Polynomials(ABC):
 
     def made(self, terms: Terms, error: arb) -> Value:
         """The value of terms, within an error, wherever that is."""
+        self.work.count(1 + len(terms))
         parts = [RANGES["mul"](Range.hull(c), self.range(m)) for m, c in terms.items()]
         return Value(terms, error, (RANGES["add"](Range.hull(-error, error), *parts),))
 
     def add(self, *all_of: Value) -> Value:
+        self.work.count(sum(len(value.terms) + len(value.ranges) for value in all_of))
         terms: dict[Monomial, arb] = {}
         largest: dict[Monomial, arb] = {}
         for value in all_of:
@@ -75,6 +80,7 @@ class Polynomials(ABC):
         return found if found.range.sign else self.with_sign(found)
 
     def scaled(self, a: Value, factor: arb) -> Value:
+        self.work.count(len(a.terms) + len(a.ranges))
         terms = {} if factor.is_zero() else {m: c * factor for m, c in a.terms.items()}
         by = Range.hull(factor)
         ranges = tuple(RANGES["mul"](one, by) for one in a.ranges)
@@ -87,6 +93,7 @@ class Polynomials(ABC):
                 return self.scaled(other, one.terms.get(ONE, arb(0)))
         if len(a.terms) * len(b.terms) > MAX_TERMS:
             raise NotVerified(f"a product of sums of {len(a.terms)} and {len(b.terms)} terms is too long to compare")
+        self.work.count(len(a.terms) * len(b.terms) + len(a.ranges) + len(b.ranges))
         plain: dict[Monomial, arb] = defaultdict(lambda: arb(0))
         parts: list[Value] = []
         for m, c in a.terms.items():
@@ -201,8 +208,9 @@ class Polynomials(ABC):
 
     def distance(self, a: Value, b: Value) -> arb | None:
         """A bound on |a - b| where that is small; None where it is not, or is not found to be."""
-        here, there = self.at(a), self.at(b)
-        if not np.allclose(here, there, rtol=1e-6, atol=1e-9):
+        self.work.count(1)
+        pairs = zip(self.at(a).tolist(), self.at(b).tolist(), strict=True)
+        if not all(math.isclose(*pair, rel_tol=1e-6, abs_tol=1e-9) for pair in pairs):
             return None
         small = 1e-6 * (a.range.most + CANCELS)
         off = self.bound(self.add(a, self.scaled(b, arb(-1))), small)

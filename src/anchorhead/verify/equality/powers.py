@@ -11,7 +11,8 @@ from flint import arb
 from anchorhead.verify.equality.polynomials import MAX_POWER, Polynomials
 from anchorhead.verify.equality.ranges import RANGES, Range
 from anchorhead.verify.equality.values import ONE, Monomial, Value, joined
-from anchorhead.verify.expressions import BALLS
+from anchorhead.verify.errors import require
+from anchorhead.verify.expressions import BALLS, MAX_EXPONENT
 
 LIPSCHITZ = {"asinh": 1.0, "sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
 """Functions that have no rule of their own, and how fast they change at most: 2/sqrt(pi) < 1.13."""
@@ -186,7 +187,8 @@ class Powers(Polynomials):
     def general_power(self, a: Value, b: Value) -> Value:
         exponent = b.terms.get(ONE, arb(0)) if set(b.terms) <= {ONE} and b.error.is_zero() else None
         if exponent is not None and exponent.is_integer():
-            return self.power(a, int(float(exponent)))
+            few = abs(exponent) <= MAX_EXPONENT
+            return self.power(a, _whole(exponent)) if few else self.root(a, b)  # whose range may be negative
         return self.root(a, b).ranged(RANGES["power"], a, b)
 
     def root(self, a: Value, b: Value) -> Value:
@@ -197,17 +199,20 @@ class Powers(Polynomials):
         p = b.terms.get(ONE, arb(0))
         if set(a.terms) <= {ONE} and set(b.terms) <= {ONE} and a.error.is_zero() and b.error.is_zero() and p > 0:
             return self.constant(BALLS["power"](a.terms.get(ONE, arb(0)), p) if a.terms else arb(0))
-        if not (a.range.low >= 0 or p.is_integer()) or not p > 0 or set(b.terms) != {ONE} or not a.terms:
+        number = set(b.terms) == {ONE} and b.error.is_zero()
+        if not (a.range.low >= 0 or p.is_integer()) or not p > 0 or not number or not a.terms:
             self._undecided("a root")
         c = a.terms[self._lead(a)].abs_lower()
         inside = self.scaled(a, 1 / c)
         inner = inside.range
-        reach = RANGES["integer_power"](int(float(p)), inner) if p.is_integer() else RANGES["power"](inner, b.range)
+        reach = RANGES["integer_power"](_whole(p), inner) if p.is_integer() else RANGES["power"](inner, b.range)
         with np.errstate(all="ignore"):
             at = self.at(inside) ** float(p.mid())
         atom, off = self.atom(("root", p.str(60, radius=False)), [inside, b], reach, at)
         most, other = inner.most + off, self.atoms[atom].of[1].terms[ONE]
-        moved = off if off.is_zero() else off**p if p <= 1 else p * most ** (p - 1) * off  # |u^p - v^p|
+        moved = arb(0)
+        if not off.is_zero():  # |u^p - v^p| for p <= 1, for p >= 1, or for what may be either
+            moved = reduce(arb.max, [*([] if p > 1 else [off**p]), *([] if p <= 1 else [p * most ** (p - 1) * off])])
         other_power = (p - other).abs_upper()  # |v^p - v^q| <= |p - q| sup v^r |log v|
         if not other_power.is_zero():
             moved += other_power * (2 / p + (1 + most) ** (p.union(other) + 1))
@@ -226,6 +231,13 @@ class Powers(Polynomials):
         """asinh(a), or -asinh(-a), whichever is positive at a point."""
         side = arb(-1 if self.at(a)[0] < 0 else 1)
         return self.scaled(self.function("asinh", self.scaled(a, side)), side)
+
+
+def _whole(ball: arb) -> int:
+    """The one whole number that a ball holds, as large as it may be."""
+    found = ball.unique_fmpz()
+    require(found is not None, "an exponent that holds no whole number, or several")
+    return int(found)  # type: ignore[arg-type]
 
 
 def _side(n: int) -> int:
