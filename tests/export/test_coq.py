@@ -15,7 +15,7 @@ import anchorhead as ah
 from anchorhead.export.coq_file import make
 from anchorhead.export.coq_proof import SETTINGS
 from anchorhead.export.coq_terms import dyadic, term
-from anchorhead.proof.head import TERMS
+from anchorhead.proof.heads.head import TERMS
 from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
 from tools import coq
