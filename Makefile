@@ -62,7 +62,7 @@ docs: $(READY)  ## the site in out/docs/html: theorems, guide, API, notebooks; e
 
 table: $(READY)  ## solve what is missing in the table of named heads, then prove all tables again
 	$(BIN)/python -m tools.make_head_table
-	for table in head own gate; do $(BIN)/python -m tools.make_$${table}_table --verify || exit 1; done
+	for table in head self_key gate; do $(BIN)/python -m tools.make_$${table}_table --verify || exit 1; done
 
 coq: $(READY)  ## theorems that Coq checks: the library, and heads as files; a table (Debian: coq, libcoq-interval; sollya)
 	$(BIN)/python -m tools.coq --write --sollya

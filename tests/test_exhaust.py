@@ -14,8 +14,8 @@ from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.gate_table import all_gates
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_table import own_frontiers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_table import self_key_frontiers
 from anchorhead.heads.table import frontiers
 from anchorhead.targets.precision import precision
 from tools.exhaust import table
@@ -172,7 +172,7 @@ def test_more_violations_than_are_kept_are_all_counted():
 def test_a_weight_that_moves_and_a_number_that_is_none_are_found_out():
     job = with_head(JOBS["own silu float32 direct"])
     head = job.heads[0].of
-    assert isinstance(head, OwnHead)
+    assert isinstance(head, SelfKeyHead)
     moved = replace(head, offsets=head.offsets + np.float32(1e-5))
     assert walked(with_head(job, of=moved), 2**13).judged()[0].violations > 0
     broken = Walk(job, job.inputs(2**13), CPU)
@@ -273,7 +273,7 @@ def test_a_state_of_other_weights_is_not_taken():
 
 def test_every_head_of_the_tables_is_in_a_job_of_every_device():
     shipped = {
-        "own": [head.bound for one in own_frontiers() if one.dtype == "float32" for head in one.heads],
+        "own": [head.bound for one in self_key_frontiers() if one.dtype == "float32" for head in one.heads],
         "gate": [head.bound for one in all_gates() if one.dtype == "float32" for head in one.heads],
         "table": [head.bound for one in frontiers() if one.dtype == "float32" for head in one.heads],
     }

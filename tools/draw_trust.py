@@ -1,6 +1,6 @@
 """Draws docs/images/trust.svg: what stands behind the word "proven", in four layers, with counts from the tables.
 
-Proven by us: the heads that ship (heads.table, own_table, gate_table). Verified: the rows of the tests' table of
+Proven by us: the heads that ship (heads.table, self_key_table, gate_table). Verified: the rows of the tests' table of
 networks that are proven. Machine-checked: benchmarks/coq.csv. Exhausted: benchmarks/exhausted.csv. The drawing brings
 its own background and has colours for dark pages.
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anchorhead.heads.gate_table import all_gates
-from anchorhead.heads.own_table import own_frontiers
+from anchorhead.heads.self_key_table import self_key_frontiers
 from anchorhead.heads.table import frontiers
 from tests.networks import names
 from tools import coq
@@ -40,7 +40,9 @@ class Layer:
 
 
 def layers() -> list[Layer]:
-    shipped = [head for every in (frontiers(), own_frontiers(), all_gates()) for one in every for head in one.heads]
+    shipped = [
+        head for every in (frontiers(), self_key_frontiers(), all_gates()) for one in every for head in one.heads
+    ]
     heads = [row for row in coq.read() if row.accepted]
     computed = sum(row.computed for row in heads)
     expressions = {case.function for case in coq.EXPRESSIONS}

@@ -34,7 +34,7 @@ from anchorhead.targets import ScalarTarget, target_of
 from tools.proven_again import failures, larger
 
 ENOUGH = 5e-12  # an estimated error with which the climb ends: the levels that are printed go down to 1e-10
-MOST_ANCHORS = 40
+MAX_ANCHORS = 40
 LOOSEST = 2.2  # a bound is between one and two estimates: heads estimated beyond that cannot be the best
 Key = tuple[str, float, float, str]
 
@@ -50,8 +50,8 @@ class Climb:
     target: ScalarTarget
     dtype: Dtype
     limit_s: float
-    top: int = MOST_ANCHORS
-    searched: int = MOST_ANCHORS
+    top: int = MAX_ANCHORS
+    searched: int = MAX_ANCHORS
     notes: list[str] = field(default_factory=list)
     reached: int = 0
     since: float = 0.0

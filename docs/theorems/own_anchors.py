@@ -20,10 +20,10 @@
 # GELU and its like on the whole line.
 
 # %%
-from anchorhead.constructions.own_head import own_head
+from anchorhead.constructions.self_key_head import self_key_head
 
 for within in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10):
-    head = own_head("gelu", within, "float64")
+    head = self_key_head("gelu", within, "float64")
     print(
         f"within {within:g}: {head.registers} registers and the token itself, proven {head.bound:.1e} on the whole line"
     )
@@ -93,7 +93,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 s = np.linspace(-7, 7, 1401)
-head = own_head("gelu", 1e-5, "float64")
+head = self_key_head("gelu", 1e-5, "float64")
 exact = torch.nn.functional.gelu(torch.from_numpy(s)).numpy()
 figure, (upper, lower) = plt.subplots(2, 1, sharex=True, figsize=(8, 6), layout="constrained")
 upper.plot(s, exact, color="#DADADA", linewidth=6, label="gelu")

@@ -16,7 +16,7 @@ TONES = {"proven": "#009E73", "measured": "#E69F00"}
 BLUE, LINE = "#3a8fc7", "rgba(128, 128, 128, 0.35)"
 WIDE, HIGH = 320, 130
 """Pixels of a drawing."""
-MOST_ROWS, MOST_DOTS, MOST_BOXES = 60, 8, 9
+MAX_ROWS, MAX_DOTS, MAX_BOXES = 60, 8, 9
 SHORT = 28
 """Signs of a cell that is not broken into lines."""
 
@@ -54,9 +54,9 @@ def table(heads: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Markup:
         "<tr>"
         + "".join(f'<td style="{place}; border-top: 1px solid {LINE}{_unbroken(one)}">{text(one)}</td>' for one in row)
         + "</tr>"
-        for row in rows[:MOST_ROWS]
+        for row in rows[:MAX_ROWS]
     )
-    more = f"<div>and {len(rows) - MOST_ROWS:,} more rows</div>" if len(rows) > MOST_ROWS else ""
+    more = f"<div>and {len(rows) - MAX_ROWS:,} more rows</div>" if len(rows) > MAX_ROWS else ""
     head = f"<thead><tr>{head}</tr></thead>" if heads else ""
     style = "border-collapse: collapse; background: transparent; margin: 0.2em 0; color: inherit; font-size: inherit"
     return Markup(f'<table style="{style}">{head}<tbody>{body}</tbody></table>{more}')
@@ -107,8 +107,8 @@ def curve(what: str, x: Sequence[float], *lines: Sequence[float]) -> Markup:
 
 def flow(what: str, boxes: Sequence[tuple[str, int]]) -> Markup:
     """Layers from left to right, each with a dot for each of its heads; of many the first and the last."""
-    if len(boxes) > MOST_BOXES:
-        boxes = [*boxes[: MOST_BOXES - 2], ("…", 0), boxes[-1]]
+    if len(boxes) > MAX_BOXES:
+        boxes = [*boxes[: MAX_BOXES - 2], ("…", 0), boxes[-1]]
     drawn, step = [], 92.0
     for number, (name, heads) in enumerate(boxes):
         x = 4 + number * step
@@ -118,9 +118,9 @@ def flow(what: str, boxes: Sequence[tuple[str, int]]) -> Markup:
         drawn.append(_word(x + 40, 22, "middle", name))
         if number:
             drawn.append(f'<path d="M{x - 11} 25 h8" stroke="{LINE}" stroke-width="2"/>')
-        if heads > MOST_DOTS:
+        if heads > MAX_DOTS:
             drawn.append(_word(x + 40, 38, "middle", f"{heads:,} heads"))
-        for dot in range(heads if heads <= MOST_DOTS else 0):
+        for dot in range(heads if heads <= MAX_DOTS else 0):
             drawn.append(f'<circle cx="{x + 40 + 8 * (dot - (heads - 1) / 2):.1f}" cy="34" r="3" fill="{BLUE}"/>')
     return _drawing(what, int(8 + step * len(boxes)), 50, "".join(drawn))
 

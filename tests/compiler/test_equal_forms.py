@@ -125,7 +125,7 @@ def test_what_has_no_value_somewhere_is_refused_with_its_place():
 
 
 def test_more_neurons_than_can_be_built_are_refused(monkeypatch):
-    monkeypatch.setattr("anchorhead.compiler.layers.MOST_NEURONS", 10)
+    monkeypatch.setattr("anchorhead.compiler.layers.MAX_NEURONS", 10)
     ends = (0.0,) * 5, (1.0,) * 5
     assert lowered([[parse("exp(a*b)*c", NAMES)]], NAMES, ends)
     with pytest.raises(ah.AnchorheadError, match="takes more than 10 neurons"):

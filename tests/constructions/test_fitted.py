@@ -6,8 +6,8 @@ import torch
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions import fitted, ridge_fit
+from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.constructions.fitted import CONVERTING, FITTING, approximate_fitted
-from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.proof.search import callable_search
 from anchorhead.targets.opaque_several import KIND, CallableSeveral
@@ -181,7 +181,7 @@ def test_what_was_not_reached_brings_the_best_network_and_says_how_far_it_came(m
 
 
 def test_the_limit_on_neurons_is_kept_and_told(monkeypatch):
-    monkeypatch.setattr(ridge_fit, "MOST_NEURONS", 12)
+    monkeypatch.setattr(ridge_fit, "MAX_NEURONS", 12)
     monkeypatch.setattr(ridge_fit, "TRIAL", 12)
     one = target(lambda x: np.sin(9 * x).sum(axis=1), [0] * 5, [1] * 5)
     with pytest.raises(NotReached, match="12 neurons in one hidden layer are the most"):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.constructions.build_options import options_of
 from anchorhead.constructions.in_layers import forms_in_order
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.request import requested
-from anchorhead.constructions.way import way_of
 from anchorhead.targets.parser import parse
 from benchmarks.figures_cases import DEEP
 
@@ -80,8 +80,8 @@ def test_the_form_that_is_estimated_smaller_is_tried_first():
 
 
 def size(target, request):
-    way = way_of(target, None, "transformer", "solved", "float64", False)
-    return mlp_network(target, request.on, 1e-6, way).parameters
+    options = options_of(target, None, "transformer", "solved", "float64", False)
+    return mlp_network(target, request.on, 1e-6, options).parameters
 
 
 @pytest.mark.slow

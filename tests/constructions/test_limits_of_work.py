@@ -66,7 +66,11 @@ def test_errors_below_the_rounding_of_the_function_are_refused_at_once(dtype, mo
     def searched(*given, **words):
         raise AssertionError("a search was begun")
 
-    for place in ("constructions.head.smallest", "constructions.plan_expressions.smallest", "constructions.mlp.Shapes"):
+    for place in (
+        "constructions.head.smallest",
+        "constructions.plan_expressions.smallest",
+        "constructions.mlp.ActivationHeads",
+    ):
         monkeypatch.setattr(f"anchorhead.{place}", searched)
     model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
     model = model.double() if dtype == "float64" else model

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anchorhead as ah
-from anchorhead.constructions.way import FORMS, LAYOUTS
+from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.domain import Box
 from anchorhead.proof.search.mlp_search import worst_error
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp

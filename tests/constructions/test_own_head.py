@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead.constructions.own_head import own_head
+from anchorhead.constructions.self_key_head import self_key_head
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import parse
 from anchorhead.targets.activation_names import ALIASES, activation_of
@@ -17,12 +17,12 @@ from anchorhead.targets.activation_names import ALIASES, activation_of
      ("linear", "linear"), ("quick_gelu", "quick_gelu"), ("relu", "relu"), ("leaky_relu", "leaky_relu")],
 )  # fmt: skip
 def test_names_of_transformers_are_known(name: str, same: str) -> None:
-    assert own_head(name, 1e-3, "float32").function == same
+    assert self_key_head(name, 1e-3, "float32").function == same
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_smallest_head_within_the_error_is_given(dtype: str) -> None:
-    found = [own_head("gelu", within, dtype) for within in (1e-2, 1e-3, 1e-4, 1e-5)]
+    found = [self_key_head("gelu", within, dtype) for within in (1e-2, 1e-3, 1e-4, 1e-5)]
     assert [head.bound <= within for head, within in zip(found, (1e-2, 1e-3, 1e-4, 1e-5), strict=True)] == [True] * 4
     assert [head.registers for head in found] == sorted({head.registers for head in found})
 
@@ -30,26 +30,26 @@ def test_the_smallest_head_within_the_error_is_given(dtype: str) -> None:
 def test_parameters_are_heeded() -> None:
     s = np.linspace(-4, 4, 101)
     for text in ("leaky_relu(x, 0.3)", "hardtanh(x, -2, 2)", "elu(x, 0.25)", "x*sigmoid(3*x)"):
-        head = own_head(parse(text), 1e-5, "float32")
+        head = self_key_head(parse(text), 1e-5, "float32")
         assert np.abs(head(s) - parse(text).values({"x": s})).max() <= 1e-4
         assert head.bound <= 1e-5
 
 
 def test_gelu_fast_is_the_tanh_form_and_says_by_how_much_not() -> None:
-    near, fast = own_head("gelu_tanh", 1e-5, "float64"), own_head("gelu_fast", 1e-5, "float64")
+    near, fast = self_key_head("gelu_tanh", 1e-5, "float64"), self_key_head("gelu_fast", 1e-5, "float64")
     assert near.exact < fast.exact <= near.exact + 1.1e-12
     s = np.linspace(-9, 9, 2001)
     exact = 0.5 * s * (1 + np.tanh(s * 0.7978845608 * (1 + 0.044715 * s * s)))
     other = activation_of("gelu_tanh")[1].values({"x": s})
     assert (np.abs(exact - other) / np.maximum(1, np.abs(s))).max() <= 1e-12
     with pytest.raises(AnchorheadError, match="gelu_fast"):
-        own_head("gelu_fast", 1e-13, "float64")
+        self_key_head("gelu_fast", 1e-13, "float64")
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("sin", -np.pi, np.pi), ("square(relu(x) + 1)", 0.25, 1.0)])
 def test_functions_without_lines_get_registers_alone_on_an_interval(name: str, low: float, high: float) -> None:
     """From the table of heads, and solved anew."""
-    head = own_head(name, 1e-2, "float32", low, high)
+    head = self_key_head(name, 1e-2, "float32", low, high)
     assert head.own is None
     assert head.bound <= 1e-2
     assert (head.low, head.high) == (low, high)
@@ -59,21 +59,21 @@ def test_functions_without_lines_get_registers_alone_on_an_interval(name: str, l
 
 def test_what_cannot_be_had_is_said() -> None:
     with pytest.raises(AnchorheadError, match=r"out of reach for gelu in float32: .* can be reached.*float64"):
-        own_head("gelu", 1e-9, "float32")
+        self_key_head("gelu", 1e-9, "float32")
     with pytest.raises(AnchorheadError, match=r"no head for the whole line.*low and high.*gelu"):
-        own_head("sin", 1e-3)
+        self_key_head("sin", 1e-3)
     with pytest.raises(AnchorheadError, match=r"'swiglu' is not known: .*gelu"):
-        own_head("swiglu", 1e-3)
+        self_key_head("swiglu", 1e-3)
     with pytest.raises(AnchorheadError, match="above 0"):
-        own_head("gelu", 0.0)
+        self_key_head("gelu", 0.0)
     with pytest.raises(AnchorheadError, match="low < high"):
-        own_head("gelu", 1e-3, low=1.0, high=0.0)
+        self_key_head("gelu", 1e-3, low=1.0, high=0.0)
     with pytest.raises(AnchorheadError, match="variables"):
-        own_head("x*y", 1e-3)
+        self_key_head("x*y", 1e-3)
     with pytest.raises(AnchorheadError, match="overflow"):
-        own_head("gelu", 1e-3, "float32", high=1e35)
+        self_key_head("gelu", 1e-3, "float32", high=1e35)
     with pytest.raises(AnchorheadError):
-        own_head("gelu", 1e-3, "float16")
+        self_key_head("gelu", 1e-3, "float16")
 
 
 def test_every_alias_is_an_expression_of_one_variable() -> None:

@@ -14,17 +14,17 @@ import torch
 
 import anchorhead as ah
 from anchorhead.constructions import mlp, sequence_layout
-from anchorhead.constructions.foreseen import foreseen
+from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions, options_of
+from anchorhead.constructions.estimated_bound import estimated_bound
 from anchorhead.constructions.mlp import built, mlp_network
 from anchorhead.constructions.plan import Ladder, plan
 from anchorhead.constructions.sizes import sizes_of
-from anchorhead.constructions.sketches import LATTICE, Sketches
-from anchorhead.constructions.way import FORMS, LAYOUTS, Way, way_of
+from anchorhead.constructions.uniform_estimates import LATTICE, UniformEstimates
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.network import Attention, Linear, Softmax
-from anchorhead.proof.heads.uniform_shape import prove_uniform, ramp_of
+from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 
@@ -51,12 +51,12 @@ def network(seed: int, hidden: int, tokens: int | None, activations=ACTIVATIONS,
     return Mlp(tuple(layers), maps[-1], tokens)
 
 
-def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[Way]:
+def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildOptions]:
     forms = FORMS if len(target.hidden) == 1 else ("deep",)
     layouts = ("transformer",) if causal or (not target.hidden and target.tokens) else LAYOUTS
     if not target.hidden and (target.tokens or 1) > 1:
         layouts = ("sequence",)
-    return [way_of(target, form, layout, placement, dtype, causal) for form in forms for layout in layouts]
+    return [options_of(target, form, layout, placement, dtype, causal) for form in forms for layout in layouts]
 
 
 CASES = [
@@ -83,31 +83,31 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
     target = network(seed, hidden, tokens, causal=causal)
     ladder = Ladder(target, UNIT, 1e-2, dtype, "solved")
     for rung, _ in zip(ladder, range(2), strict=False):
-        for way in ways(target, dtype, causal=causal):
-            made = built(rung.laid, target, way)
-            sizes = sizes_of(rung.laid, tokens or 1, way)
+        for options in ways(target, dtype, causal=causal):
+            made = built(rung.laid, target, options)
+            sizes = sizes_of(rung.laid, tokens or 1, options)
             assert sizes.parameters == made.parameters
             assert sizes.layers == len(made.layers)
             assert sizes.heads == heads(made)
             assert sizes.multiply_adds == multiply_adds(made)
             assert sizes.largest_logit >= largest_logit(made, target)
             proven = prove_mlp(made, target, rung.layers, rung.readout, UNIT).total
-            bound = foreseen(rung.layers, rung.readout, rung.laid, ladder.sources, tokens or 1, way)
+            bound = estimated_bound(rung.layers, rung.readout, rung.laid, ladder.sources, tokens or 1, options)
             assert proven <= bound <= 1.3 * proven
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
-    monkeypatch.setattr(sequence_layout, "MOST_DEALT", 0)
+    monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     target = network(2, 1, 3, ("relu(x)",))
     ladder = Ladder(target, Box.of((-1, 2)), 1e-2, dtype, "solved")
     rung = next(iter(ladder))
-    way = way_of(target, "attention-softmax", "sequence", "solved", dtype, False)
-    made = built(rung.laid, target, way)
-    sizes = sizes_of(rung.laid, 3, way)
+    options = options_of(target, "attention-softmax", "sequence", "solved", dtype, False)
+    made = built(rung.laid, target, options)
+    sizes = sizes_of(rung.laid, 3, options)
     assert (sizes.parameters, sizes.multiply_adds, sizes.heads) == (made.parameters, multiply_adds(made), heads(made))
     proven = prove_mlp(made, target, rung.layers, rung.readout, Box.of((-1, 2))).total
-    assert proven <= foreseen(rung.layers, rung.readout, rung.laid, ladder.sources, 3, way) <= 3 * proven
+    assert proven <= estimated_bound(rung.layers, rung.readout, rung.laid, ladder.sources, 3, options) <= 3 * proven
 
 
 def test_building_never_exceeds_a_plan():
@@ -116,7 +116,9 @@ def test_building_never_exceeds_a_plan():
         for row in plan(target, UNIT, [within], dtype).rows:
             if row.placement == "solved":
                 assert row.reachable
-                made = mlp_network(target, UNIT, within, way_of(target, row.form, row.layout, "solved", dtype, False))
+                made = mlp_network(
+                    target, UNIT, within, options_of(target, row.form, row.layout, "solved", dtype, False)
+                )
                 exceeds_nothing(row, made)
 
 
@@ -127,7 +129,7 @@ def test_building_never_exceeds_a_plan_with_the_papers_anchors(activation, dtype
         if row.placement == "uniform":
             assert row.reachable
             assert row.beta > 1
-            made = mlp_network(target, UNIT, 0.05, way_of(target, row.form, row.layout, "uniform", dtype, False))
+            made = mlp_network(target, UNIT, 0.05, options_of(target, row.form, row.layout, "uniform", dtype, False))
             exceeds_nothing(row, made)
             assert row.parameters == made.parameters
 
@@ -136,7 +138,7 @@ def test_anchors_at_values_of_other_activations_are_planned_by_their_slope():
     target = network(12, 1, None, ("tanh(x)",))
     for row in plan(target, UNIT, [0.3], "float64").rows:
         if (row.form, row.placement) == ("deep", "uniform"):
-            made = mlp_network(target, UNIT, 0.3, way_of(target, "deep", row.layout, "uniform", "float64", False))
+            made = mlp_network(target, UNIT, 0.3, options_of(target, "deep", row.layout, "uniform", "float64", False))
             exceeds_nothing(row, made)
 
 
@@ -169,7 +171,7 @@ def test_what_is_out_of_reach_says_so():
     assert row.bound > 3e-8
     assert "float32" in row.note
     with pytest.raises(AnchorheadError, match="out of reach"):
-        mlp_network(target, UNIT, 3e-8, way_of(target, row.form, row.layout, "solved", "float32", False))
+        mlp_network(target, UNIT, 3e-8, options_of(target, row.form, row.layout, "solved", "float32", False))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -178,21 +180,21 @@ def test_sketches_are_no_better_than_proofs(dtype, interval):
     relu = parse("relu(x)")
     ramp = ramp_of(relu, *interval)
     for anchors in (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 40, 300):
-        sketch = Sketches(dtype).choose(relu, *interval, (ramp[1] - ramp[0]) / anchors * (1 + 1e-9))
+        estimate = UniformEstimates(dtype).choose(relu, *interval, (ramp[1] - ramp[0]) / anchors * (1 + 1e-9))
         proven = prove_uniform(relu, interval, ramp, anchors, dtype)
-        assert sketch.anchors == anchors
-        assert (sketch.in_scale, sketch.out_shift) == (proven.in_scale, proven.out_shift)
-        assert proven.exact <= LATTICE * proven.in_scale + 1e-13 <= sketch.exact + 1e-13
-        assert proven.rounding <= sketch.rounding
-        assert sketch.largest_logit(40.0) == proven.largest_logit(40.0)
+        assert estimate.anchors == anchors
+        assert (estimate.in_scale, estimate.out_shift) == (proven.in_scale, proven.out_shift)
+        assert proven.exact <= LATTICE * proven.in_scale + 1e-13 <= estimate.exact + 1e-13
+        assert proven.rounding <= estimate.rounding
+        assert estimate.largest_logit(40.0) == proven.largest_logit(40.0)
 
 
 @pytest.mark.parametrize(("dtype", "anchors"), [("float32", 1236), ("float32", 2473), ("float64", 20_001)])
 def test_sketches_know_what_is_refused(dtype, anchors):
     for count in (anchors - 1, anchors):
-        sketch = Sketches(dtype).choose(parse("relu(x)"), -1.0, 1.0, 1 / count * (1 + 1e-9))
-        assert sketch.anchors == count
-        assert bool(sketch.refused) == (count == anchors or (dtype, count) == ("float32", 2472))
+        estimate = UniformEstimates(dtype).choose(parse("relu(x)"), -1.0, 1.0, 1 / count * (1 + 1e-9))
+        assert estimate.anchors == count
+        assert bool(estimate.refused) == (count == anchors or (dtype, count) == ("float32", 2472))
 
 
 def test_any_error_and_any_box_can_be_planned_for():

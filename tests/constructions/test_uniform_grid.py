@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.constructions.grid import MOST_ANCHORS
+from anchorhead.constructions.grid import MAX_ANCHORS
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.network import Network
 from anchorhead.proof.grids.grid_form import grid_form
@@ -174,7 +174,7 @@ def test_a_grid_that_would_be_too_large_is_refused_with_its_size():
     ) as said:
         approximate_uniform_grid(CASES["waves"][0], 1e-3)
     anchors = int(str(said.value).split(" = ")[1].split(" ")[0].replace(",", ""))
-    assert 1e7 < anchors < 1e8 > MOST_ANCHORS
+    assert 1e7 < anchors < 1e8 > MAX_ANCHORS
 
 
 def test_functions_that_are_not_continuous_are_refused():

@@ -6,9 +6,9 @@ import numpy as np
 
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.gate import GateHead, GatePart
-from anchorhead.heads.own_anchor import Own, OwnHead
-from anchorhead.heads.own_closed import closed
-from anchorhead.proof.self_key.own_anchor import proven
+from anchorhead.heads.self_key import Own, SelfKeyHead
+from anchorhead.heads.self_key_closed import closed
+from anchorhead.proof.self_key.self_key import proven
 from anchorhead.targets.parser import parse
 
 CLOSED = ("silu", "relu", "leaky_relu", "hardtanh", "tanh")
@@ -19,13 +19,13 @@ GELU = (  # registers of slopes 0, 1.375, …, the own key after them; about 7e-
 
 
 @cache
-def own_head(name: str, dtype: Dtype) -> OwnHead:
+def self_key_head(name: str, dtype: Dtype) -> SelfKeyHead:
     function = parse(f"{name}(x)")
     if name == "gelu":
         offsets, values = (np.array(column, dtype) for column in GELU)
         slopes = (1.375 * np.arange(5)).astype(dtype)
         own = Own(6.875, 0.0, 1.0)
-        head = OwnHead(name, slopes, offsets, values, own, 0.0, 0.0, 1.375, -np.inf, np.inf, dtype, np.inf, np.inf)
+        head = SelfKeyHead(name, slopes, offsets, values, own, 0.0, 0.0, 1.375, -np.inf, np.inf, dtype, np.inf, np.inf)
     else:
         head = closed(function, name, dtype)
         assert head is not None

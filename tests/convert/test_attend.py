@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from own_heads import CLOSED, gate_head, own_head
+from self_key_heads import CLOSED, gate_head, self_key_head
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from anchorhead.convert.attention_only import attend
-from anchorhead.convert.attention_only.attend import GateAttention, OwnAttention, use_path
+from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention, use_path
 from anchorhead.convert.attention_only.heads import numbers_of
 
 NAMES = (*CLOSED, "gelu")
@@ -36,10 +36,10 @@ def paths_of(head) -> list[str]:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_path_is_within_the_proven_rounding_of_the_softmax(name, dtype):
-    head, s = own_head(name, dtype), points(dtype)
+    head, s = self_key_head(name, dtype), points(dtype)
     exact, allowed = head(s.numpy()), (head.rounding + 1e-15) * np.maximum(1, np.abs(s.double().numpy()))
     for path in paths_of(head):
-        r = OwnAttention(numbers_of(head), path)(s)
+        r = SelfKeyAttention(numbers_of(head), path)(s)
         assert r.dtype == s.dtype
         assert (np.abs(r.double().numpy() - exact) <= allowed).all(), path
 
@@ -57,8 +57,8 @@ def test_every_path_of_a_gate_agrees_with_its_formula(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_rounds_the_result_alone(dtype):
-    head = own_head("gelu", "float32")
-    module = OwnAttention(numbers_of(head)).to(dtype)
+    head = self_key_head("gelu", "float32")
+    module = SelfKeyAttention(numbers_of(head)).to(dtype)
     s = torch.randn(10_000, dtype=torch.float64).mul(4).to(dtype)
     error = np.abs(module(s).double().numpy() - head(s.double().numpy()))
     size = np.maximum(1, np.abs(s.double().numpy()))
@@ -77,10 +77,10 @@ def test_no_path_evaluates_an_activation():
             return function(*args, **(kwargs or {}))
 
     for name in NAMES:
-        head = own_head(name, "float32")
+        head = self_key_head(name, "float32")
         for path in paths_of(head):
             with Names() as names:
-                OwnAttention(numbers_of(head), path)(torch.randn(100))
+                SelfKeyAttention(numbers_of(head), path)(torch.randn(100))
             assert ("scaled_dot_product_attention" if path == "plain" else "torch.exp") in " ".join(names.seen)
             assert not [op for op in names.seen if any(activation in op for activation in ACTIVATIONS)]
 
@@ -95,7 +95,7 @@ def test_the_plain_path_is_torchs_attention_in_chunks_under_the_cap(monkeypatch)
     plain = attend.F.scaled_dot_product_attention
     monkeypatch.setattr(attend.F, "scaled_dot_product_attention", spy)
     monkeypatch.setattr(attend, "MEMORY", 1 << 16)
-    module = OwnAttention(numbers_of(own_head("gelu", "float32")), "plain")
+    module = SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")), "plain")
     s = torch.randn(7, 1000)
     whole = module(s)
     assert len(taken) > 10
@@ -111,24 +111,24 @@ def test_the_plain_path_is_torchs_attention_in_chunks_under_the_cap(monkeypatch)
 
 @pytest.mark.parametrize("path", ["plain", "direct", "powers"])
 def test_numbers_survive_json_and_weights_the_state_dict(path):
-    numbers = numbers_of(own_head("gelu", "float32"))
+    numbers = numbers_of(self_key_head("gelu", "float32"))
     s = torch.randn(1000)
-    module = OwnAttention(json.loads(json.dumps(numbers)), path)
-    assert torch.equal(module(s), OwnAttention(numbers, path)(s))
+    module = SelfKeyAttention(json.loads(json.dumps(numbers)), path)
+    assert torch.equal(module(s), SelfKeyAttention(numbers, path)(s))
     changed = {**numbers, "values": [2 * v for v in numbers["values"]], "own": {**numbers["own"], "value": 2.0}}
     quotient = numbers["powers"]
     changed["powers"] = {**quotient, "numerator": [2 * n for n in quotient["numerator"]], "own": 2 * quotient["own"]}
-    other = OwnAttention(changed, path)
+    other = SelfKeyAttention(changed, path)
     assert not list(other.parameters())
     module.load_state_dict(other.state_dict())
     assert torch.equal(module(s), other(s))
-    assert torch.allclose(module(s), 2 * OwnAttention(numbers, path)(s), rtol=0, atol=1e-5)
+    assert torch.allclose(module(s), 2 * SelfKeyAttention(numbers, path)(s), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["silu", "gelu", "tanh"])
 @pytest.mark.parametrize("path", ["plain", "direct", "powers"])
 def test_derivatives_are_those_of_the_head(name, path):
-    module = OwnAttention(numbers_of(own_head(name, "float64")), path)
+    module = SelfKeyAttention(numbers_of(self_key_head(name, "float64")), path)
     s = torch.linspace(-4, 4, 23, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(module, (s,))
     assert torch.autograd.gradgradcheck(module, (s,))
@@ -144,7 +144,7 @@ def test_derivatives_of_a_gate_by_gate_and_value():
 
 def test_gradients_keep_the_input_alone_and_reach_half_precision(monkeypatch):
     kept = []
-    module = OwnAttention(numbers_of(own_head("gelu", "float32")))
+    module = SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")))
     s = torch.randn(100_000, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.shape) or t, lambda t: t):
         r = module(s)
@@ -156,7 +156,7 @@ def test_gradients_keep_the_input_alone_and_reach_half_precision(monkeypatch):
 
 
 def test_function_transforms_apply():
-    module = OwnAttention(numbers_of(own_head("gelu", "float64")))
+    module = SelfKeyAttention(numbers_of(self_key_head("gelu", "float64")))
     s = torch.randn(5, dtype=torch.float64)
     rows = torch.func.vmap(torch.func.grad(module))(s)
     t = s.clone().requires_grad_()
@@ -165,7 +165,7 @@ def test_function_transforms_apply():
 
 @pytest.mark.parametrize("path", ["auto", "plain"])
 def test_it_exports_with_its_weights_for_any_batch(path):
-    module = OwnAttention(numbers_of(own_head("gelu", "float64")), path)
+    module = SelfKeyAttention(numbers_of(self_key_head("gelu", "float64")), path)
     batch = torch.export.Dim("batch", min=2)
     program = torch.export.export(module, (torch.randn(3, 8, dtype=torch.float64),), dynamic_shapes=({0: batch},))
     s = torch.randn(5, 8, dtype=torch.float64)
@@ -176,7 +176,7 @@ def test_it_exports_with_its_weights_for_any_batch(path):
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 1), (2, 3, 5)])
 @pytest.mark.parametrize("path", ["plain", "direct", "powers"])
 def test_any_shape_goes_through(shape, path):
-    module = OwnAttention(numbers_of(own_head("gelu", "float32")), path)
+    module = SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")), path)
     s = torch.randn(shape)
     assert module(s).shape == shape
     flipped = torch.randn(6, 4).T
@@ -185,7 +185,7 @@ def test_any_shape_goes_through(shape, path):
 
 def test_autocast_leaves_the_neurons_alone():
     for path in ("plain", "powers"):
-        module, s = OwnAttention(numbers_of(own_head("gelu", "float32")), path), torch.randn(1000)
+        module, s = SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")), path), torch.randn(1000)
         with torch.autocast("cpu", torch.bfloat16), pytest.warns(UserWarning, match="leave autocast off"):
             inside = module(s)
         assert inside.dtype == torch.float32
@@ -198,7 +198,7 @@ def test_without_a_compiler_the_compiled_path_says_so_once_and_runs_in_chunks(mo
 
     monkeypatch.setattr(attend, "_compile", lambda formula: no_compiler)
     monkeypatch.setattr(attend, "_uncompilable", [])
-    module, s = OwnAttention(numbers_of(own_head("gelu", "float32")), "compiled"), torch.randn(100)
+    module, s = SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")), "compiled"), torch.randn(100)
     with pytest.warns(RuntimeWarning, match=r"No working C\+\+ compiler found\), so path='compiled' runs in chunks"):
         first = module(s)
     with warnings.catch_warnings():
@@ -211,8 +211,8 @@ def test_without_a_compiler_the_compiled_path_says_so_once_and_runs_in_chunks(mo
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gelu", "hardtanh"])
 def test_the_compiled_path_is_within_the_proven_rounding(name):
-    head, s = own_head(name, "float32"), points("float32")
-    r = OwnAttention(numbers_of(head), "compiled")(s)
+    head, s = self_key_head(name, "float32"), points("float32")
+    r = SelfKeyAttention(numbers_of(head), "compiled")(s)
     assert not attend._uncompilable
     size = np.maximum(1, np.abs(s.double().numpy()))
     assert (np.abs(r.double().numpy() - head(s.numpy())) <= (head.rounding + 1e-15) * size).all()
@@ -220,7 +220,7 @@ def test_the_compiled_path_is_within_the_proven_rounding(name):
 
 def test_use_path_finds_every_attention_of_a_model():
     def head():
-        return OwnAttention(numbers_of(own_head("gelu", "float32")))
+        return SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")))
 
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), head(), torch.nn.Sequential(head()))
     assert use_path(model, "direct") == 2
@@ -229,19 +229,19 @@ def test_use_path_finds_every_attention_of_a_model():
 
 
 def test_what_cannot_be_used_is_refused():
-    numbers = numbers_of(own_head("gelu", "float32"))
+    numbers = numbers_of(self_key_head("gelu", "float32"))
     with pytest.raises(ValueError, match=r"path='fast': the paths are auto, plain"):
-        OwnAttention(numbers, "fast")
+        SelfKeyAttention(numbers, "fast")
     with pytest.raises(ValueError, match="no common step"):
-        OwnAttention(numbers_of(own_head("hardtanh", "float32")), "powers")
+        SelfKeyAttention(numbers_of(self_key_head("hardtanh", "float32")), "powers")
     with pytest.raises(ValueError, match="all must be finite"):
-        OwnAttention({**numbers, "values": [float("nan")] * 5})
+        SelfKeyAttention({**numbers, "values": [float("nan")] * 5})
     with pytest.raises(ValueError, match="5 slopes, but 1 values"):
-        OwnAttention({**numbers, "values": [0.0]})
+        SelfKeyAttention({**numbers, "values": [0.0]})
     with pytest.raises(ValueError, match="float32 or float64"):
-        OwnAttention({**numbers, "dtype": "float16"})
+        SelfKeyAttention({**numbers, "dtype": "float16"})
     with pytest.raises(RuntimeError, match="needs a CUDA device"):
-        OwnAttention(numbers, "triton")(torch.randn(3))
+        SelfKeyAttention(numbers, "triton")(torch.randn(3))
     with pytest.raises(ValueError, match="every neuron has a gate and a value"):
         GateAttention(numbers_of(gate_head("float32")))(torch.randn(3), torch.randn(4))
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import torch
 import triton.language as tl
 from own_heads import gate_head, own_head
-from anchorhead.convert.attention_only.attend import GateAttention, OwnAttention
+from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention
 from anchorhead.convert.attention_only import attend_triton
 from anchorhead.convert.attention_only.heads import numbers_of
 
@@ -26,7 +26,7 @@ attend_triton.libdevice = SimpleNamespace(
 torch.manual_seed(0)
 s, u = (torch.randn(3, 1500).mul(4) for _ in range(2))
 for name in ("gelu", "silu", "leaky_relu", "hardtanh", "tanh"):
-    module = OwnAttention(numbers_of(own_head(name, "float32")))
+    module = SelfKeyAttention(numbers_of(own_head(name, "float32")))
     for way in ("direct", "powers") if module.has_powers else ("direct",):
         for x, within in ((s, 2e-6), (s.half(), 1e-3)):
             r = attend_triton.KERNELS[way](dict(module.named_buffers()), module.structure, x)

@@ -261,7 +261,7 @@ def test_folders_of_adapters_are_refused_since_those_would_be_lost(source):
 
 
 def test_texts_without_end_are_refused(monkeypatch, source):
-    monkeypatch.setattr(texts, "MOST_BYTES", 1000)
+    monkeypatch.setattr(texts, "MAX_BYTES", 1000)
     out = source.parent / "out"
     result = runner.invoke(app, ["attention-only", str(source), "-o", str(out), "--texts", "/dev/zero"])
     assert result.exit_code == 1

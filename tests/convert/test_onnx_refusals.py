@@ -16,7 +16,7 @@ import anchorhead as ah
 from anchorhead.convert import onnx_files
 from anchorhead.convert.onnx_files import mlp_from_onnx
 from anchorhead.convert.onnx_maps import Work
-from anchorhead.convert.onnx_model import MOST_BYTES
+from anchorhead.convert.onnx_model import MAX_BYTES
 from anchorhead.convert.onnx_values import Tape
 from tools import fuzz
 
@@ -141,7 +141,7 @@ def test_a_picture_that_is_too_large_is_refused(tmp_path):
 def test_files_that_are_too_large_are_not_read(tmp_path):
     path = tmp_path / "large.onnx"
     with path.open("wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     with pytest.raises(ah.AnchorheadError, match="bytes: an ONNX file has at most"):
         mlp_from_onnx(path)
 

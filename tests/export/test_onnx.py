@@ -198,6 +198,6 @@ def test_other_things_than_networks_are_refused():
 
 
 def test_networks_beyond_what_a_file_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(onnx_file, "MOST_BYTES", 10)
+    monkeypatch.setattr(onnx_file, "MAX_BYTES", 10)
     with pytest.raises(ah.AnchorheadError, match="ends at 2 GiB"):
         ah.export(Network([Embed(np.ones((2, 2)), np.zeros(2))]), to="onnx")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import anchorhead as ah
-from anchorhead.export.torch_program import MOST_STEPS
+from anchorhead.export.torch_program import MAX_STEPS
 from tests.networks import inputs, names, network
 
 FEW = names("sample", "float64")
@@ -79,6 +79,6 @@ def test_modules_compile_to_machine_code(name):
 
 
 def test_a_learner_of_many_steps_is_refused_with_the_way_out():
-    net = network("learner, direct (float64)").with_steps(MOST_STEPS + 1)
+    net = network("learner, direct (float64)").with_steps(MAX_STEPS + 1)
     with pytest.raises(ah.AnchorheadError, match='export it to="onnx"'):
         ah.export(net, to="torch")

@@ -326,10 +326,10 @@ def test_what_cannot_be_used_is_refused(net: Network, x: Tensor, monkeypatch: py
         to_transformer_lens(learner)(torch.zeros(2, 0, learner.streams[0].width, dtype=torch.float64))
     with pytest.raises(AnchorheadError, match="part of the network"):
         bridge(x, attention_mask=torch.ones(5, 2))
-    monkeypatch.setattr(lens_model, "MOST_PATTERN", 100)
+    monkeypatch.setattr(lens_model, "MAX_PATTERN", 100)
     with pytest.raises(AnchorheadError, match="fewer at a time"):
         bridge(x)
-    monkeypatch.setattr(lens_layout, "MOST_WEIGHTS", 100)
+    monkeypatch.setattr(lens_layout, "MAX_WEIGHTS", 100)
     with pytest.raises(AnchorheadError, match="weights: at most 100"):
         to_transformer_lens(net)
     with pytest.raises(AnchorheadError, match=r"1,000,001 layers.*with_steps"):

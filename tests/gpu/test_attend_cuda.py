@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from anchorhead.constructions.own_head import own_head
-from anchorhead.convert.attention_only.attend import GateAttention, OwnAttention
+from anchorhead.constructions.self_key_head import self_key_head
+from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.heads.gate import GateHead, GatePart
 
@@ -23,8 +23,8 @@ def points(dtype: torch.dtype) -> torch.Tensor:
 @pytest.mark.parametrize("name", ["silu", "relu", "leaky_relu", "tanh", "gelu"])
 @pytest.mark.parametrize("path", PATHS)
 def test_a_head_in_float32_is_within_its_rounding(name, path):
-    head, s = own_head(name, 1e-3, "float32"), points(torch.float32)
-    r = OwnAttention(numbers_of(head), path).cuda()(s.cuda()).cpu().double().numpy()
+    head, s = self_key_head(name, 1e-3, "float32"), points(torch.float32)
+    r = SelfKeyAttention(numbers_of(head), path).cuda()(s.cuda()).cpu().double().numpy()
     size = np.maximum(1, np.abs(s.double().numpy()))
     assert (np.abs(r - head(s.numpy())) <= (head.rounding + 1e-15) * size).all()
 
@@ -32,8 +32,8 @@ def test_a_head_in_float32_is_within_its_rounding(name, path):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("path", PATHS)
 def test_half_precision_rounds_the_result_alone(dtype, path):
-    head, s = own_head("gelu", 1e-3, "float32"), points(dtype)
-    r = OwnAttention(numbers_of(head), path).to("cuda", dtype)(s.cuda()).cpu().double().numpy()
+    head, s = self_key_head("gelu", 1e-3, "float32"), points(dtype)
+    r = SelfKeyAttention(numbers_of(head), path).to("cuda", dtype)(s.cuda()).cpu().double().numpy()
     size = np.maximum(1, np.abs(s.double().numpy()))
     assert (np.abs(r - head(s.double().numpy())) <= (0.5001 * torch.finfo(dtype).eps + 1e-5) * size).all()
 
@@ -52,7 +52,7 @@ def test_a_gate_agrees_with_its_formula(path):
 
 
 def test_gradients_through_the_kernel():
-    module = OwnAttention(numbers_of(own_head("gelu", 1e-3, "float32")), "triton").cuda()
+    module = SelfKeyAttention(numbers_of(self_key_head("gelu", 1e-3, "float32")), "triton").cuda()
     s = torch.linspace(-6, 6, 10_001, device="cuda", requires_grad=True)
     (slope,) = torch.autograd.grad(module(s).sum(), s)
     t = s.detach().clone().requires_grad_()

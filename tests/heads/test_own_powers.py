@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.own_anchor import Own, OwnHead
-from anchorhead.heads.own_powers import MOST_POWERS, powers
-from anchorhead.heads.own_table import own_frontiers
+from anchorhead.heads.self_key import Own, SelfKeyHead
+from anchorhead.heads.self_key_powers import MAX_POWERS, powers
+from anchorhead.heads.self_key_table import self_key_frontiers
 
-STEPPED = [head for one in own_frontiers() for head in one.heads if head.step > 0]
+STEPPED = [head for one in self_key_frontiers() for head in one.heads if head.step > 0]
 
 
-def head_of(slopes: list[float], own: Own | None, step: float, dtype: str = "float64") -> OwnHead:
+def head_of(slopes: list[float], own: Own | None, step: float, dtype: str = "float64") -> SelfKeyHead:
     columns = [
         np.array(slopes, dtype),
         np.linspace(0, 1, len(slopes)).astype(dtype),
         np.arange(len(slopes)).astype(dtype),
     ]
-    return OwnHead("test", *columns, own, 0.25, -0.5, step, -1e30, 1e30, dtype, np.inf, np.inf)  # type: ignore[arg-type]
+    return SelfKeyHead("test", *columns, own, 0.25, -0.5, step, -1e30, 1e30, dtype, np.inf, np.inf)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_quotient_is_the_softmax(slopes: list[float], own: Own | None) -> No
 
 
 @pytest.mark.parametrize("head", STEPPED, ids=lambda head: f"{head.function}-{head.dtype}-{head.registers}")
-def test_shipped_quotients_have_positive_denominators_and_stay_finite(head: OwnHead) -> None:
+def test_shipped_quotients_have_positive_denominators_and_stay_finite(head: SelfKeyHead) -> None:
     numbers = powers(head)
     assert (numbers.denominator >= 0).all()
     assert numbers.denominator[0] > 0
@@ -63,7 +63,7 @@ def test_slopes_without_a_step_are_refused() -> None:
     with pytest.raises(AnchorheadError, match="does not divide"):
         powers(head_of([0.0, 0.3], Own(2.0, 0.0, 1.0), 0.5))
     with pytest.raises(AnchorheadError, match="at most"):
-        powers(head_of([0.0, 1.0], Own(MOST_POWERS + 1.0, 0.0, 1.0), 1.0))
+        powers(head_of([0.0, 1.0], Own(MAX_POWERS + 1.0, 0.0, 1.0), 1.0))
 
 
 def test_powers_that_leave_the_range_are_refused() -> None:

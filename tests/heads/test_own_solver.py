@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_closed import closed
-from anchorhead.heads.own_glued import glued_heads
-from anchorhead.heads.own_solver import Fit, Problem, fits, head_of
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_closed import closed
+from anchorhead.heads.self_key_glued import glued_heads
+from anchorhead.heads.self_key_solver import Fit, Problem, fits, head_of
 from anchorhead.targets.activation_names import activation_of
 
 S = np.concatenate([np.linspace(-30, 30, 4001), np.linspace(-1e-6, 1e-6, 501)])
 
 
-def error_of(head: OwnHead, name: str) -> float:
+def error_of(head: SelfKeyHead, name: str) -> float:
     return float(np.abs((head(S) - activation_of(name)[1].values({"x": S})) / np.maximum(1, np.abs(S))).max())
 
 

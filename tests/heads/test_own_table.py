@@ -10,22 +10,28 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_table import PATH, OwnFrontier, known_functions, own_frontier, own_frontiers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_table import (
+    PATH,
+    SelfKeyFrontier,
+    known_functions,
+    self_key_frontier,
+    self_key_frontiers,
+)
 from anchorhead.heads.table import read, write
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
 
 def test_every_function_has_heads_in_both_dtypes() -> None:
-    keys = {one.key for one in own_frontiers()}
+    keys = {one.key for one in self_key_frontiers()}
     assert {"gelu", "gelu_tanh", "relu", "silu", "mish", "softplus", "elu", "hardswish"} <= set(known_functions())
     for name in known_functions():
         for dtype in ("float32", "float64"):
             assert (name, dtype) in keys
 
 
-@pytest.mark.parametrize("one", own_frontiers(), ids=lambda one: "-".join(one.key))
-def test_more_registers_come_with_smaller_bounds(one: OwnFrontier) -> None:
+@pytest.mark.parametrize("one", self_key_frontiers(), ids=lambda one: "-".join(one.key))
+def test_more_registers_come_with_smaller_bounds(one: SelfKeyFrontier) -> None:
     assert one.heads
     for fewer, more in pairwise(one.heads):
         assert fewer.registers < more.registers
@@ -39,9 +45,9 @@ def test_more_registers_come_with_smaller_bounds(one: OwnFrontier) -> None:
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    known = own_frontiers()
+    known = self_key_frontiers()
     write(tmp_path / "again.jsonl", read(PATH)[0], known)
-    again = own_frontiers(tmp_path / "again.jsonl")
+    again = self_key_frontiers(tmp_path / "again.jsonl")
     for one, other in zip(known, again, strict=True):
         assert one.key == other.key
         for head, same in zip(one.heads, other.heads, strict=True):
@@ -55,21 +61,21 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
 
 
 def test_a_head_that_is_no_better_is_left_out() -> None:
-    known = own_frontier("gelu", "float32", str(arithmetic_of("float32")))
+    known = self_key_frontier("gelu", "float32", str(arithmetic_of("float32")))
     assert known is not None
-    worse: OwnHead = replace(known.heads[1], exact=1.0)
-    better: OwnHead = replace(known.heads[2], exact=0.0, rounding=1e-9)
-    assert known.with_also(worse).heads == known.heads
-    assert known.with_also(better).heads == (*known.heads[:2], better)
+    worse: SelfKeyHead = replace(known.heads[1], exact=1.0)
+    better: SelfKeyHead = replace(known.heads[2], exact=0.0, rounding=1e-9)
+    assert known.merged_with(worse).heads == known.heads
+    assert known.merged_with(better).heads == (*known.heads[:2], better)
 
 
 def test_another_model_of_arithmetic_finds_nothing() -> None:
-    assert own_frontier("gelu", "float32", "another") is None
-    assert own_frontier("no such function", "float32", str(arithmetic_of("float32"))) is None
+    assert self_key_frontier("gelu", "float32", "another") is None
+    assert self_key_frontier("no such function", "float32", str(arithmetic_of("float32"))) is None
 
 
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "damaged.jsonl"
     path.write_bytes(PATH.read_bytes().replace(b"gelu", b"gelo", 1))
     with pytest.raises(AnchorheadError, match="damaged"):
-        own_frontiers(path)
+        self_key_frontiers(path)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
+from anchorhead.constructions.build_options import options_of
 from anchorhead.constructions.mlp import MARGIN, built, inputs_of
 from anchorhead.constructions.neuron_layers import laid_out, shaped
-from anchorhead.constructions.shapes import Shapes
-from anchorhead.constructions.way import way_of
 from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
 from anchorhead.lemmas.mlp import MlpBound, prove_mlp
@@ -39,9 +39,9 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     """A network of neurons, without a certificate, with all that the proof of one takes."""
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
-    way = way_of(target, form, layout, "solved", dtype, hidden)
+    way = options_of(target, form, layout, "solved", dtype, hidden)
     sources, middle = inputs_of(target, ON, dtype)
-    shapes = Shapes(way.dtype, way.placement, None)
+    shapes = ActivationHeads(way.dtype, way.placement, None)
     budget = next(iter(budgets(target, sources, 0.05, MARGIN[dtype], shapes)))
     layers, readout = shaped(target, sources, budget, MARGIN[dtype], shapes.choose)
     return built(laid_out(layers, readout, sources, middle), target, way), target, layers, readout

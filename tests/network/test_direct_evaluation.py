@@ -18,7 +18,7 @@ from anchorhead.convert import KernelSmoother
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.proof.heads.shape import Shape
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.targets.precision import precision
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
@@ -42,7 +42,7 @@ def heads(network: ah.Network) -> list[tuple]:
     assert network.target is not None
     found = []
     for number, data in enumerate(network.target.data["shapes"]):
-        shape = Shape.from_record(number, data, network.target.arrays)
+        shape = ActivationHead.from_record(number, data, network.target.arrays)
         for part in shape.parts:
             keys = part.slopes, part.offsets, part.values[:, 0]
             series = saturated(*keys, network.dtype)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.way import FORMS, LAYOUTS
+from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
 from tests.networks import DTYPES, KINDS, ROWS, TAGS, inputs, names, network, row_of, tags
 from tests.networks.row import row
 
-MOST_PARAMETERS = 6000
+MAX_PARAMETERS = 6000
 """Suites may do to each row what takes a second for a network of a user's size."""
 
 
@@ -67,7 +67,7 @@ READ = {
 @pytest.mark.parametrize("name", names())
 def test_rows_are_small_and_their_tags_are_true(name):
     net = network(name)
-    assert net.parameters <= MOST_PARAMETERS
+    assert net.parameters <= MAX_PARAMETERS
     read = {*READ, *KINDS, *DTYPES, *(LAYOUTS if "descent" in tags(name) else ())}
     assert tags(name) & read == facts(net)
     assert (row_of(name).function is not None) == (row_of(name).kind == "opaque several")

@@ -10,7 +10,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.describe import labels
 from anchorhead.plotting.circuit_lanes import grouped, shares
-from anchorhead.plotting.circuit_view import MOST_HEADS, MOST_LAYERS, Circuit
+from anchorhead.plotting.circuit_view import MAX_HEADS, MAX_LAYERS, Circuit
 from benchmarks.figures_cases import mlp
 from plotting.pictures import drawn, words
 from tests.networks import inputs, names, network, quick
@@ -69,13 +69,13 @@ def test_labels_that_files_bring_are_no_orders():
 def test_many_heads_are_counted_and_many_layers_left_out():
     wide = ah.convert(mlp(3, 40, 2), (-1, 1), 1e-2)
     stage = Circuit.of(wide).stages[-2]
-    assert len(stage.heads) < MOST_HEADS
+    assert len(stage.heads) < MAX_HEADS
     assert "40 heads such as: relu(s) at s = " in stage.heads[0].label
     same = np.eye(2)[None]
     deep = Network([Embed(np.eye(2), np.zeros(2), tokens=2), *[Attention(same, same, same, same)] * 60])
     circuit = Circuit.of(deep)
-    assert len(circuit.stages) == MOST_LAYERS
-    assert f"{61 - MOST_LAYERS} layers before the last four left out" in said(ah.plot(deep))
+    assert len(circuit.stages) == MAX_LAYERS
+    assert f"{61 - MAX_LAYERS} layers before the last four left out" in said(ah.plot(deep))
 
 
 def test_lines_are_as_dark_as_the_attention_that_the_network_gives():

@@ -11,7 +11,7 @@ from anchorhead.constructions.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.files import load
 from anchorhead.plotting import plot
-from anchorhead.plotting.head import MOST_NUMBERED, draw_head
+from anchorhead.plotting.head import MAX_NUMBERED, draw_head
 from anchorhead.plotting.head_view import HeadView
 from anchorhead.proof.heads.head import TERMS
 
@@ -26,7 +26,7 @@ HEADS = {
     "two parts": lambda: head("abs", (-1, 1), 1e-4, dtype="float32"),
     "several functions": lambda: head(["tanh(x)", "x"], (1, 2), anchors=2),
     "opaque": lambda: head(measured, (-1, 1), anchors=2),
-    "many anchors": lambda: head("gelu", (-4, 4), anchors=MOST_NUMBERED + 1, placement="uniform"),
+    "many anchors": lambda: head("gelu", (-4, 4), anchors=MAX_NUMBERED + 1, placement="uniform"),
     "exact up to rounding": lambda: head("sigmoid", (-4, 4), anchors=2),
     "far from 0": lambda: head("sin", (1000, 1001), anchors=3),
 }
@@ -78,7 +78,7 @@ def test_there_is_a_panel_for_the_weights_of_each_part_with_a_line_an_anchor(nam
     for axes, part in zip(below, heads[name].parts, strict=True):
         total = sum(np.asarray(line.get_ydata()) for line in axes.lines)
         assert np.allclose(total, 1)
-        assert bool(axes.texts) == (len(part) <= MOST_NUMBERED)
+        assert bool(axes.texts) == (len(part) <= MAX_NUMBERED)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("two parts", "proven"), ("opaque", "measured")])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.as_html import MOST_ROWS, Markup, block, curve, flow, table, text
+from anchorhead.as_html import MAX_ROWS, Markup, block, curve, flow, table, text
 from anchorhead.errors import NotReached
 from anchorhead.lab.in_context import LearnerRow, LearnerStudy
 from plotting.pictures import THINGS, thing, trace
@@ -118,7 +118,7 @@ def test_the_shared_pieces_escape_and_cut():
     assert text("<&\"'\n>") == "&lt;&amp;&quot;&#x27;<br>&gt;"
     assert text(Markup("<b>")) == "<b>"
     assert block("<t>", "", "<p>").count("&lt;") == 2
-    assert f"and {5:,} more rows" in table(("a",), [[i] for i in range(MOST_ROWS + 5)])
+    assert f"and {5:,} more rows" in table(("a",), [[i] for i in range(MAX_ROWS + 5)])
     Page(table((), [["<", 1]]) + flow("<what>", [("<Attention>", 3)] * 30))
     Page(curve("<what>", [0.0, 1.0], [0.0, np.nan], [1.0, 2.0]))
     assert curve("nothing", [0.0, 1.0], [np.nan, np.inf]) == ""

@@ -10,7 +10,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.conditions import Excluded
 from anchorhead.constructions import sequence_layout
-from anchorhead.constructions.way import FORMS, LAYOUTS
+from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
@@ -173,7 +173,7 @@ def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():
 
 def test_logits_that_are_lowered_below_those_out_of_reach_are_refused(monkeypatch):
     """What all logits of a group share changes no softmax, but those that were to be out of reach would then win."""
-    monkeypatch.setattr(sequence_layout, "MOST_DEALT", 0)
+    monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     network = convert(mlp(1, None, (RELU, LEAKY), seed=2), form="attention-softmax", layout="sequence")
     assert ah.check(network)
     logits = network.layers[2]

@@ -16,7 +16,7 @@ from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Network
 from anchorhead.progress import Status
 from anchorhead.proof.search.hunt import Claim, hunt
-from anchorhead.proof.search.hunt_points import Ground, from_ordinals, to_ordinals
+from anchorhead.proof.search.hunt_points import FloatRange, from_ordinals, to_ordinals
 from anchorhead.targets import target_of
 from tests.networks import names, network, quick
 
@@ -220,15 +220,15 @@ def test_ordinals_count_the_floats(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_input_lies_in_the_domain_and_neighbours_of_the_places_are_tried(dtype):
     built = head("hardtanh", on=(-1.7, 2.1), within=1e-4, dtype=dtype)
-    ground = Ground.of(built.target, built.parts, built.atom.origin, dtype)
+    floats = FloatRange.of(built.target, built.parts, built.atom.origin, dtype)
     rng = np.random.default_rng(0)
-    ordinals = ground.explore(0, 40_000, 20_000, rng)
-    ordinals = np.concatenate([ordinals, ground.near(ordinals, rng)])
+    ordinals = floats.explore(0, 40_000, 20_000, rng)
+    ordinals = np.concatenate([ordinals, floats.near(ordinals, rng)])
     x = from_ordinals(ordinals, dtype).astype(np.float64)
     assert x.min() >= -1.7
     assert x.max() <= 2.1
     for place in (-1.0, 1.0, 0.0):
         at = int(to_ordinals(np.array([place], dtype))[0])
         assert set(range(at - 50, at + 51)) <= set(ordinals.tolist())
-    for end, inwards in ((ground.first, 1), (ground.last, -1)):
+    for end, inwards in ((floats.first, 1), (floats.last, -1)):
         assert {end + inwards * step for step in range(50)} <= set(ordinals.tolist())

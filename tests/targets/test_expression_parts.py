@@ -8,7 +8,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.normal_form import depends_on
 from anchorhead.targets.parser import parse
-from anchorhead.targets.parts import parts_of, summands
+from anchorhead.targets.summands import parts_of, summands
 
 NAMES = tuple("xyzuvw")
 LAYERS = "layers"

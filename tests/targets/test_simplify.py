@@ -9,7 +9,7 @@ from flint import arb, ctx
 import anchorhead as ah
 from anchorhead.targets import build
 from anchorhead.targets.named import NAMED, call, expand
-from anchorhead.targets.normal_form import MOST_BITS, polynomial
+from anchorhead.targets.normal_form import MAX_BITS, polynomial
 from anchorhead.targets.parser import parse
 from anchorhead.targets.simplify import simplified
 
@@ -100,4 +100,4 @@ def test_powers_of_powers_stay_short():
     deep = build.variable("x")
     for _ in range(12):
         deep = build.integer_power(build.mul(build.number(0.1), deep), 8)
-    assert max(c.height_bits() for c in polynomial(deep, {}).values()) <= MOST_BITS
+    assert max(c.height_bits() for c in polynomial(deep, {}).values()) <= MAX_BITS

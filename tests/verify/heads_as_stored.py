@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from anchorhead.heads.gate import GateHead
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_powers import powers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_powers import powers
 from anchorhead.targets.parser import parse
 from anchorhead.verify.expressions import Expression, read_expression
 from anchorhead.verify.self_keys.gate import GatePart
@@ -17,7 +17,7 @@ def function_of(name: str) -> Expression:
     return read_expression(parse(TEXTS.get(name, f"{name}(x)")).to_json())
 
 
-def self_key_of(head: OwnHead) -> tuple[SelfKey, Quotient | None]:
+def self_key_of(head: SelfKeyHead) -> tuple[SelfKey, Quotient | None]:
     slopes, offsets, values = (column.tolist() for column in head.keys)
     key = SelfKey(slopes, offsets, values, head.own is not None, head.skip, head.bias)
     if not head.step:

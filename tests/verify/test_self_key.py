@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from flint import arb, arb_poly, arb_series
 
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_table import own_frontiers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_table import self_key_frontiers
 from anchorhead.targets.parser import parse
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
@@ -21,10 +21,10 @@ from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey
 from anchorhead.verify.self_keys.rounding import largest_move, moved_weights, powers_rounding, softmax_rounding
 from anchorhead.verify.self_keys.self_key import _spans, require_room, verify_self_key
 from anchorhead.verify.self_keys.tail import line_of
-from tests.proof.own_cases import as_attention, fused
+from tests.proof.self_key_cases import as_attention, fused
 from tests.verify.heads_as_stored import function_of, self_key_of
 
-HEADS = [head for frontier in own_frontiers() for head in frontier.heads]
+HEADS = [head for frontier in self_key_frontiers() for head in frontier.heads]
 NAMED = {(head.function, head.dtype, head.registers): head for head in HEADS}
 QUICK = [
     ("gelu", "float32", 5), ("gelu", "float64", 9), ("silu", "float64", 1), ("relu", "float32", 1),
@@ -32,11 +32,11 @@ QUICK = [
 ]  # fmt: skip
 
 
-def verified(head: OwnHead, stated: float) -> int:
+def verified(head: SelfKeyHead, stated: float) -> int:
     return verify_self_key(*self_key_of(head), function_of(head.function), head.low, head.high, head.dtype, stated)
 
 
-def label(head: OwnHead) -> str:
+def label(head: SelfKeyHead) -> str:
     return f"{head.function}-{head.dtype}-{head.registers}"
 
 
@@ -48,7 +48,7 @@ def test_what_the_table_states_follows(which: tuple[str, str, int]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS, ids=label)
-def test_all_that_the_table_states_follows(head: OwnHead) -> None:
+def test_all_that_the_table_states_follows(head: SelfKeyHead) -> None:
     assert verified(head, head.bound) > 0
 
 

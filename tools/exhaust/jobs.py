@@ -1,6 +1,6 @@
 """What there is to exhaust: a job is all heads of one function on one interval, evaluated in one way.
 
-    own     heads with their own key (heads.own_table):  |computed - f(s)| <= bound max(1, |s|)
+    own     heads with their own key (heads.self_key_table):  |computed - f(s)| <= bound max(1, |s|)
     gate    heads for phi(g) u (heads.gate_table):       |computed - phi(g) u| <= bound max(1, |g|) |u|
     table   heads on an interval (heads.table):          |computed - f(x)| <= bound
 
@@ -28,13 +28,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from anchorhead.constructions.head_network import head_network
-from anchorhead.convert.attention_only.attend import GateAttention, OwnAttention
+from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.gate import GateHead
 from anchorhead.heads.gate_table import GateFrontier, all_gates
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_table import OwnFrontier, own_frontiers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_table import SelfKeyFrontier, self_key_frontiers
 from anchorhead.heads.table import Entry, Frontier, frontiers
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.activation_names import activation_of
@@ -67,7 +67,7 @@ class Head:
 
     anchors: int
     bound: float
-    of: OwnHead | GateHead | Entry
+    of: SelfKeyHead | GateHead | Entry
 
     def runner(self, job: Job, device: torch.device) -> Run:
         """Its value for a tensor of inputs and, of a gate, a tensor of u."""
@@ -93,11 +93,11 @@ class Head:
         return [self.numbers(), moved]
 
 
-def attention(numbers: dict[str, Any], path: str) -> OwnAttention | GateAttention:
-    return GateAttention(numbers, path) if "parts" in numbers else OwnAttention(numbers, path)
+def attention(numbers: dict[str, Any], path: str) -> SelfKeyAttention | GateAttention:
+    return GateAttention(numbers, path) if "parts" in numbers else SelfKeyAttention(numbers, path)
 
 
-def _run(module: OwnAttention | GateAttention) -> Callable[..., Tensor]:
+def _run(module: SelfKeyAttention | GateAttention) -> Callable[..., Tensor]:
     """The module; sizes that 16 does not divide, for which Triton would compile its kernels anew, are filled up."""
     if module.path != "triton":
         return module
@@ -205,13 +205,13 @@ def jobs(device: str, dtypes: Sequence[str] = ("float32",)) -> list[Job]:
 
 
 @cache
-def _frontiers() -> tuple[OwnFrontier | GateFrontier | Frontier, ...]:
-    known = (*own_frontiers(), *frontiers(), *all_gates())
+def _frontiers() -> tuple[SelfKeyFrontier | GateFrontier | Frontier, ...]:
+    known = (*self_key_frontiers(), *frontiers(), *all_gates())
     return tuple(frontier for frontier in known if frontier.dtype == "float32")
 
 
-def _of(frontier: OwnFrontier | GateFrontier | Frontier, device: str, dtype: str) -> Iterator[Job]:
-    kind = {OwnFrontier: "own", GateFrontier: "gate", Frontier: "table"}[type(frontier)]
+def _of(frontier: SelfKeyFrontier | GateFrontier | Frontier, device: str, dtype: str) -> Iterator[Job]:
+    kind = {SelfKeyFrontier: "own", GateFrontier: "gate", Frontier: "table"}[type(frontier)]
     if kind == "table" and dtype != "float32":
         return
     low, high = _ends(frontier)
@@ -227,12 +227,12 @@ def _of(frontier: OwnFrontier | GateFrontier | Frontier, device: str, dtype: str
                     yield Job(kind, frontier.function, low, high, dtype, path, u, which, some)
 
 
-def _ends(frontier: OwnFrontier | GateFrontier | Frontier) -> tuple[float, float]:
+def _ends(frontier: SelfKeyFrontier | GateFrontier | Frontier) -> tuple[float, float]:
     """Where all heads of a frontier hold."""
     on = frontier.heads[0] if not isinstance(frontier, Frontier) else frontier
     return on.low, on.high
 
 
-def _head(of: OwnHead | GateHead | Entry) -> Head:
+def _head(of: SelfKeyHead | GateHead | Entry) -> Head:
     anchors = of.atom.anchors if isinstance(of, Entry) else of.registers if isinstance(of, GateHead) else of.anchors
     return Head(anchors, of.bound, of)

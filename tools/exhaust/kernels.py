@@ -21,7 +21,7 @@ from tools.exhaust.jobs import Job, attention
 
 SIZE = 2**12
 """Of the tensors that kernels are compiled for: any multiple of 16 shares them."""
-MOST_PROCESSES = 8
+MAX_PROCESSES = 8
 
 
 def compile_kernels(chosen: Sequence[Job]) -> int:
@@ -33,7 +33,7 @@ def compile_kernels(chosen: Sequence[Job]) -> int:
             module = attention(numbers, "triton")
             shapes = [(name, tuple(buffer.shape)) for name, buffer in module.named_buffers()]
             needed[str((shapes, module.structure, job.dtype))] = numbers, job.dtype
-    processes = min(MOST_PROCESSES, os.cpu_count() or 1, len(needed))
+    processes = min(MAX_PROCESSES, os.cpu_count() or 1, len(needed))
     if processes:
         with suppress(BrokenProcessPool), ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
             for done in [pool.submit(_compile, *one) for one in needed.values()]:

@@ -73,7 +73,7 @@ class Row:
     def evaluations(self) -> int:
         return int(self.inputs) * len(self.ways.split(BETWEEN))
 
-    def with_also(self, other: Row) -> Row:
+    def merged_with(self, other: Row) -> Row:
         """The worse of two rows of one head, with the ways of both; the other one where its bound is another."""
         if self.bound != other.bound:
             return other
@@ -113,7 +113,7 @@ def missing(known: Iterable[Row], job: Job, device: str) -> Job | None:
 def merged(known: Iterable[Row]) -> list[Row]:
     """One row for each head and device, in order."""
     ordered = sorted(known, key=lambda row: row.order)
-    return [reduce(Row.with_also, group) for _, group in groupby(ordered, key=lambda row: row.key)]
+    return [reduce(Row.merged_with, group) for _, group in groupby(ordered, key=lambda row: row.key)]
 
 
 def read(path: Path) -> list[Row]:

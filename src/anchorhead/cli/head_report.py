@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from anchorhead.constructions.head import Head
     from anchorhead.plotting import Frontier, FrontierRow
 
-MOST_ROWS = 20
-MOST_VALUES = 5
+MAX_ROWS = 20
+MAX_VALUES = 5
 """Of more anchors or functions than these, the first are listed."""
 
 
@@ -72,16 +72,16 @@ def _summary(head: Head) -> str:
 
 def _formula(head: Head) -> str:
     """The formula of the head with its origin and bias, where it has them."""
-    origin, bias = head.atom.origin, [f"{number:.6g}" for number in head.atom.bias[:MOST_VALUES]]
+    origin, bias = head.atom.origin, [f"{number:.6g}" for number in head.atom.bias[:MAX_VALUES]]
     query = f"(s - {origin:.6g})" if origin > 0 else f"(s + {-origin:.6g})" if origin < 0 else "s"
-    more = ", …" if len(head.atom.bias) > MOST_VALUES else ""
+    more = ", …" if len(head.atom.bias) > MAX_VALUES else ""
     shown = f"({', '.join(bias)}{more})" if len(bias) > 1 else bias[0]
     start = f"{shown} + " if any(head.atom.bias) else ""
     return f"r(s) = {start}sum of values times softmax(slope {query} + offset)"
 
 
 def _print_weights(head: Head) -> None:
-    functions = min(head.target.outputs, MOST_VALUES)
+    functions = min(head.target.outputs, MAX_VALUES)
     more = head.target.outputs - functions
     values = ["value"] if head.target.outputs == 1 else [f"value {m}" for m in range(functions)]
     several = len(head.parts) > 1
@@ -92,9 +92,9 @@ def _print_weights(head: Head) -> None:
             weights = (part.slopes[k], part.offsets[k], *part.values[k, :functions])
             cells = [f"{float(weight):.5g}" for weight in weights]
             rows.append([*([str(number)] if several else []), str(k + 1), *cells, *(["…"] if more else [])])
-    Console(width=WIDTH, highlight=False).print(_table(headings, rows[:MOST_ROWS]))
-    if len(rows) > MOST_ROWS:
-        typer.echo(f"and {counted(len(rows) - MOST_ROWS, 'more anchor')}")
+    Console(width=WIDTH, highlight=False).print(_table(headings, rows[:MAX_ROWS]))
+    if len(rows) > MAX_ROWS:
+        typer.echo(f"and {counted(len(rows) - MAX_ROWS, 'more anchor')}")
     if more:
         typer.echo(f"and {counted(more, 'more value')} an anchor")
 

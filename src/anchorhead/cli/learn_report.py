@@ -12,7 +12,7 @@ from anchorhead.decimals import counted
 if TYPE_CHECKING:
     from anchorhead.cli.learn_table import Table
 
-MOST_PRINTED, WIDEST_NAME = 40, 32
+MAX_PRINTED, WIDEST_NAME = 40, 32
 CLOSE = 1e-4
 """Coefficients that differ by less, relative to the largest, are scikit-learn's."""
 
@@ -23,10 +23,10 @@ def print_fit(table: Table, estimator: Any, other: Any | None, seconds: float, o
     ours, theirs = _coefficients(estimator), _coefficients(other)
     width = max(len("intercept"), *map(len, names))
     typer.echo(f"{'':<{width}}{'in context':>17}{'scikit-learn':>17}{'difference':>13}")
-    order = [*range(min(len(names), MOST_PRINTED)), len(names)]
-    for j, name in zip(order, [*names[:MOST_PRINTED], "intercept"], strict=True):
-        if j == len(names) > MOST_PRINTED:
-            typer.echo(f"and {counted(len(names) - MOST_PRINTED, 'more column')}")
+    order = [*range(min(len(names), MAX_PRINTED)), len(names)]
+    for j, name in zip(order, [*names[:MAX_PRINTED], "intercept"], strict=True):
+        if j == len(names) > MAX_PRINTED:
+            typer.echo(f"and {counted(len(names) - MAX_PRINTED, 'more column')}")
         beside = f"{theirs[j]:>17.8g}{ours[j] - theirs[j]:>13.1e}" if other is not None else ""
         typer.echo(f"{name:<{width}}{ours[j]:>17.8g}{beside}")
     if table.classes:

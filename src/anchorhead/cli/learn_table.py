@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Target = Literal["number", "count", "class"]
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
-MOST_SHOWN = 12
-MOST_COLUMNS = 2_000
+MAX_SHOWN = 12
+MAX_COLUMNS = 2_000
 """The layers of a learner hold matrices of columns x columns."""
-MOST_SIGNS = 200_000_000
+MAX_SIGNS = 200_000_000
 LONGEST_LINE = 10_000_000
 """A device or a pipe may go on for ever, without an end of a line too."""
 OTHER_SIGNS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -99,8 +99,8 @@ def _lines(path: Path, file: TextIO) -> Iterator[str]:
     signs = 0
     while line := file.readline(LONGEST_LINE):
         signs += len(line)
-        if len(line) == LONGEST_LINE or signs > MOST_SIGNS:
-            what = f"a line of more than {LONGEST_LINE:,}" if len(line) == LONGEST_LINE else f"more than {MOST_SIGNS:,}"
+        if len(line) == LONGEST_LINE or signs > MAX_SIGNS:
+            what = f"a line of more than {LONGEST_LINE:,}" if len(line) == LONGEST_LINE else f"more than {MAX_SIGNS:,}"
             raise AnchorheadError(f"{path} has {what} signs: give a table with fewer rows or columns")
         yield line
 
@@ -163,8 +163,8 @@ def _chosen(path: Path, names: list[str], target: str, leave: set[str]) -> list[
     chosen = [j for j, name in enumerate(names) if name != target and name not in leave]
     if not chosen:
         raise AnchorheadError(f"{path} has no column beside {target}: at least one is needed to learn from")
-    if len(chosen) > MOST_COLUMNS:
-        raise AnchorheadError(f"{path} has {len(chosen):,} columns to learn from: at most {MOST_COLUMNS:,} are taken")
+    if len(chosen) > MAX_COLUMNS:
+        raise AnchorheadError(f"{path} has {len(chosen):,} columns to learn from: at most {MAX_COLUMNS:,} are taken")
     return chosen
 
 
@@ -202,8 +202,8 @@ def _printable(name: str) -> str:
 
 
 def _shown(names: list[str]) -> str:
-    short = [name if len(name) <= 40 else f"{name[:39]}…" for name in names[:MOST_SHOWN]]
-    return ", ".join(short) + (f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else "")
+    short = [name if len(name) <= 40 else f"{name[:39]}…" for name in names[:MAX_SHOWN]]
+    return ", ".join(short) + (f" and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else "")
 
 
 def _number(text: str) -> float | None:

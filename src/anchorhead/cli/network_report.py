@@ -16,8 +16,8 @@ from anchorhead.decimals import counted
 if TYPE_CHECKING:
     from anchorhead.network import Network
 
-MOST_TERMS = 12
-MOST_SIGNS = 60
+MAX_TERMS = 12
+MAX_SIGNS = 60
 
 
 def report(network: Network) -> None:
@@ -61,11 +61,11 @@ def sizes(network: Network) -> str:
 
 def print_found(found: Sequence[tuple[str, str]]) -> None:
     """What each term became, a line each."""
-    for number, (term, becomes) in enumerate(found[:MOST_TERMS]):
-        shown = term if len(term) <= MOST_SIGNS else f"{term[: MOST_SIGNS - 1]}…"
+    for number, (term, becomes) in enumerate(found[:MAX_TERMS]):
+        shown = term if len(term) <= MAX_SIGNS else f"{term[: MAX_SIGNS - 1]}…"
         typer.echo(f"{'found' if not number else '':<12}{shown}: {becomes}")
-    if len(found) > MOST_TERMS:
-        typer.echo(f"{'':<12}and {counted(len(found) - MOST_TERMS, 'more term')}")
+    if len(found) > MAX_TERMS:
+        typer.echo(f"{'':<12}and {counted(len(found) - MAX_TERMS, 'more term')}")
 
 
 @contextmanager

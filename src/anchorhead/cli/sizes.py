@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import typer
 
-MOST_DIGITS = 7
+MAX_DIGITS = 7
 ALLOWED = "a whole number such as 64, a list such as 8,20,50, or a range such as 8:512, which doubles"
 
 
@@ -20,7 +20,7 @@ class Sizes:
     @classmethod
     def parse(cls, text: str) -> Sizes:
         """A range doubles from its first to its last number, the last included."""
-        number = rf"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}"
+        number = rf"[1-9][0-9]{{0,{MAX_DIGITS - 1}}}"
         if not re.fullmatch(rf"{number}(:{number}|(,{number})*)", text, re.ASCII):
             raise typer.BadParameter(f"{text!r}: give {ALLOWED}")
         if ":" not in text:

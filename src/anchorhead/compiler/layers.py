@@ -8,7 +8,7 @@ from flint import arb
 
 from anchorhead.compiler.quantities import Combination, Quantities
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.layered import MOST_NEURONS, Layered, Read
+from anchorhead.targets.layered import MAX_NEURONS, Layered, Read
 from anchorhead.targets.mlp import Mlp
 
 
@@ -24,9 +24,9 @@ def in_layers(quantities: Quantities, outputs: Sequence[Combination], tokens: in
     for place, step in enumerate(quantities.steps, start=inputs):
         if place in needed:
             reads[place] = layered.neuron(read(step.of), step.function)
-        if layered.neurons > MOST_NEURONS:
+        if layered.neurons > MAX_NEURONS:
             raise AnchorheadError(
-                f"{name[:60]} takes more than {MOST_NEURONS:,} neurons, those that carry on included, and no more are "
+                f"{name[:60]} takes more than {MAX_NEURONS:,} neurons, those that carry on included, and no more are "
                 "built: split it up"
             )
     return layered.mlp([read(of) for of in outputs], tokens, name)

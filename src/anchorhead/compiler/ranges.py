@@ -9,7 +9,7 @@ from flint import arb
 
 from anchorhead.errors import NotDefined
 from anchorhead.proof.enclosures.balls import lower, upper
-from anchorhead.proof.heads.shape import range_of
+from anchorhead.proof.heads.activation_head import range_of
 from anchorhead.targets.expression import Expression
 
 CELLS = (64, 1024)

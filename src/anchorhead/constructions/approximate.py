@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout, options_of
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitted import approximate_fitted
 from anchorhead.constructions.grid import approximate_grid
-from anchorhead.constructions.grid_network import Seat, seated_grid
+from anchorhead.constructions.grid_network import GridPlacement, place_grid
 from anchorhead.constructions.head import Placement, head
 from anchorhead.constructions.in_layers import network_in_layers
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.opaque import approximate_callable
-from anchorhead.constructions.parts import Wish, approximate_parts, check_continuous, check_defined
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
+from anchorhead.constructions.sum_of_parts import BuildRequest, approximate_parts, check_continuous, check_defined
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
-from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way, way_of
 from anchorhead.decimals import beyond_float64
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.grid_atom import MOST_VARIABLES
+from anchorhead.heads.grid_atom import MAX_VARIABLES
 from anchorhead.language.program import Program
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
@@ -150,13 +150,13 @@ def _of_expressions(
     if request.needs_layers:
         return network_in_layers(request, within, words, dtype, outside, progress)
     if not request.parts.grids and network is not None:
-        way = way_of(network, form, layout or "transformer", placement, dtype, causal)
-        return mlp_network(network, request.on, within, way, outside, progress)
+        options = options_of(network, form, layout or "transformer", placement, dtype, causal)
+        return mlp_network(network, request.on, within, options, outside, progress)
     if placement == "uniform":
         return _uniform(request, within, dtype, form, layout, causal, outside, progress)
     _require_plain(request, form, layout)
-    wish = Wish(within, Way("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
-    return _gridded(request, wish)
+    build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
+    return _gridded(request, build)
 
 
 def check_words(form: Any, layout: Any, placement: Any) -> None:
@@ -166,25 +166,25 @@ def check_words(form: Any, layout: Any, placement: Any) -> None:
     checked_word("placement", placement, PLACEMENTS)
 
 
-def _gridded(request: Request, wish: Wish) -> Network:
+def _gridded(request: Request, build: BuildRequest) -> Network:
     """One grid alone, or several parts; grids that are too large together are tried one by one."""
     parts = request.parts
     alone = parts.network is None and len(parts.grids) == 1 and parts.grids[0].variables == request.variables
-    if alone and not wish.way.causal:
+    if alone and not build.options.causal:
         target = SeveralVariables(request.expressions, request.variables, *request.ends)
         check_defined(target)
         check_continuous(target)
         return approximate_grid(
-            target, wish.within, wish.way.dtype, wish.prove, wish.progress, wish.outside, request.tokens,
+            target, build.within, build.options.dtype, build.prove, build.progress, build.outside, request.tokens,
         )  # fmt: skip
     try:
-        return approximate_parts(request.target, wish)
+        return approximate_parts(request.target, build)
     except AnchorheadError as error:
         apart = replace(request.target, join=False)
         if [part.variables for part in apart.parts.grids] == [part.variables for part in parts.grids]:
             raise
         try:
-            return approximate_parts(apart, wish)
+            return approximate_parts(apart, build)
         except AnchorheadError:
             raise error from None
 
@@ -215,10 +215,10 @@ def _uniform(
     _require_plain(request, form, layout)
     if causal:
         raise AnchorheadError("causal=True with placement='uniform' on a grid: use placement='solved'")
-    if len(request.variables) > MOST_VARIABLES:
+    if len(request.variables) > MAX_VARIABLES:
         raise AnchorheadError(
             f"placement='uniform' would take a grid of {len(request.variables)} variables, and at most "
-            f"{MOST_VARIABLES} are possible: use placement='solved', which takes the function apart"
+            f"{MAX_VARIABLES} are possible: use placement='solved', which takes the function apart"
         )
     target = SeveralVariables(request.expressions, request.variables, *request.ends)
     check_continuous(target)
@@ -250,11 +250,11 @@ def _callable(
     """A callable of a few inputs is a head over a grid; of many, or where no grid serves, neurons that are fitted."""
     if words["causal"] and target.tokens is None:
         raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
-    if len(target.variables) > MOST_VARIABLES:
+    if len(target.variables) > MAX_VARIABLES:
         if lipschitz is not None:
             raise AnchorheadError(
                 f"lipschitz={lipschitz!r} with {len(target.variables)} inputs: a proof covers the box with cells, of "
-                f"at most {MOST_VARIABLES} inputs; leave it out, and the error is measured"
+                f"at most {MAX_VARIABLES} inputs; leave it out, and the error is measured"
             )
         return approximate_fitted(target, within, dtype=dtype, seed=seed, outside=outside, progress=progress, **words)
     plain = words["form"] is None and words["layout"] is None and words["placement"] == "solved"
@@ -280,10 +280,10 @@ def _callable(
             )
         except NotReached as error:
             raise error from refused
-    return _reseated(made, target, pairs) if words["causal"] else made
+    return _grid_moved(made, target, pairs) if words["causal"] else made
 
 
-def _reseated(network: Network, target: CallableSeveral, pairs: int) -> Network:
+def _grid_moved(network: Network, target: CallableSeveral, pairs: int) -> Network:
     """The grid of a sequence, with a causal mask: what a token reads does not depend on what is hidden from it.
 
     That was found for so many pairs of inputs, and is not proven.
@@ -294,10 +294,12 @@ def _reseated(network: Network, target: CallableSeveral, pairs: int) -> Network:
     atom = grid_form(network).atom
     columns = target.outputs // tokens
     outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
-    seat = Seat(tokens, len(target.variables) // tokens, tuple(range(len(target.variables))), outputs, causal=True)
+    place = GridPlacement(
+        tokens, len(target.variables) // tokens, tuple(range(len(target.variables))), outputs, causal=True
+    )
     known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
     certificate = replace(network.certificate, kind="measured", method=known)
-    return seated_grid(atom, seat, target.variables).with_(
+    return place_grid(atom, place, target.variables).with_(
         program=network.program, derivation=network.derivation, certificate=certificate, outside=network.outside
     )
 

@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from anchorhead.compiler.budget import Budget
 from anchorhead.compiler.estimate import anchors_for_a_digit
+from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.neuron_layers import felt_by_outputs, shaped
-from anchorhead.constructions.shapes import Shapes
-from anchorhead.constructions.sketches import Sketches
+from anchorhead.constructions.uniform_estimates import UniformEstimates
 from anchorhead.errors import NotDefined
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.neurons import Layer
@@ -20,7 +20,9 @@ from anchorhead.targets.mlp import Mlp, merged
 TRIES = 12
 
 
-def budgets(target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches) -> Iterator[Budget]:
+def budgets(
+    target: Mlp, sources: Sources, within: float, margin: float, shapes: ActivationHeads | UniformEstimates
+) -> Iterator[Budget]:
     """What the heads may err by, from the most that can do to ever less of it.
 
     Heads that are at hand are settled first: they often err by much less than their share, which the others get.
@@ -38,7 +40,7 @@ def budgets(target: Mlp, sources: Sources, within: float, margin: float, shapes:
 
 
 def outlined_layers(
-    target: Mlp, sources: Sources, within: float, margin: float, shapes: Shapes | Sketches
+    target: Mlp, sources: Sources, within: float, margin: float, shapes: ActivationHeads | UniformEstimates
 ) -> tuple[list[Layer], list[Float[np.ndarray, "outputs shapes"]]]:
     """Layers whose shapes have no anchors yet, on ranges that have room for the errors that reach them; and what the
     outputs feel of each."""

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.approximate import approximate_expressions, check_words
+from anchorhead.constructions.build_options import Form, Layout, options_of
 from anchorhead.constructions.head import Placement
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.request import Request
-from anchorhead.constructions.way import Form, Layout, way_of
 from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
@@ -71,8 +71,8 @@ def compile(
         within = _required(within)
         network = mlp_of_chain(program)
         if network is not None:
-            way = way_of(network, form, layout or "transformer", placement, kind, bool(causal))
-            return mlp_network(network, box, within, way, outside, tell)
+            options = options_of(network, form, layout or "transformer", placement, kind, bool(causal))
+            return mlp_network(network, box, within, options, outside, tell)
         expressions, names = expressions_of(program)
         tokens = program.input.tokens if program.token_axis else None
         request = Request(expressions, names, box, tokens)

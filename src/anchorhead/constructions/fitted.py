@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.build_options import BuildOptions, Form, Layout, options_of
 from anchorhead.constructions.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.head import Placement
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.ridge_fit_network import block_of, network_of
-from anchorhead.constructions.way import Form, Layout, Way, way_of
 from anchorhead.decimals import counted, round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
@@ -32,7 +32,7 @@ from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.parser import parse
 
-MOST_INPUTS = 1000
+MAX_INPUTS = 1000
 AIM = {"solved": 0.95, "uniform": 0.5}
 """The part of the error asked for that the fit may use up; conversion takes the rest."""
 CONVERSION = 0.02
@@ -91,7 +91,7 @@ def approximate_fitted(
     """
     _check(target, within, seed)
     words = form, layout or "transformer", placement, dtype, causal
-    way_of(_nothing(target), *words)
+    options_of(_nothing(target), *words)
     require_repeatable(target, within, seed)
     require_continuous(target, within, seed)
     if causal and target.tokens is not None:
@@ -101,9 +101,9 @@ def approximate_fitted(
     for _ in range(TRIES):
         how = _How(causal, form in (None, "deep"), seed, stiffness[0], KINDS[placement])
         fitted = _fitted(target, aim, how, progress)
-        way = way_of(fitted.network, *words)
+        options = options_of(fitted.network, *words)
         try:
-            network, certificate = _converted(target, fitted, within, way, seed, outside)
+            network, certificate = _converted(target, fitted, within, options, seed, outside)
         except AnchorheadError as error:
             if len(stiffness) == 1:
                 raise AnchorheadError(
@@ -125,8 +125,8 @@ def approximate_fitted(
 def _check(target: CallableSeveral, within: Any, seed: Any) -> None:
     checked_within(within)
     checked_count("seed", seed, least=0)
-    if len(target.variables) > MOST_INPUTS:
-        raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MOST_INPUTS:,} inputs")
+    if len(target.variables) > MAX_INPUTS:
+        raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MAX_INPUTS:,} inputs")
 
 
 def _nothing(target: CallableSeveral) -> Mlp:
@@ -191,19 +191,19 @@ def _fitted(target: CallableSeveral, aim: float, how: _How, progress: Progress |
 
 
 def _converted(
-    target: CallableSeveral, fitted: Fitted, within: float, way: Way, seed: int, outside: Outside
+    target: CallableSeveral, fitted: Fitted, within: float, options: BuildOptions, seed: int, outside: Outside
 ) -> tuple[Network, Certificate]:
     """The network as attention, with its certificate: conversion gets little at first, then all that is left."""
     shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     left = (1 - 1e-3) * within - fitted.error if fitted.error < 0.97 * within else fitted.error
-    little = CONVERSION * max(within, fitted.error) if way.placement == "solved" else left
+    little = CONVERSION * max(within, fitted.error) if options.placement == "solved" else left
     try:
-        network = mlp_network(fitted.network, on, min(little, left), way, outside)
+        network = mlp_network(fitted.network, on, min(little, left), options, outside)
     except AnchorheadError:
         if left <= little:
             raise
-        network = mlp_network(fitted.network, on, left, way, outside)
+        network = mlp_network(fitted.network, on, left, options, outside)
     known = network.certificate
     if known is None:
         raise TypeError("a converted network without a certificate")
@@ -216,7 +216,7 @@ def _converted(
         terms={FITTING: fitted.error, CONVERTING: known.bound},
         method=f"{fitted.network} fitted, seed {seed}, with {target.evaluations:,} evaluations of the function; the "
         "largest error was found by points spread over the box, its faces and corners, and climbs from the worst: at "
-        f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {way}; {known.method}",
+        f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {options}; {known.method}",
         target=str(target),
         reference=known.reference,
     )

@@ -22,7 +22,7 @@ from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
 from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid
-from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
+from anchorhead.heads.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
@@ -35,7 +35,7 @@ from anchorhead.targets.several import SeveralVariables
 __all__ = ["approximate_grid", "certified_grid", "grid_network"]
 
 TRIES = 4
-MOST_ANCHORS = 20_000
+MAX_ANCHORS = 20_000
 AIM = {1: 0.95, 2: 0.95, 3: 0.95, 4: 0.8}
 """The part of the error asked for that a grid is first solved for: proofs add to what a solver sees."""
 _WAYS = (
@@ -53,7 +53,7 @@ def approximate_grid(
     progress: Progress | None = None,
     outside: Outside = "warn",
     tokens: int | None = None,
-    most: int = MOST_ANCHORS,
+    most: int = MAX_ANCHORS,
 ) -> Network:
     """The smallest grid found within the error, rounding included, as a network with its certificate.
 
@@ -66,9 +66,9 @@ def approximate_grid(
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
     within = checked_within(within)
-    if len(target.variables) > MOST_VARIABLES:
+    if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
-            f"{target} has {len(target.variables)} variables: a grid takes at most {MOST_VARIABLES}, because its size "
+            f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
             "is a power of them; write the function as a sum of functions of fewer variables"
         )
     if prove:

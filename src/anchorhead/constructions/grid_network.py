@@ -31,7 +31,7 @@ OUT_OF_REACH = 2.0**40
 
 
 @dataclass(frozen=True)
-class Seat:
+class GridPlacement:
     """Where a grid stands in a sequence of `tokens` tokens with `features` features each.
 
     axes     for each axis the entry of the input that it is along, token by token
@@ -69,7 +69,9 @@ def grid_network(atom: GridAtom, tokens: int | None = None, variables: Sequence[
         )
     columns = atom.outputs // tokens
     outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
-    return seated_grid(atom, Seat(tokens, atom.variables // tokens, tuple(range(atom.variables)), outputs), variables)
+    return place_grid(
+        atom, GridPlacement(tokens, atom.variables // tokens, tuple(range(atom.variables)), outputs), variables
+    )
 
 
 def _axis_names(atom: GridAtom, variables: Sequence[str]) -> list[str]:
@@ -123,16 +125,16 @@ def _of_one_token(atom: GridAtom, axes: list[str]) -> Network:
     return Network([embed, attention], token_axis=False)
 
 
-def seated_grid(atom: GridAtom, seat: Seat, variables: Sequence[str] = ()) -> Network:
+def place_grid(atom: GridAtom, place: GridPlacement, variables: Sequence[str] = ()) -> Network:
     """The network of a grid in a sequence: inputs (..., n, features) to (..., n, columns)."""
     axes = _axis_names(atom, variables)
-    n, few, d, m, dtype = seat.tokens, seat.features, atom.variables, seat.columns, atom.dtype
-    gate = np.full(n, len(seat.readers))
-    gate[seat.readers] = np.arange(len(seat.readers))
+    n, few, d, m, dtype = place.tokens, place.features, atom.variables, place.columns, atom.dtype
+    gate = np.full(n, len(place.readers))
+    gate[place.readers] = np.arange(len(place.readers))
     points = int(gate.max()) + 1
     shared = ["one", *(f"at position {j}" for j in range(n)), *(f"out of reach of point {p}" for p in range(points))]
     shared += [*_key_names(axes), *(f"of point {p}" for p in range(points)), *(f"value {i}" for i in range(m))]
-    shared += [HIDDEN] if seat.causal else []
+    shared += [HIDDEN] if place.causal else []
     one, at, away, keys = 0, 1, 1 + n, 1 + n + points
     own, values = keys + 2 * d, keys + 2 * d + points
     width = len(shared)
@@ -141,15 +143,15 @@ def seated_grid(atom: GridAtom, seat: Seat, variables: Sequence[str] = ()) -> Ne
     registers[:, :, few + keys : few + own] = np.stack(_columns(atom), axis=1)[:, None]
     registers[:, :, few + own : few + values] = np.eye(points)
     bias = np.zeros((m, n), dtype)
-    for number, (reader, column) in enumerate(seat.outputs):
+    for number, (reader, column) in enumerate(place.outputs):
         registers[:, gate[reader], few + values + column] = atom.values.reshape(atom.anchors, -1)[:, number]
         bias[column, reader] = atom.bias[number]
     registers = registers.reshape(-1, few + width)
-    if seat.causal:
+    if place.causal:
         registers = np.concatenate([registers, np.eye(few + width, dtype=dtype)[-1:]])
     token = np.zeros((n, few + width), dtype)
     origins = np.zeros(n * few, dtype)
-    origins[list(seat.axes)] = atom.origins
+    origins[list(place.axes)] = atom.origins
     token[:, :few] = -origins.reshape(n, few)
     token[:, few + one] = 1
     token[:, few + at : few + away] = np.eye(n)
@@ -160,9 +162,9 @@ def seated_grid(atom: GridAtom, seat: Seat, variables: Sequence[str] = ()) -> Ne
     )
 
     pick = np.eye(few + width, dtype=dtype)
-    sources = sorted({entry // few for entry in seat.axes})
+    sources = sorted({entry // few for entry in place.axes})
     output = np.zeros((len(sources), d + width, few), dtype)
-    for axis, entry in enumerate(seat.axes):
+    for axis, entry in enumerate(place.axes):
         output[sources.index(entry // few), axis, entry % few] = 1
     skip = np.zeros((d + width, few + width), dtype)
     skip[d:, few:] = np.eye(width)
@@ -170,10 +172,10 @@ def seated_grid(atom: GridAtom, seat: Seat, variables: Sequence[str] = ()) -> Ne
     key = FAR * pick[[few + at + j for j in sources]]
     gather = Attention(
         np.broadcast_to(pick[few + one], (len(sources), 1, few + width)),
-        (key + FAR / 2 * pick[-1] if seat.causal else key)[:, None],
+        (key + FAR / 2 * pick[-1] if place.causal else key)[:, None],
         pick[None, :few],
         output,
-        mask="causal" if seat.causal else None,
+        mask="causal" if place.causal else None,
         skip=Linear(skip, features=gathered),
         features=gathered,
         labels=tuple(f"gathers token {j}" for j in sources),

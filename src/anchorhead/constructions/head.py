@@ -26,10 +26,10 @@ from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
 TRIES = 4
-MOST_ANCHORS = 512
-FEW_EVEN, MOST_EVEN = 8, 256
+MAX_ANCHORS = 512
+FEW_EVEN, MAX_EVEN = 8, 256
 """Even anchors: from so many on errors fall at a rate, and steeper keys take minutes to prove, or cannot be."""
-AIM_EVEN, HOPELESS = 0.97, 4
+AIM_EVEN, TOO_MANY_TIMES = 0.97, 4
 """How much of the error asked for may be used up, and how many times too many anchors are foretold to no purpose."""
 LOOSEST = 2.2  # estimates: no proven bound is larger
 SEARCH = 14_000_000
@@ -187,7 +187,7 @@ class _Request:
 
     def _smallest(self, error: float) -> Atom:
         if self.placement == "solved":
-            options = {**self._options, "max_anchors": MOST_ANCHORS}
+            options = {**self._options, "max_anchors": MAX_ANCHORS}
             return smallest(self._values, self.target.kinks, *self._interval, error, **options).atom
         return self._smallest_uniform(error)
 
@@ -195,18 +195,18 @@ class _Request:
         """The fewest even anchors that do, nearly: counts grow by a fifth, or as far as the errors so far foretell."""
         errors: dict[int, float] = {}
         count = 2
-        while count <= MOST_EVEN:
+        while count <= MAX_EVEN:
             solution = uniform(self._values, *self._interval, count, self.dtype, self.target.kinks)
             if solution.total <= AIM_EVEN * error:
                 return solution.atom
             errors[count] = solution.total
             foretold = 0.95 * _foretold(errors, AIM_EVEN * error)
-            if foretold > HOPELESS * MOST_EVEN:
+            if foretold > TOO_MANY_TIMES * MAX_EVEN:
                 break
             # beside a kink errors fall by fits and starts: what two of them foretell may be far too many
             count = max(count + 1, int(1.2 * count), int(min(2 * count, foretold)))
         raise AnchorheadError(
-            f"within={error:g} was not reached with up to {MOST_EVEN} uniform anchors: use placement='solved' or a "
+            f"within={error:g} was not reached with up to {MAX_EVEN} uniform anchors: use placement='solved' or a "
             "larger error"
         )
 
@@ -241,7 +241,7 @@ def _check_request(within: Any, anchors: Any, placement: Any) -> tuple[float | N
     checked_word("placement", placement, get_args(Placement))
     if within is not None:
         return checked_within(within), None
-    return None, checked_count("anchors", anchors, 1, MOST_ANCHORS)
+    return None, checked_count("anchors", anchors, 1, MAX_ANCHORS)
 
 
 def _cap(name: str, cap: Any) -> float | None:

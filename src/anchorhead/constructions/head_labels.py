@@ -11,7 +11,7 @@ from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY
 
-MOST_TERMS = 4
+MAX_TERMS = 4
 ARGUMENTS = ("s", "t", "u", "z")
 
 
@@ -59,7 +59,7 @@ def affine_text(weight: Float[np.ndarray, " n"], bias: float, names: Sequence[st
     """The largest few terms of w . x + b, such as `2 (x 0 of token 1) - y + 0.5`."""
     heaviest: list[int] = np.argsort(-np.abs(weight), kind="stable").tolist()
     terms = [(float(weight[i]), names[i]) for i in heaviest if weight[i] != 0]
-    shown, hidden = terms[:MOST_TERMS], len(terms) - MOST_TERMS
+    shown, hidden = terms[:MAX_TERMS], len(terms) - MAX_TERMS
     text = "".join(_signed(factor, name) for factor, name in shown)
     if hidden > 0:
         text += f" + {hidden} smaller term{'s' if hidden > 1 else ''}"

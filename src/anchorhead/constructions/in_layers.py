@@ -12,20 +12,20 @@ import numpy as np
 
 from anchorhead.compiler.estimate import anchors_for
 from anchorhead.compiler.lower import lowered
+from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
-from anchorhead.constructions.foreseen import foreseen
+from anchorhead.constructions.build_options import BuildOptions, options_of
+from anchorhead.constructions.estimated_bound import estimated_bound
 from anchorhead.constructions.mlp import MARGIN, inputs_of, mlp_network
 from anchorhead.constructions.neuron_layers import laid_out, shaped
 from anchorhead.constructions.request import Request
-from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import sizes_of
-from anchorhead.constructions.way import Way, way_of
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.heads.shape import Shape, range_of
+from anchorhead.proof.heads.activation_head import ActivationHead, range_of
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expression_network import name_of
 from anchorhead.targets.mlp import Mlp
@@ -46,9 +46,9 @@ def network_in_layers(
     refused: list[AnchorheadError] = []
     for target in forms_in_order(request, within, dtype):
         layout = words["layout"] or "transformer"
-        way = way_of(target, words["form"], layout, words["placement"], dtype, words["causal"])
+        options = options_of(target, words["form"], layout, words["placement"], dtype, words["causal"])
         try:
-            return mlp_network(target, request.on, within, way, outside, progress)
+            return mlp_network(target, request.on, within, options, outside, progress)
         except AnchorheadError as error:
             refused.append(error)
     reached = [error for error in refused if isinstance(error, NotReached)]
@@ -68,26 +68,26 @@ def _estimate(target: Mlp, request: Request, within: float, dtype: Dtype) -> tup
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once."""
     sources, middle = inputs_of(target, request.on, dtype)
     guesses, margin, tokens = Guesses(dtype), MARGIN[dtype], target.tokens or 1
-    way = Way("deep", "transformer", "solved", dtype)
+    options = BuildOptions("deep", "transformer", "solved", dtype)
     try:
         budget = next(budgets(target, sources, within, margin, guesses))
         layers, readout = shaped(target, sources, budget, margin, guesses.choose)
         laid = laid_out(layers, readout, sources, middle)
         with np.errstate(over="ignore", invalid="ignore"):
-            bound = foreseen(layers, readout, laid, sources, tokens, way)
-        return not bound <= within, float(sizes_of(laid, tokens, way).parameters)
+            bound = estimated_bound(layers, readout, laid, sources, tokens, options)
+        return not bound <= within, float(sizes_of(laid, tokens, options).parameters)
     except AnchorheadError:
         return True, np.inf
 
 
-class Guesses(Shapes):
+class Guesses(ActivationHeads):
     """Shapes as large as they are likely to be, of which nothing is solved for."""
 
     def _solved(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
-    ) -> Shape:
+    ) -> ActivationHead:
         size = float(np.abs(range_of(activation, np.array(interval[:1]), np.array(interval[1:]))).max())
         rounding = ROUNDING * arithmetic_of(self.dtype).unit * size
         anchors = np.zeros(anchors_for(activation, *interval, error))
         part = Part.of(anchors, anchors, np.full((len(anchors), 1), size), self.dtype)
-        return Shape(activation, *interval, (part,), max(error - rounding, 0.0), rounding, degree=degree)
+        return ActivationHead(activation, *interval, (part,), max(error - rounding, 0.0), rounding, degree=degree)

@@ -24,7 +24,7 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.kernel_smoother import exact_logits, prove_kernel_smoother
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
-MOST_NUMBERS = 1_000_000
+MAX_NUMBERS = 1_000_000
 """How many numbers the centres may have in all: weights are worked out in rational arithmetic."""
 
 
@@ -41,9 +41,9 @@ def kernel_smoother(
     if not isinstance(target, KernelSmoother):
         raise AnchorheadError(f"{type(target).__name__} is not a kernel smoother: give a KernelSmoother(centres, ...)")
     within = None if within is None else checked_within(within)
-    if target.centres.size > MOST_NUMBERS:
+    if target.centres.size > MAX_NUMBERS:
         raise AnchorheadError(
-            f"{target.anchors:,} centres of {target.inputs} features: at most {MOST_NUMBERS:,} numbers in all; "
+            f"{target.anchors:,} centres of {target.inputs} features: at most {MAX_NUMBERS:,} numbers in all; "
             "use fewer centres"
         )
     box = Box.of(on)

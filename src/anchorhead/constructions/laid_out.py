@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorhead.constructions.feature_names import inputs_called, less
 from anchorhead.constructions.neuron_layers import Laid
-from anchorhead.proof.heads.shape import Shape
+from anchorhead.proof.heads.activation_head import ActivationHead
 
 FAR = 1000.0
 
@@ -19,7 +19,7 @@ def out_of_reach(largest_logit: float) -> float:
     return float(2.0 ** np.ceil(np.log2(4 * (largest_logit + FAR))))
 
 
-def anchors_of(shape: Shape, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def anchors_of(shape: ActivationHead, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Slopes, offsets and values; a part that the shape does not have is one anchor of value 0."""
     if p < len(shape.parts):
         slopes, offsets, values = shape.parts[p].astype(np.float64)

@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
+from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions
 from anchorhead.constructions.derivations import neuron_entries
 from anchorhead.constructions.neuron_layers import HeadRefused, Laid, laid_out, shaped
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sequence_layout import Sequence
-from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import sizes_of
 from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
-from anchorhead.constructions.way import FORMS, LAYOUTS, Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.lemmas.mlp import MlpBound, prove_mlp
@@ -36,7 +36,7 @@ MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
-MOST_PARAMETERS = 100_000_000
+MAX_PARAMETERS = 100_000_000
 """How many numbers a network may hold: building and proving it takes several times their room."""
 
 
@@ -44,7 +44,7 @@ def mlp_network(
     target: Mlp,
     on: Box,
     within: float,
-    way: Way,
+    options: BuildOptions,
     outside: Outside = "warn",
     progress: Progress | None = None,
 ) -> Network:
@@ -53,11 +53,11 @@ def mlp_network(
     Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
     """
     try:
-        return _proven(target, on, within, way, outside, progress)
+        return _proven(target, on, within, options, outside, progress)
     except HeadRefused as refused:
-        said = f"{_refusal(within, way)}, for a head that it takes: {refused}"
+        said = f"{_refusal(within, options)}, for a head that it takes: {refused}"
         try:
-            network = _proven(target, on, COARSER * refused.times * within, way, outside, progress)
+            network = _proven(target, on, COARSER * refused.times * within, options, outside, progress)
         except NotReached as nearest:
             network = nearest.network
         except AnchorheadError:
@@ -66,17 +66,19 @@ def mlp_network(
         raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, within) from refused
 
 
-def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, progress: Progress | None) -> Network:
+def _proven(
+    target: Mlp, on: Box, within: float, options: BuildOptions, outside: Outside, progress: Progress | None
+) -> Network:
     """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
     token."""
-    if way.layout == "transformer" and (target.tokens or 1) > 1:
+    if options.layout == "transformer" and (target.tokens or 1) > 1:
         target = target.with_neurons()
-    require_model(way.dtype)
+    require_model(options.dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
-        require_representable(within, target.values(points_of(on, target.input_shape)), way.dtype)
-    shapes = Shapes(way.dtype, way.placement, progress)
-    sources, middle = inputs_of(target, on, way.dtype)
-    margin = MARGIN[way.dtype]
+        require_representable(within, target.values(points_of(on, target.input_shape)), options.dtype)
+    shapes = ActivationHeads(options.dtype, options.placement, progress)
+    sources, middle = inputs_of(target, on, options.dtype)
+    margin = MARGIN[options.dtype]
     best: tuple[MlpBound, Network, list[Layer], Merged] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
@@ -95,8 +97,8 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
             continue
         tried.add(these)
         laid = laid_out(layers, readout, sources, middle)
-        _require_room(laid, target, way)
-        network = built(laid, target, way)
+        _require_room(laid, target, options)
+        network = built(laid, target, options)
         bound = prove_mlp(network, target, layers, readout, on)
         if best is None or bound.total < best[0].total:
             best = bound, network, layers, readout
@@ -106,37 +108,37 @@ def _proven(target: Mlp, on: Box, within: float, way: Way, outside: Outside, pro
         raise undefined
     if best is None or not np.isfinite(best[0].total):
         raise AnchorheadError(
-            f"{_refusal(within, way)}: no bound was found: the errors of a layer carry the next one's neurons beyond "
-            f"their heads' intervals. {_helps(way)}"
+            f"{_refusal(within, options)}: no bound was found: the errors of a layer carry the next one's neurons "
+            f"beyond their heads' intervals. {_helps(options)}"
         )
     known, network, layers, readout = best
     network = certified(network, target, on, layers, readout, known, outside)
     terms = ", ".join(f"{value:.3g} by {what}" for what, value in known.terms().items())
     raise NotReached(
-        f"{_refusal(within, way)}: the best bound found is {known.total:.3g} ({terms}). {_helps(way)}",
+        f"{_refusal(within, options)}: the best bound found is {known.total:.3g} ({terms}). {_helps(options)}",
         network,
         np.inf if network.certificate is None else network.certificate.bound,
         within,
     )
 
 
-def _require_room(laid: Laid, target: Mlp, way: Way) -> None:
+def _require_room(laid: Laid, target: Mlp, options: BuildOptions) -> None:
     """Refuses a network that would not fit into memory, before any of it is made."""
 
-    def numbers(one: Way) -> int:
+    def numbers(one: BuildOptions) -> int:
         return sizes_of(laid, target.tokens or 1, one).parameters
 
-    count = numbers(way)
-    if count <= MOST_PARAMETERS:
+    count = numbers(options)
+    if count <= MAX_PARAMETERS:
         return
     forms = FORMS if len(laid.neurons) == 1 else ("deep",)
-    layouts = ("transformer",) if way.causal else LAYOUTS
+    layouts = ("transformer",) if options.causal else LAYOUTS
     least, other = min((numbers(one), str(one)) for one in (
-        replace(way, form=form, layout=layout) for form in forms for layout in layouts
+        replace(options, form=form, layout=layout) for form in forms for layout in layouts
     ))  # fmt: skip
-    helps = f"{other}, with {least:,}" if least <= MOST_PARAMETERS else "a smaller model"
+    helps = f"{other}, with {least:,}" if least <= MAX_PARAMETERS else "a smaller model"
     raise AnchorheadError(
-        f"{target} would become a network of {count:,} numbers ({way}), and at most {MOST_PARAMETERS:,} are built. "
+        f"{target} would become a network of {count:,} numbers ({options}), and at most {MAX_PARAMETERS:,} are built. "
         f"What would help: {helps}"
     )
 
@@ -148,15 +150,17 @@ def inputs_of(target: Mlp, on: Box, dtype: str) -> tuple[Sources, np.ndarray]:
     return sources, sources.middle.astype(dtype).astype(np.float64)
 
 
-def built(laid: Laid, target: Mlp, way: Way) -> Network:
+def built(laid: Laid, target: Mlp, options: BuildOptions) -> Network:
     """The network, without target and certificate."""
     tokens = target.tokens or 1
-    if way.layout == "transformer":
-        maker: SoftmaxTransformer | Sequence = SoftmaxTransformer(laid, tokens, way.dtype, target.variables, way.causal)
+    if options.layout == "transformer":
+        maker: SoftmaxTransformer | Sequence = SoftmaxTransformer(
+            laid, tokens, options.dtype, target.variables, options.causal
+        )
     else:
-        maker = Sequence(laid, tokens, way.dtype, target.variables)
+        maker = Sequence(laid, tokens, options.dtype, target.variables)
     build = {"two-layer": maker.two_layer, "attention-softmax": maker.attention_softmax, "deep": maker.deep}
-    network = build[way.form]()
+    network = build[options.form]()
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
@@ -186,16 +190,16 @@ def certified(
     return known.with_(certificate=certificate, outside=outside)
 
 
-def _refusal(within: float, way: Way) -> str:
-    return f"within={within:g} is out of reach ({way}, {way.dtype})"
+def _refusal(within: float, options: BuildOptions) -> str:
+    return f"within={within:g} is out of reach ({options}, {options.dtype})"
 
 
-def _helps(way: Way) -> str:
+def _helps(options: BuildOptions) -> str:
     helps = ["a larger within", "a smaller box on="]
-    if way.dtype == "float32":
+    if options.dtype == "float32":
         helps.append("dtype='float64'")
-    if way.placement == "uniform":
+    if options.placement == "uniform":
         helps.append("placement='solved'")
-    if way.form == "attention-softmax":
+    if options.form == "attention-softmax":
         helps.append("form='two-layer', whose sums are shorter")
     return f"What would help: {', '.join(helps)}"

@@ -20,12 +20,12 @@ from jaxtyping import Float, Int
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
 
-ChooseShape = Callable[[Expression, float, float, float], Shape]
+ChooseShape = Callable[[Expression, float, float, float], ActivationHead]
 """A shape for an activation on [low, high], within an error."""
 
 
@@ -39,7 +39,7 @@ class Neurons:
 
     weight: Float[np.ndarray, "neurons before"]
     bias: Float[np.ndarray, " neurons"]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ActivationHead, ...]
     assigned: Int[np.ndarray, " neurons"]
     target: Affine
     scale: Float[np.ndarray, " neurons"]
@@ -70,7 +70,7 @@ class Laid:
         return max((_largest_logit(layer.shapes) for layer in self.neurons), default=0.0)
 
 
-def _largest_logit(shapes: Sequence[Shape]) -> float:
+def _largest_logit(shapes: Sequence[ActivationHead]) -> float:
     reach = max(abs(end) for shape in shapes for end in shape.queries)
     return max(shape.largest_logit(reach) for shape in shapes)
 
@@ -114,7 +114,9 @@ def shaped(
     return layers, readout
 
 
-def _shape(layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseShape) -> Shape:
+def _shape(
+    layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseShape
+) -> ActivationHead:
     own = layer.which == k
     if not own.any():
         own = slice(None)

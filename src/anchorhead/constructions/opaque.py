@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.callable_checks import require_continuous
-from anchorhead.constructions.grid import MOST_ANCHORS, TRIES
+from anchorhead.constructions.grid import MAX_ANCHORS, TRIES
 from anchorhead.constructions.opaque_lipschitz import callable_box, callable_network, prove_callable, shown, smooth
 from anchorhead.constructions.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
@@ -18,12 +18,12 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import solve_grid, uniform_grid
-from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
+from anchorhead.heads.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.heads.uniform_shape import SHARPNESS
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
@@ -42,9 +42,9 @@ def approximate_callable(
     lipschitz  L with |f(x) - f(y)| <= L |x - y|_2 in every output, or L_j, one for each input, with
                |f(x) - f(y)| <= sum of L_j |x_j - y_j|: then the error is proven for every x of the box
     """
-    if len(target.variables) > MOST_VARIABLES:
+    if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
-            f"{target} is opaque, and a grid takes at most {MOST_VARIABLES} variables: write it as an expression, or "
+            f"{target} is opaque, and a grid takes at most {MAX_VARIABLES} variables: write it as an expression, or "
             "fit a torch network to it and use ah.convert"
         )
     within = checked_within(within)
@@ -67,7 +67,7 @@ def _measured(
     aim, best = within, np.inf
     for _ in range(TRIES):
         try:
-            atom = solve_grid(target.values, target.low, target.high, aim, dtype, MOST_ANCHORS, progress)
+            atom = solve_grid(target.values, target.low, target.high, aim, dtype, MAX_ANCHORS, progress)
         except AnchorheadError:
             if not np.isfinite(best):
                 raise
@@ -88,7 +88,7 @@ def _uniform(
     aim, best = 4 * within, np.inf
     for _ in range(2 * TRIES):
         sides = modulus.sides(aim)
-        if prod(sides) > MOST_ANCHORS:
+        if prod(sides) > MAX_ANCHORS:
             break
         atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
         error, at = largest_error(atom, target)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.grid import MOST_ANCHORS, TRIES
+from anchorhead.constructions.grid import MAX_ANCHORS, TRIES
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -30,13 +30,13 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid_cover import CoverBound, cell_counts, prove_cover, steepest
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
-from anchorhead.proof.heads.uniform_shape import SHARPNESS
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.record import TargetRecord
 
-MOST_EVALUATIONS = 2_000_000
+MAX_EVALUATIONS = 2_000_000
 _AIM = 0.15
 """The part of the error asked for that a solved grid may have, so that cells may be as large as they can."""
 _SMOOTH = 100
@@ -59,13 +59,13 @@ def prove_callable(
     reason = "fewer anchors than one there cannot be"
     if prod(sides) > 1:
         try:
-            return request.solved(min(MOST_ANCHORS, prod(sides) - 1), insist=prod(sides) > MOST_ANCHORS)
+            return request.solved(min(MAX_ANCHORS, prod(sides) - 1), insist=prod(sides) > MAX_ANCHORS)
         except AnchorheadError as error:
             reason = str(error)
-    if prod(sides) > MOST_ANCHORS:
+    if prod(sides) > MAX_ANCHORS:
         raise AnchorheadError(
             f"within={within:g} is not proven for {target}, given {lipschitz}: a uniform grid would take about "
-            f"{' x '.join(f'{side:,}' for side in sides)} = {prod(sides):,} anchors, and at most {MOST_ANCHORS:,} are "
+            f"{' x '.join(f'{side:,}' for side in sides)} = {prod(sides):,} anchors, and at most {MAX_ANCHORS:,} are "
             f"allowed; and of a solved one: {reason}. What would help: a larger error, a smaller box, a smaller "
             "constant if one holds, or no constant and an error that is measured"
         )
@@ -103,7 +103,7 @@ class _Request:
         target, model, aim, total = self.target, require_model(self.dtype), 0.97 * self.within, np.inf
         for _ in range(TRIES):
             sides = self.sides(aim)
-            if prod(sides) > MOST_ANCHORS:
+            if prod(sides) > MAX_ANCHORS:
                 break
             places = [even_places(a, b, side) for a, b, side in zip(target.low, target.high, sides, strict=True)]
             values = target.values(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1))
@@ -156,10 +156,10 @@ class _Request:
         if not room > 0:
             raise AnchorheadError(f"rounding and the grid's own error leave no room in {self.within:g}")
         counts = cell_counts(self.lipschitz, self.high - self.low, slopes, room)
-        if prod(counts) + spent > MOST_EVALUATIONS:
+        if prod(counts) + spent > MAX_EVALUATIONS:
             raise AnchorheadError(
                 f"its proof would take about {prod(counts) + spent:,} evaluations of the function, and at most "
-                f"{MOST_EVALUATIONS:,} are allowed"
+                f"{MAX_EVALUATIONS:,} are allowed"
             )
         return counts
 

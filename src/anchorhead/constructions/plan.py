@@ -15,18 +15,18 @@ from typing import Literal
 import numpy as np
 
 from anchorhead.as_html import block, table
+from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
+from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout
 from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.foreseen import foreseen
+from anchorhead.constructions.estimated_bound import estimated_bound
 from anchorhead.constructions.head import Placement
 from anchorhead.constructions.mlp import MARGIN, inputs_of
 from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
 from anchorhead.constructions.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.representable import points_of, require_representable
-from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sizes import Sizes, sizes_of
-from anchorhead.constructions.sketches import Sketches
-from anchorhead.constructions.way import FORMS, LAYOUTS, PLACEMENTS, Form, Layout, Way
+from anchorhead.constructions.uniform_estimates import UniformEstimates
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
@@ -121,7 +121,7 @@ def plan(
     dtype: Dtype,
     causal: bool = False,
     progress: Progress | None = None,
-    shapes: Shapes | None = None,
+    shapes: ActivationHeads | None = None,
 ) -> Plan:
     """The sizes of all networks that could be built of a target within each of these errors.
 
@@ -143,7 +143,7 @@ def plan(
             placement: Ladder(target, on, within, dtype, placement, progress, shapes) for placement in PLACEMENTS
         }
         rows += [
-            _row(ladders[placement], Way(form, layout, placement, dtype, causal))
+            _row(ladders[placement], BuildOptions(form, layout, placement, dtype, causal))
             for form in forms
             for layout in layouts
             for placement in PLACEMENTS
@@ -181,7 +181,7 @@ class Ladder:
     dtype: Dtype
     placement: Placement
     progress: Progress | None = None
-    shapes: Shapes | None = None
+    shapes: ActivationHeads | None = None
     ended: str = ""
     _found: list[Rung] = field(default_factory=list)
     _more: Iterator[Rung] | None = None
@@ -210,9 +210,9 @@ class Ladder:
         sources, middle = self._inputs
         margin = MARGIN[self.dtype]
         if self.placement == "uniform":
-            chooser: Shapes | Sketches = Sketches(self.dtype)
+            chooser: ActivationHeads | UniformEstimates = UniformEstimates(self.dtype)
         else:
-            chooser = self.shapes or Shapes(self.dtype, self.placement, self.progress)
+            chooser = self.shapes or ActivationHeads(self.dtype, self.placement, self.progress)
         tried: set[tuple[int, ...]] = set()
         try:
             for budget in budgets(self.target, sources, self.within, margin, chooser):
@@ -226,39 +226,39 @@ class Ladder:
                     continue
                 tried.add(these)
                 laid = laid_out(layers, readout, sources, middle)
-                yield Rung(layers, readout, laid, chooser.refused if isinstance(chooser, Sketches) else "")
+                yield Rung(layers, readout, laid, chooser.refused if isinstance(chooser, UniformEstimates) else "")
         except AnchorheadError as error:
             self.ended = str(error)
 
 
-def _row(ladder: Ladder, way: Way) -> Row:
+def _row(ladder: Ladder, options: BuildOptions) -> Row:
     tokens = ladder.target.tokens or 1
     sizes: Sizes | None = None
     reached, best = 0.0, np.inf
     for rung in ladder:
         with np.errstate(over="ignore", invalid="ignore"):
-            bound = foreseen(rung.layers, rung.readout, rung.laid, ladder.sources, tokens, way)
+            bound = estimated_bound(rung.layers, rung.readout, rung.laid, ladder.sources, tokens, options)
         best = min(best, bound)
-        if not rung.refused and way.placement == "solved" and bound > LOOSEST * ladder.within:
+        if not rung.refused and options.placement == "solved" and bound > LOOSEST * ladder.within:
             continue
         # building may stop at an earlier rung than this plan, with any bound up to `within`
         reached = max(reached, min(bound, ladder.within))
-        more = sizes_of(rung.laid, tokens, way)
+        more = sizes_of(rung.laid, tokens, options)
         sizes = more if sizes is None else sizes.joined(more)
         if rung.refused:
-            return _made(ladder, way, sizes, bound, False, rung.refused)
+            return _made(ladder, options, sizes, bound, False, rung.refused)
         if bound <= ladder.within:
-            return _made(ladder, way, sizes, reached, True, "")
-    return _made(ladder, way, None, best, False, _out_of_reach(ladder, way, best))
+            return _made(ladder, options, sizes, reached, True, "")
+    return _made(ladder, options, None, best, False, _out_of_reach(ladder, options, best))
 
 
-def _made(ladder: Ladder, way: Way, sizes: Sizes | None, bound: float, reachable: bool, note: str) -> Row:
+def _made(ladder: Ladder, options: BuildOptions, sizes: Sizes | None, bound: float, reachable: bool, note: str) -> Row:
     known: dict[str, float | int | None] = dict.fromkeys(Sizes.__dataclass_fields__) if sizes is None else vars(sizes)
     return Row(
         within=ladder.within,
-        form=way.form,
-        layout=way.layout,
-        placement=way.placement,
+        form=options.form,
+        layout=options.layout,
+        placement=options.placement,
         bound=round_up(bound),
         reachable=reachable,
         note=note,
@@ -266,9 +266,9 @@ def _made(ladder: Ladder, way: Way, sizes: Sizes | None, bound: float, reachable
     )
 
 
-def _out_of_reach(ladder: Ladder, way: Way, best: float) -> str:
+def _out_of_reach(ladder: Ladder, options: BuildOptions, best: float) -> str:
     if not np.isfinite(best):
         return ladder.ended or "not known before it is built"
     if best <= LOOSEST * ladder.within:
         return "perhaps out of reach: the bound is the best that can be promised"
-    return f"out of reach: the bound is what rounding in {way.dtype} leaves"
+    return f"out of reach: the bound is what rounding in {options.dtype} leaves"

@@ -12,35 +12,35 @@ from math import prod
 
 import numpy as np
 
-from anchorhead.constructions.foreseen import foreseen
-from anchorhead.constructions.grid import AIM, MOST_ANCHORS
+from anchorhead.constructions.activation_heads import ActivationHeads, shape_of
+from anchorhead.constructions.build_options import BuildOptions, Form, Layout
+from anchorhead.constructions.estimated_bound import estimated_bound
+from anchorhead.constructions.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.constructions.head import SEARCH, Placement
 from anchorhead.constructions.head_network import head_network
 from anchorhead.constructions.in_layers import forms_in_order
 from anchorhead.constructions.mlp import built
-from anchorhead.constructions.parts import ROOM, SHARES, Wish, grid_part, grid_target, network_part
 from anchorhead.constructions.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
 from anchorhead.constructions.request import Request
-from anchorhead.constructions.shapes import Shapes, shape_of
 from anchorhead.constructions.side_by_side import side_by_side
-from anchorhead.constructions.sketches import Sketches
+from anchorhead.constructions.sum_of_parts import ROOM, SHARES, BuildRequest, grid_part, grid_target, network_part
+from anchorhead.constructions.uniform_estimates import UniformEstimates
 from anchorhead.constructions.uniform_grid import SampledModulus
-from anchorhead.constructions.way import Form, Layout, Way
 from anchorhead.decimals import round_up
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.grid import solve_grid
-from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
+from anchorhead.heads.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.heads.solve import SAFETY, smallest
 from anchorhead.heads.table import lookup
 from anchorhead.network import Attention, Network, Softmax
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.heads.shape import Shape
-from anchorhead.proof.heads.uniform_shape import SHARPNESS
+from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.several import SeveralVariables
@@ -48,7 +48,7 @@ from anchorhead.targets.several import SeveralVariables
 ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
 USUAL = (1e-2, 1e-4, 1e-6, 1e-8)
 """The errors that are planned for where none are named."""
-MOST_HEAD = 512
+MAX_HEAD = 512
 
 
 def plan_expressions(
@@ -110,12 +110,12 @@ def _neurons_alone(
     return rows
 
 
-class Estimates(Shapes):
+class Estimates(ActivationHeads):
     """Shapes that are solved for and not proven; each serves for several errors."""
 
     def _solved(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
-    ) -> Shape:
+    ) -> ActivationHead:
         key = (activation, interval)
         fits = [s for k, s in self._known.items() if k[:2] == key and error / 4 <= s.error <= error]
         if activation.op == "variable" or fits:
@@ -123,7 +123,7 @@ class Estimates(Shapes):
         target = ScalarTarget((activation,), *interval)
         found = smallest(
             target.values, target.kinks, *interval, error,
-            dtype=self.dtype, max_anchors=MOST_HEAD, progress=self.progress, effort=Effort(SEARCH),
+            dtype=self.dtype, max_anchors=MAX_HEAD, progress=self.progress, effort=Effort(SEARCH),
         )  # fmt: skip
         parts = found.estimate.exact, found.estimate.rounding
         self._known[(*key, error)] = shape_of(found.atom, *parts, activation, interval, degree)
@@ -208,7 +208,7 @@ class _Climbed:
             ends = target.low, target.high
             found = smallest(
                 target.values, target.kinks, *ends, within,
-                dtype=self.dtype, max_anchors=MOST_HEAD, progress=self._note, effort=self.effort,
+                dtype=self.dtype, max_anchors=MAX_HEAD, progress=self._note, effort=self.effort,
             )  # fmt: skip
         except AnchorheadError as error:
             return _row(within, "head", "solved", np.inf, None, None, str(error), reachable=False)
@@ -228,11 +228,11 @@ class _Climbed:
 
 def _even_head(request: Request, within: float, dtype: Dtype) -> Row:
     """The paper's even anchors, so many that the slope cannot exceed the error between them."""
-    sketches = Sketches(dtype)
-    chosen = [sketches.choose(one, *request.interval, within) for one in request.expressions if one.variables]
+    estimates = UniformEstimates(dtype)
+    chosen = [estimates.choose(one, *request.interval, within) for one in request.expressions if one.variables]
     if not chosen:
         return _row(within, "head", "uniform", 0.0, None, 1, "")
-    most = max(chosen, key=lambda sketch: sketch.count)
+    most = max(chosen, key=lambda estimate: estimate.count)
     width = 4 + len(request.expressions)  # the features of head_network: query, one, slope, offset, values
     fixed = width * (5 + len(request.expressions)) + len(request.expressions) ** 2 + len(request.expressions)
     counted = _Counted(2, 1, fixed + width * most.count)
@@ -243,17 +243,17 @@ def _grids(
     request: Request, withins: Sequence[float], dtype: Dtype, causal: bool, progress: Progress | None
 ) -> list[Row]:
     shapes = Estimates(dtype, "solved", progress)
-    even = _EvenGrid(request, dtype) if len(request.variables) <= MOST_VARIABLES and not causal else None
+    even = _EvenGrid(request, dtype) if len(request.variables) <= MAX_VARIABLES and not causal else None
     rows = []
     for within in _sorted(withins):
-        wish = Wish(within, Way("deep", "transformer", "solved", dtype, causal), progress=progress)
-        rows.append(_side_by_side(request, wish, shapes))
+        build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), progress=progress)
+        rows.append(_side_by_side(request, build, shapes))
         if even is not None:
             rows.append(even.row(within))
     return rows
 
 
-def _side_by_side(request: Request, wish: Wish, shapes: Shapes) -> Row:
+def _side_by_side(request: Request, build: BuildRequest, shapes: ActivationHeads) -> Row:
     """Grids, and neurons beside them, solved and laid out as they would be, and counted."""
     target = request.target
     share = SHARES[0] if target.parts.network is not None else 1.0
@@ -263,51 +263,61 @@ def _side_by_side(request: Request, wish: Wish, shapes: Shapes) -> Row:
             rivals = max(sum(o in other.outputs for other in target.parts.grids) for o in part.outputs)
             several = grid_target(target, part)
             last = [0.0]
-            aim = ROOM * share * wish.within / rivals * AIM[len(several.variables)]
+            aim = ROOM * share * build.within / rivals * AIM[len(several.variables)]
             atoms.append(
                 solve_grid(
-                    several.values, several.low, several.high, aim, wish.way.dtype, MOST_ANCHORS, _noted(last, wish)
+                    several.values,
+                    several.low,
+                    several.high,
+                    aim,
+                    build.options.dtype,
+                    MAX_ANCHORS,
+                    _noted(last, build),
                 )
             )
             error += last[0]
-        neurons, more = _neurons(request, wish, (1 - share) * wish.within, shapes)
+        neurons, more = _neurons(request, build, (1 - share) * build.within, shapes)
     except AnchorheadError as refused:
-        return _row(wish.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
+        return _row(build.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
     alone = neurons is None and len(atoms) == 1 and target.parts.grids[0].variables == request.variables
-    if alone and not wish.way.causal:
+    if alone and not build.options.causal:
         network = grid_network(atoms[0], request.tokens)
     else:
         pairs = zip(target.parts.grids, atoms, strict=True)
-        parts = [grid_part(target, part, atom, wish.way.causal) for part, atom in pairs]
+        parts = [grid_part(target, part, atom, build.options.causal) for part, atom in pairs]
         parts += [] if neurons is None else [network_part(target, neurons)]
         network, _ = side_by_side(parts, target.input_shape[-1])
     anchors = max(atom.anchors for atom in atoms)
-    return _row(wish.within, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
+    return _row(build.within, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
 
 
-def _noted(last: list[float], wish: Wish) -> Progress:
+def _noted(last: list[float], build: BuildRequest) -> Progress:
     def progress(status: Status) -> None:
         last[0] = last[0] if status.error is None else status.error
-        if wish.progress:
-            wish.progress(status)
+        if build.progress:
+            build.progress(status)
 
     return progress
 
 
-def _neurons(request: Request, wish: Wish, within: float, shapes: Shapes) -> tuple[Network | None, float]:
+def _neurons(
+    request: Request, build: BuildRequest, within: float, shapes: ActivationHeads
+) -> tuple[Network | None, float]:
     """The neurons beside the grids, as building would lay them out, and what they may err by."""
     network = request.parts.network
     if network is None:
         return None, 0.0
     if (network.tokens or 1) > 1:
         network = network.with_neurons()
-    ladder = Ladder(network, request.on, ROOM * within, wish.way.dtype, "solved", wish.progress, shapes)
+    ladder = Ladder(network, request.on, ROOM * within, build.options.dtype, "solved", build.progress, shapes)
     for rung in ladder:
-        bound = foreseen(rung.layers, rung.readout, rung.laid, ladder.sources, network.tokens or 1, wish.way)
+        bound = estimated_bound(
+            rung.layers, rung.readout, rung.laid, ladder.sources, network.tokens or 1, build.options
+        )
         if bound <= LOOSEST * within:
-            return built(rung.laid, network, wish.way), min(bound, within)
+            return built(rung.laid, network, build.options), min(bound, within)
     raise AnchorheadError(
-        ladder.ended or f"an error of {within:.3g} is out of reach of the neurons in {wish.way.dtype}"
+        ladder.ended or f"an error of {within:.3g} is out of reach of the neurons in {build.options.dtype}"
     )
 
 
@@ -335,7 +345,7 @@ class _EvenGrid:
         low, high = (np.array(end) for end in self.request.ends)
         spacing = (high - low) / np.maximum(np.array(sides) - 1, 1)
         counted = _Counted(self.one.layers, self.one.heads, parameters)
-        refused = f"not built above {MOST_ANCHORS:,} anchors" if anchors > MOST_ANCHORS else ""
+        refused = f"not built above {MAX_ANCHORS:,} anchors" if anchors > MAX_ANCHORS else ""
         note = refused or ESTIMATED
         beta = float((SHARPNESS / spacing**2).max())
         return _row(within, "deep", "uniform", within, counted, anchors, note, beta, not refused)

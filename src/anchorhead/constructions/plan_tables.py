@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anchorhead.constructions.plan import Row
 
 WIDTH = 100
-MOST_TERMS = 20
+MAX_TERMS = 20
 """Of more terms than these, the first are listed."""
 LONGEST = 999_999
 """The largest whole number that is written with all its digits."""
@@ -27,8 +27,8 @@ def listed(found: Sequence[tuple[str, str]]) -> list[str]:
     """What the terms became, as one paragraph; none where there are none."""
     if not found:
         return []
-    lines = [wrap(f"{term}: {what}", WIDTH - 2, subsequent_indent="  ") for term, what in found[:MOST_TERMS]]
-    more = [[f"and {len(found) - MOST_TERMS:,} more"]] if len(found) > MOST_TERMS else []
+    lines = [wrap(f"{term}: {what}", WIDTH - 2, subsequent_indent="  ") for term, what in found[:MAX_TERMS]]
+    more = [[f"and {len(found) - MAX_TERMS:,} more"]] if len(found) > MAX_TERMS else []
     return ["\n".join(["found", *(f"  {line}" for own in [*lines, *more] for line in own)])]
 
 

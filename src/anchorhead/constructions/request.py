@@ -19,15 +19,15 @@ from anchorhead.language.program import Program
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.parser import meant, names_in, parse
-from anchorhead.targets.parts import Parts
 from anchorhead.targets.scalar import NARROWEST
 from anchorhead.targets.spec import expression_of
+from anchorhead.targets.summands import Parts
 from anchorhead.targets.sympy_expressions import without_sympy
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 
 LACKS = "on= has no interval for"
-MOST_ENTRIES = 100_000
+MAX_ENTRIES = 100_000
 """Of a sequence: each is a variable with a name."""
 
 
@@ -122,10 +122,10 @@ def check_counts(tokens: Any, features: Any) -> None:
         raise AnchorheadError(f"tokens={tokens!r} and features={features!r}: give both, or neither")
     for name, count in (("tokens", tokens), ("features", features)):
         if count is not None:
-            checked_count(name, count, 1, MOST_ENTRIES)
-    if tokens is not None and int(tokens) * int(features) > MOST_ENTRIES:
+            checked_count(name, count, 1, MAX_ENTRIES)
+    if tokens is not None and int(tokens) * int(features) > MAX_ENTRIES:
         raise AnchorheadError(
-            f"tokens={tokens} and features={features} are {tokens * features:,} entries: at most {MOST_ENTRIES:,}"
+            f"tokens={tokens} and features={features} are {tokens * features:,} entries: at most {MAX_ENTRIES:,}"
         )
 
 

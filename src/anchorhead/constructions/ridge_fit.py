@@ -22,10 +22,10 @@ from anchorhead.constructions.ridge_fit_step import Effort, M, Steps
 from anchorhead.progress import Progress
 
 EFFORT = 1e12
-FIRST, GROWTH, TRIAL, MOST_NEURONS = 8, 1.5, 18, 512
+FIRST, GROWTH, TRIAL, MAX_NEURONS = 8, 1.5, 18, 512
 WIDTHS = (12, 12, 18, 18, 27, 40, 60)
 """Neurons in each of two hidden layers, from one try to the next."""
-MOST_DEEP_INPUTS, DEEP_SHARE = 64, 0.5
+MAX_DEEP_INPUTS, DEEP_SHARE = 64, 0.5
 """Two hidden layers: for how many inputs at most, and the part of the work left that they may take."""
 LEAST_TO_JUDGE = 40
 """Neurons from which on it is foreseen how many it will take."""
@@ -85,13 +85,13 @@ class _Fitting:
         self.best: dict[type, Fit[Any]] = {}
 
     def run(self, activations: tuple[str, ...], deep: bool) -> Fit[Any]:
-        deep = deep and self.samples.d <= MOST_DEEP_INPUTS
+        deep = deep and self.samples.d <= MAX_DEEP_INPUTS
         errors: list[tuple[int, float]] = []
         fit: Fit[Any] = self._one_layer(activations, errors, deep)
         if fit.error > self.aim and deep and self.effort.left:
             wide, fit = fit, self._two_layers(self.effort.spent + DEEP_SHARE * (self.effort.limit - self.effort.spent))
-            if fit.error > self.aim and self.effort.left and wide.model.neurons < MOST_NEURONS:
-                fit = self._grown(wide.model, MOST_NEURONS, errors, False)
+            if fit.error > self.aim and self.effort.left and wide.model.neurons < MAX_NEURONS:
+                fit = self._grown(wide.model, MAX_NEURONS, errors, False)
         if fit.error > self.aim:
             ended = fit.ended if self.effort.left else "the work allowed for was done"
             searched = [replace(one, error=self.samples.searched(one.model)) for one in self.best.values()]
@@ -121,7 +121,7 @@ class _Fitting:
                 break
         fit, met = min(found, key=lambda one: np.square(self.samples.left(one[0].model)).mean())
         errors.extend(met)
-        return self._grown(fit.model, MOST_NEURONS, errors, may_give_up)
+        return self._grown(fit.model, MAX_NEURONS, errors, may_give_up)
 
     def _grown(self, ridges: Ridges, most: int, errors: list[tuple[int, float]], may_give_up: bool) -> Fit[Ridges]:
         """More and more neurons, up to so many, or until it is clear that they will not do.
@@ -136,7 +136,7 @@ class _Fitting:
                 return fit
             if ridges.neurons >= most:
                 return replace(fit, ended=f"{most} neurons in one hidden layer are the most that are fitted")
-            if may_give_up and _neurons_needed(errors, self.aim) > MOST_NEURONS:
+            if may_give_up and _neurons_needed(errors, self.aim) > MAX_NEURONS:
                 return fit
 
     def _two_layers(self, until: float) -> Fit[TwoLayers]:

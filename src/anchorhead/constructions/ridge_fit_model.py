@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 
 REACH = 80.0
 """The largest |w|_1 + |t|: heads for tanh and silu are at hand up to 100."""
-MOST_UNKNOWNS = 1600
+MAX_UNKNOWNS = 1600
 """Inner weights that one step moves; of larger networks a part of the neurons, by turns."""
 
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -120,7 +120,7 @@ class Ridges:
         return Ridges(self.activation, weight, bias, np.delete(self.outer, neurons, axis=0))
 
     def chosen(self, rng: np.random.Generator, /) -> Int[np.ndarray, " k"]:
-        count = max(1, MOST_UNKNOWNS // (self.weight.shape[1] + 1))
+        count = max(1, MAX_UNKNOWNS // (self.weight.shape[1] + 1))
         return np.sort(rng.permutation(self.neurons)[:count])
 
     def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"], /) -> Ridges:
@@ -192,7 +192,7 @@ class TwoLayers:
 
     def chosen(self, rng: np.random.Generator, /) -> Int[np.ndarray, " k"]:
         """All neurons of the first layer, with as many of the second as one step may move."""
-        count = max(1, (MOST_UNKNOWNS - self.weight.size) // (self.second.shape[1] + 1))
+        count = max(1, (MAX_UNKNOWNS - self.weight.size) // (self.second.shape[1] + 1))
         return np.sort(rng.permutation(len(self.shift))[:count])
 
     def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"], /) -> TwoLayers:

@@ -21,7 +21,7 @@ from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
 
-MOST_DEALT = 20_000_000
+MAX_DEALT = 20_000_000
 """Entries of a map that deals pre-activations out to tokens."""
 
 
@@ -45,7 +45,7 @@ class Sequence(LaidOut):
         tokens = neurons.count * neurons.parts
         slopes, values, bias = (np.zeros((neurons.count, neurons.parts, size)) for _ in range(3))
         bias[:] = -self.far
-        dealt = tokens * size * self.tokens * neurons.count <= MOST_DEALT
+        dealt = tokens * size * self.tokens * neurons.count <= MAX_DEALT
         gauge = np.zeros((len(neurons.shapes), neurons.parts))
         if not dealt:
             pairs = [[(*anchors_of(s, p), s.queries) for p in range(neurons.parts)] for s in neurons.shapes]

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from anchorhead.constructions import sequence_layout
+from anchorhead.constructions.build_options import BuildOptions
 from anchorhead.constructions.laid_out import FAR, out_of_reach
 from anchorhead.constructions.neuron_layers import Laid, Neurons
-from anchorhead.constructions.sketches import Sketch, lengths
-from anchorhead.constructions.way import Way
-from anchorhead.proof.heads.shape import Shape
+from anchorhead.constructions.uniform_estimates import UniformEstimate, lengths
+from anchorhead.proof.heads.activation_head import ActivationHead
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Sizes:
         return Sizes(*(two if one is None else one if two is None else max(one, two) for one, two in pairs))
 
 
-def sizes_of(laid: Laid, tokens: int, way: Way) -> Sizes:
+def sizes_of(laid: Laid, tokens: int, options: BuildOptions) -> Sizes:
     """The sizes of the network that would be built of these neurons in this way."""
-    tally = (_Transformer if way.layout == "transformer" else _Sequence)(laid, tokens, way.causal)
-    {"two-layer": tally.two_layer, "attention-softmax": tally.attention_softmax, "deep": tally.deep}[way.form]()
+    tally = (_Transformer if options.layout == "transformer" else _Sequence)(laid, tokens, options.causal)
+    {"two-layer": tally.two_layer, "attention-softmax": tally.attention_softmax, "deep": tally.deep}[options.form]()
     shapes = [shape for neurons in laid.neurons for shape in neurons.shapes]
-    betas = [shape.beta for shape in shapes if isinstance(shape, Sketch)]
+    betas = [shape.beta for shape in shapes if isinstance(shape, UniformEstimate)]
     # two things can put an anchor out of reach at once: its own offset, and a gate
     logit = laid.largest_logit + 2 * out_of_reach(laid.largest_logit)
     return Sizes(
@@ -67,14 +67,18 @@ def sizes_of(laid: Laid, tokens: int, way: Way) -> Sizes:
     )
 
 
-def width_of(laid: Laid, tokens: int, way: Way) -> int:
+def width_of(laid: Laid, tokens: int, options: BuildOptions) -> int:
     """How many features a token has when the first neurons are asked for: the terms of a query, zeros included."""
     inputs = len(laid.middle)
-    if way.layout == "transformer" and way.form != "attention-softmax":
-        return inputs + _Transformer(laid, tokens, way.causal).constants(registers=True)
-    if way.form != "attention-softmax":
+    if options.layout == "transformer" and options.form != "attention-softmax":
+        return inputs + _Transformer(laid, tokens, options.causal).constants(registers=True)
+    if options.form != "attention-softmax":
         return inputs
-    extra = tokens if way.layout == "sequence" else _Transformer(laid, tokens, way.causal).constants(registers=False)
+    extra = (
+        tokens
+        if options.layout == "sequence"
+        else _Transformer(laid, tokens, options.causal).constants(registers=False)
+    )
     return inputs + inputs // tokens + extra
 
 
@@ -82,7 +86,7 @@ def dealt(laid: Laid, tokens: int) -> bool:
     """Whether the attention-softmax form in the sequence layout deals pre-activations out, or mixes logits at once."""
     (neurons,) = laid.neurons
     size = neurons.count * neurons.parts * longest(neurons) * tokens * neurons.count
-    return size <= sequence_layout.MOST_DEALT
+    return size <= sequence_layout.MAX_DEALT
 
 
 def longest(neurons: Neurons) -> int:
@@ -90,7 +94,7 @@ def longest(neurons: Neurons) -> int:
     return max(length for shape in neurons.shapes for length in lengths(shape))
 
 
-def part_length(shape: Shape, part: int) -> int:
+def part_length(shape: ActivationHead, part: int) -> int:
     """The anchors of a part; one that the shape does not have is a single anchor of value 0."""
     return lengths(shape)[part] if part < len(shape.parts) else 1
 
@@ -147,9 +151,9 @@ class _Transformer(_Tally):
     """See transformer_layout."""
 
     @property
-    def tables(self) -> list[tuple[Shape, int, bool]]:
+    def tables(self) -> list[tuple[ActivationHead, int, bool]]:
         """The columns of anchors: a shape, a part of it, and whether it is for the last layer of several tokens."""
-        found: dict[tuple[Shape, int, bool], None] = {}
+        found: dict[tuple[ActivationHead, int, bool], None] = {}
         for number, neurons in enumerate(self.laid.neurons, start=1):
             last = number == len(self.laid.neurons) and self.n > 1
             for k in np.unique(neurons.assigned):

@@ -21,7 +21,7 @@ from anchorhead.constructions.head_labels import argument_beside, in_argument, n
 from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Embed, Linear, Network
-from anchorhead.proof.heads.shape import Shape
+from anchorhead.proof.heads.activation_head import ActivationHead
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +57,12 @@ class Transformer(LaidOut):
         return Network([*layers, last])
 
     @cached_property
-    def _tables(self) -> list[tuple[Shape, int, bool]]:
+    def _tables(self) -> list[tuple[ActivationHead, int, bool]]:
         """The columns of anchors that registers hold: a shape, a part of it, and whether it is for the last layer.
 
         With one token the last layer is like any other.
         """
-        tables: list[tuple[Shape, int, bool]] = []
+        tables: list[tuple[ActivationHead, int, bool]] = []
         for number, neurons in enumerate(self.laid.neurons, start=1):
             last = number == len(self.laid.neurons) and self.tokens > 1
             for k in np.unique(neurons.assigned):

@@ -20,7 +20,7 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.ramp import Lattice, Theorem, lattice_of, prove_ramp, ramp_statement
 from anchorhead.targets.ramp import TruncatedLinear
 
-MOST_ANCHORS = 1_000_000
+MAX_ANCHORS = 1_000_000
 NARROWEST, WIDEST = 1e-100, 1e100
 """How far the ends of the range may be apart: beta goes with the inverse square."""
 SOFTEST, SHARPEST = 2.0**-20, 2.0**20
@@ -168,9 +168,9 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
     """How many anchors (or cells) share the range: p, or (n - 2) H."""
     if heads is None:
         count = tokens if anchors is None else anchors
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MOST_ANCHORS:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= MAX_ANCHORS:
             origin = "as many as there are tokens" if anchors is None else "given"
-            raise AnchorheadError(f"anchors={shown(count)} ({origin}): a whole number from 2 to {MOST_ANCHORS:,}")
+            raise AnchorheadError(f"anchors={shown(count)} ({origin}): a whole number from 2 to {MAX_ANCHORS:,}")
         return int(count)
     if anchors is not None:
         raise AnchorheadError(
@@ -183,9 +183,9 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
             f"{counted(tokens, 'token')}: the multi-head theorem needs at least 3, for two are only ends"
         )
     cells = (tokens - 2) * heads
-    if cells > MOST_ANCHORS:
+    if cells > MAX_ANCHORS:
         raise AnchorheadError(
-            f"{counted(tokens, 'token')} and {counted(heads, 'head')} make {cells:,} cells: at most {MOST_ANCHORS:,}"
+            f"{counted(tokens, 'token')} and {counted(heads, 'head')} make {cells:,} cells: at most {MAX_ANCHORS:,}"
         )
     return cells
 

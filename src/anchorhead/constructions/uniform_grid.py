@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grid import MOST_ANCHORS
+from anchorhead.constructions.grid import MAX_ANCHORS
 from anchorhead.constructions.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -22,14 +22,14 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grid import uniform_grid
-from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
+from anchorhead.heads.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.uniform_grid import UniformBound, prove_uniform_grid
-from anchorhead.proof.heads.uniform_shape import SHARPNESS
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.targets.several import SeveralVariables
 
 _TRIES = 8
@@ -64,7 +64,7 @@ def _smallest(
     least = (1,) * len(target.variables)
     for _ in range(_TRIES):
         sides = tuple(max(pair) for pair in zip(modulus.sides(aim), least, strict=True))
-        if prod(sides) > MOST_ANCHORS:
+        if prod(sides) > MAX_ANCHORS:
             if found is None:
                 raise _too_many(sides, within, before, modulus.jumps(aim))
             return found
@@ -144,9 +144,9 @@ def _check_request(target: Any, within: Any) -> None:
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
     checked_within(within)
-    if len(target.variables) > MOST_VARIABLES:
+    if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
-            f"{target} has {len(target.variables)} variables: a grid takes at most {MOST_VARIABLES}, because its size "
+            f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
             "is a power of them; write the function as a sum of functions of fewer variables"
         )
 
@@ -156,7 +156,7 @@ def _too_many(sides: tuple[int, ...], within: float, reached: float, jumps: bool
     size = f"{' x '.join(f'{side:,}' for side in sides)} = {prod(sides):,}"
     known = f" (the largest tried is proven within {reached:.3g})" if isfinite(reached) else ""
     return AnchorheadError(
-        f"within={within:g} would take a uniform grid of about {size} anchors, and at most {MOST_ANCHORS:,} are "
+        f"within={within:g} would take a uniform grid of about {size} anchors, and at most {MAX_ANCHORS:,} are "
         f'allowed{known}: give a larger error or a smaller box, or use placement="solved", which needs far fewer where '
         f"the function is smooth{_hint(jumps)}"
     )

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from anchorhead.constructions.build_options import Form, Layout, options_of
 from anchorhead.constructions.head import Placement, head
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import mlp_network
-from anchorhead.constructions.way import Form, Layout, way_of
 from anchorhead.convert.maxout import Maxout
 from anchorhead.convert.onnx_files import mlp_from_onnx
 from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
@@ -96,14 +96,14 @@ def convert(
         if within is None:
             raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
         within = checked_within(within)
-        way = way_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
+        options = options_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
         if on is None and type(model).__module__.startswith("scipy.interpolate"):
             on = spline_target(model)[1]
         if on is None and from_sklearn(model):
             raise AnchorheadError(
                 "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
             )
-        return mlp_network(target, _box(on), within, way, outside, tell)
+        return mlp_network(target, _box(on), within, options, outside, tell)
 
 
 def read(

@@ -12,7 +12,7 @@ from anchorhead.read_only import ReadOnly
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 
-MOST_PIECES = 4_096
+MAX_PIECES = 4_096
 """How many affine pieces there may be in all: the layers of the tournament are dense matrices of their number."""
 
 
@@ -75,9 +75,9 @@ class Maxout(ReadOnly):
         pieces = Affine(self.weight.reshape(-1, self.inputs), self.bias.reshape(-1))
         if self.pieces == 1:
             return Mlp((), pieces, tokens)
-        if self.outputs * self.pieces > MOST_PIECES:
+        if self.outputs * self.pieces > MAX_PIECES:
             raise AnchorheadError(
-                f"a Maxout with {self.outputs} outputs of {self.pieces} pieces: at most {MOST_PIECES:,} pieces in all "
+                f"a Maxout with {self.outputs} outputs of {self.pieces} pieces: at most {MAX_PIECES:,} pieces in all "
                 "become a network; convert its outputs one by one"
             )
         hidden = [Hidden.of(pieces.weight, pieces.bias, IDENTITY)]

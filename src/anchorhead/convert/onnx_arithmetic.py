@@ -18,7 +18,7 @@ from anchorhead.targets import build
 from anchorhead.targets.build import make, number
 from anchorhead.targets.underflow import LEAST
 
-MOST_SLOPES = 10_000
+MAX_SLOPES = 10_000
 NO_END = (float(np.finfo(np.float32).max), float(np.finfo(np.float64).max), np.inf)
 """What files write where they mean none."""
 
@@ -106,8 +106,8 @@ def prelus(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     if not isinstance(x, Value) or not isinstance(slope, np.ndarray):
         raise AnchorheadError("only constant slopes are supported")
     slopes, which = np.unique(_spread(floats(slope), x.shape), return_inverse=True)
-    if len(slopes) > MOST_SLOPES:
-        raise AnchorheadError(f"it has {len(slopes):,} different slopes: at most {MOST_SLOPES:,} are supported")
+    if len(slopes) > MAX_SLOPES:
+        raise AnchorheadError(f"it has {len(slopes):,} different slopes: at most {MAX_SLOPES:,} are supported")
     activations = tuple(prelu(float(one)) for one in slopes)
     if len(slopes) == 1:
         return [tape.applied(x, lambda z: make("leaky_relu", (z, number(float(slopes[0])))))]

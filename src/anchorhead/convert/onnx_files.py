@@ -15,18 +15,18 @@ from anchorhead.convert.onnx_maps import Map
 from anchorhead.convert.onnx_model import STANDARD, Info, Model, Node, read_model
 from anchorhead.convert.onnx_operations import OPERATIONS
 from anchorhead.convert.onnx_shapes import Given
-from anchorhead.convert.onnx_values import MOST_SIZE, Source, Tape, Value
+from anchorhead.convert.onnx_values import MAX_SIZE, Source, Tape, Value
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 OLDEST, NEWEST = 7, 28
 """The opsets whose definitions of the supported operations were read."""
-MOST_NODES = 10_000
-MOST_LAYERS = 200
+MAX_NODES = 10_000
+MAX_LAYERS = 200
 """How many activations may follow on each other: the proof's work grows with the square of it."""
-MOST_WEIGHTS = 50_000_000
-MOST_TRIED = 4
+MAX_WEIGHTS = 50_000_000
+MAX_TRIED = 4
 """How many other values are tried as ends of the network, for a message, each with a part of the work."""
 SHARE_OF_TRIES = 20
 FLOATS = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}
@@ -95,7 +95,7 @@ def _earlier(model: Model, refused: Node, tokens: int | None) -> str:
     """Names the nearest value before a node that does become a network; nothing where none does."""
     makers = {name: node for node in model.nodes for name in node.outputs}
     waiting = list(refused.inputs)
-    for _ in range(MOST_TRIED):
+    for _ in range(MAX_TRIED):
         name = next((one for one in waiting if one in makers), None)
         if name is None:
             break
@@ -126,7 +126,7 @@ def _wanted(model: Model, output: str | None, tokens: int | None) -> str:
     if not model.outputs:
         raise AnchorheadError("it has no outputs: one is needed")
     first, *others = model.outputs
-    good = [name for name in [first, *others][:MOST_TRIED] if _tried(model, name, tokens)] if others else []
+    good = [name for name in [first, *others][:MAX_TRIED] if _tried(model, name, tokens)] if others else []
     if not good:
         return first  # the only one, or one whose refusal says more than that there are others
     names, which = ", ".join(map(repr, model.outputs)), " or ".join(f"output={name!r}" for name in good)
@@ -161,8 +161,8 @@ def _ordered(model: Model, wanted: str) -> list[Node]:
                 raise AnchorheadError(f"{node} depends on itself")
             continue
         state[id(node)] = True
-        if len(state) > MOST_NODES:
-            raise AnchorheadError(f"the output depends on more than {MOST_NODES:,} nodes")
+        if len(state) > MAX_NODES:
+            raise AnchorheadError(f"the output depends on more than {MAX_NODES:,} nodes")
         waiting.append((name, reader, True))
         waiting += [(one, str(node), False) for one in dict.fromkeys(filter(None, node.inputs))]
     return ordered
@@ -246,8 +246,8 @@ def _hold(tape: Tape, made: list[Given], inputs: list[Given | None]) -> None:
 def _network(sources: list[Source], needed: list[int], readout: Map, tokens: int | None) -> Mlp:
     """The layers: at each depth the sources of that depth, and unchanged those that deeper ones still read."""
     depth = max((sources[one].depth for one in needed), default=0)
-    if depth > MOST_LAYERS:
-        raise AnchorheadError(f"it has {depth:,} layers of activations: at most {MOST_LAYERS} are allowed")
+    if depth > MAX_LAYERS:
+        raise AnchorheadError(f"it has {depth:,} layers of activations: at most {MAX_LAYERS} are allowed")
     last = {one: _last_reader(sources, one, needed, readout, depth) for one in needed}
     held = [0]
     hidden: list[Hidden] = []
@@ -291,10 +291,10 @@ def _last_reader(sources: list[Source], one: int, needed: list[int], readout: Ma
 def _dense(maps: list[Map], held: list[int], sources: list[Source]) -> Affine:
     """Maps one below the other, as one matrix on the sources that are held, side by side."""
     rows, columns = sum(one.size for one in maps), sum(sources[one].size for one in held)
-    if rows * columns > MOST_WEIGHTS or rows > MOST_SIZE:
+    if rows * columns > MAX_WEIGHTS or rows > MAX_SIZE:
         raise AnchorheadError(
             f"a layer maps {columns:,} numbers to {rows:,}: as a matrix it has {rows * columns:,} entries, at most "
-            f"{MOST_WEIGHTS:,} are allowed"
+            f"{MAX_WEIGHTS:,} are allowed"
         )
     blank = {one: sources[one].size for one in held}
 

@@ -17,11 +17,11 @@ from scipy import sparse
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.underflow import LEAST, lost
 
-MOST_ENTRIES = 20_000_000
+MAX_ENTRIES = 20_000_000
 """How many numbers that are not 0 a map may hold."""
-MOST_WORK = 400_000_000
+MAX_WORK = 400_000_000
 """How many multiplications and copies may be done for one file."""
-MOST_HELD = 100_000_000
+MAX_HELD = 100_000_000
 """How many numbers the constants and maps that are made on the way may hold together."""
 UNIT = 2.0**-53
 Matrix = sparse.csr_array
@@ -31,22 +31,22 @@ Matrix = sparse.csr_array
 class Work:
     """What may still be done."""
 
-    left: int = MOST_WORK
-    room: int = MOST_HELD
+    left: int = MAX_WORK
+    room: int = MAX_HELD
 
     def spend(self, work: int, entries: int = 0) -> None:
         self.left -= int(work)
-        if entries > MOST_ENTRIES:
+        if entries > MAX_ENTRIES:
             raise AnchorheadError(
-                f"as a linear map it has up to {entries:,} weights that are not 0: at most {MOST_ENTRIES:,} are allowed"
+                f"as a linear map it has up to {entries:,} weights that are not 0: at most {MAX_ENTRIES:,} are allowed"
             )
         if self.left < 0:
-            raise AnchorheadError(f"the graph needs more than {MOST_WORK:,} multiplications to be written out")
+            raise AnchorheadError(f"the graph needs more than {MAX_WORK:,} multiplications to be written out")
 
     def hold(self, numbers: int) -> None:
         self.room -= int(numbers)
         if self.room < 0:
-            raise AnchorheadError(f"what the graph makes on the way holds more than {MOST_HELD:,} numbers")
+            raise AnchorheadError(f"what the graph makes on the way holds more than {MAX_HELD:,} numbers")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,17 +14,17 @@ from anchorhead.convert.onnx_wire import Field, Wire, as_bytes, as_floats, as_nu
 from anchorhead.disk import read_whole
 from anchorhead.errors import AnchorheadError
 
-MOST_BYTES = 512 * 2**20
-MOST_NUMBERS = 50_000_000
+MAX_BYTES = 512 * 2**20
+MAX_NUMBERS = 50_000_000
 """How many numbers one constant may hold."""
-MOST_NODES = 50_000
+MAX_NODES = 50_000
 """How many nodes a file may have; of those, the output may depend on fewer."""
 DTYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16",
     11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
 }  # fmt: skip
 EXTERNAL = 1
-MOST_AXES = 32
+MAX_AXES = 32
 STANDARD = ("", "ai.onnx")
 
 
@@ -53,14 +53,14 @@ class Tensor:
             )
         if self.kind not in DTYPES:
             raise AnchorheadError(f"the constant {self.name!r} has a type that is not supported: {self.dtype}")
-        if len(self.dims) > MOST_AXES:
-            raise AnchorheadError(f"the constant {self.name!r} has {len(self.dims):,} axes: at most {MOST_AXES}")
-        if any(not 0 <= side <= MOST_NUMBERS for side in self.dims):  # [0, 2**60] holds nothing, and is no array
+        if len(self.dims) > MAX_AXES:
+            raise AnchorheadError(f"the constant {self.name!r} has {len(self.dims):,} axes: at most {MAX_AXES}")
+        if any(not 0 <= side <= MAX_NUMBERS for side in self.dims):  # [0, 2**60] holds nothing, and is no array
             raise AnchorheadError(f"the constant {self.name!r} says that it has shape {self.dims}")
         count = math.prod(self.dims)
-        if count > MOST_NUMBERS:
+        if count > MAX_NUMBERS:
             raise AnchorheadError(
-                f"the constant {self.name!r} says that it has {count:,} numbers: at most {MOST_NUMBERS:,} can be read"
+                f"the constant {self.name!r} says that it has {count:,} numbers: at most {MAX_NUMBERS:,} can be read"
             )
         found = self._numbers()
         if len(found) != count:
@@ -138,7 +138,7 @@ class Model:
 
 def read_model(path: str | Path) -> Model:
     """The model in a file of at most 512 MiB."""
-    content = read_whole(path, "an ONNX file", MOST_BYTES)
+    content = read_whole(path, "an ONNX file", MAX_BYTES)
     try:
         return model_of(content)
     except AnchorheadError as error:
@@ -167,8 +167,8 @@ def _graph(wire: Wire, data: memoryview, model: Model) -> None:
         match one.number:
             case 1:
                 model.nodes.append(_node(wire, as_bytes(one)))
-                if len(model.nodes) > MOST_NODES:
-                    raise AnchorheadError(f"it has more than {MOST_NODES:,} nodes")
+                if len(model.nodes) > MAX_NODES:
+                    raise AnchorheadError(f"it has more than {MAX_NODES:,} nodes")
             case 5:
                 tensor = _tensor(wire, as_bytes(one))
                 _keep(model.constants, tensor.name, tensor, "constants")

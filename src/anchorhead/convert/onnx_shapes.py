@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anchorhead.convert.onnx_functions import whole, wholes
-from anchorhead.convert.onnx_model import MOST_AXES, Node
+from anchorhead.convert.onnx_model import MAX_AXES, Node
 from anchorhead.convert.onnx_values import Tape, Value, checked_size
 from anchorhead.errors import AnchorheadError
 
@@ -94,14 +94,14 @@ def squeeze(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
 
 def unsqueeze(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     axes = axes_of(node, inputs, 1)
-    if axes is None or len(axes) > MOST_AXES:
-        raise AnchorheadError(f"its axes are {axes}: at least one is needed, and at most {MOST_AXES}")
+    if axes is None or len(axes) > MAX_AXES:
+        raise AnchorheadError(f"its axes are {axes}: at least one is needed, and at most {MAX_AXES}")
     return [moved(tape, value(node, inputs, 0), lambda a: np.expand_dims(a, tuple(axes)))]
 
 
 def expand(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     x, shape = value(node, inputs, 0), numbers(node, inputs, 1)
-    if shape is None or any(one < 1 for one in shape) or len(shape) > MOST_AXES:
+    if shape is None or any(one < 1 for one in shape) or len(shape) > MAX_AXES:
         raise AnchorheadError(f"its shape is {shape}: sizes of at least 1")
     try:
         whole_shape = np.broadcast_shapes(x.shape, tuple(shape))

@@ -22,7 +22,7 @@ from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY
 from anchorhead.targets.underflow import LEAST
 
-MOST_SIZE = 1_000_000
+MAX_SIZE = 1_000_000
 """How many entries a value may have."""
 Shape = tuple[int, ...]
 
@@ -202,6 +202,6 @@ def checked_size(shape: Shape) -> int:
     size = 1
     for side in shape:
         size *= int(side)
-    if not 1 <= size <= MOST_SIZE or any(side < 1 for side in shape):
-        raise AnchorheadError(f"a value of shape {shape} has {size:,} entries: 1 to {MOST_SIZE:,} are allowed")
+    if not 1 <= size <= MAX_SIZE or any(side < 1 for side in shape):
+        raise AnchorheadError(f"a value of shape {shape} has {size:,} entries: 1 to {MAX_SIZE:,} are allowed")
     return size

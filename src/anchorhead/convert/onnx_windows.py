@@ -12,7 +12,7 @@ from anchorhead.convert.onnx_maps import Matrix, Work
 from anchorhead.convert.onnx_model import Node
 from anchorhead.errors import AnchorheadError
 
-MOST_SIDE = 1_000_000
+MAX_SIDE = 1_000_000
 
 
 def convolution(
@@ -78,7 +78,7 @@ def _windows(
     before, after = _padding(node, sides, reach, strides)
     padded = [b + s + a for b, s, a in zip(before, sides, after, strict=True)]
     made = tuple((p - r) // s + 1 for p, r, s in zip(padded, reach, strides, strict=True))
-    if any(side > MOST_SIDE for side in padded) or min(made) < 1:
+    if any(side > MAX_SIDE for side in padded) or min(made) < 1:
         raise AnchorheadError(f"windows of {tuple(reach)} do not fit a picture of shape {shape} with its padding")
     entries = shape[0] * math.prod(made) * math.prod(kernel) * copies
     work.spend(shape[0] * math.prod(padded) + 4 * entries, max(entries, math.prod(padded) * shape[0]))
@@ -102,6 +102,6 @@ def _padding(
         raise AnchorheadError(f"its auto_pad is {auto!r}: NOTSET, VALID, SAME_UPPER or SAME_LOWER")
     if pads is None or auto == "VALID":
         return [0] * axes, [0] * axes
-    if len(pads) != 2 * axes or min(pads) < 0 or max(pads) > MOST_SIDE:
+    if len(pads) != 2 * axes or min(pads) < 0 or max(pads) > MAX_SIDE:
         raise AnchorheadError(f"its pads are {pads}: two for each axis, none below 0")
     return list(pads[:axes]), list(pads[axes:])

@@ -14,7 +14,7 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 
-MOST_FIELDS = 1_000_000
+MAX_FIELDS = 1_000_000
 """How many fields may be read of one file: a million take about a second and 100 MB."""
 VARINT, EIGHT, LENGTH, FOUR = 0, 1, 2, 5
 
@@ -32,7 +32,7 @@ class Field:
 class Wire:
     """Reads messages of one file and counts what it reads."""
 
-    left: int = MOST_FIELDS
+    left: int = MAX_FIELDS
 
     def fields(self, message: memoryview) -> Iterator[Field]:
         place = 0
@@ -67,7 +67,7 @@ class Wire:
         """A number of 7 bits a byte, the lowest first, at most 64 bits; and where it ends."""
         self.left -= 1
         if self.left < 0:
-            raise AnchorheadError(f"it has more than {MOST_FIELDS:,} fields: too many for a network to convert")
+            raise AnchorheadError(f"it has more than {MAX_FIELDS:,} fields: too many for a network to convert")
         value = shift = 0
         while True:
             if place >= len(data) or shift > 63:

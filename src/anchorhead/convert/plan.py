@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+from anchorhead.constructions.build_options import Form, Layout
 from anchorhead.constructions.plan import Plan
 from anchorhead.constructions.plan import plan as planned
 from anchorhead.constructions.plan_expressions import USUAL, plan_expressions
 from anchorhead.constructions.request import requested
-from anchorhead.constructions.way import Form, Layout
 from anchorhead.convert.convert import read
 from anchorhead.convert.splines import spline_target
 from anchorhead.decimals import beyond_float64

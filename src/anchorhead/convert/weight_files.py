@@ -17,7 +17,7 @@ from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.spec import expression_of
 
-MOST_NUMBERS = 50_000_000
+MAX_NUMBERS = 50_000_000
 PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 DTYPES = {"F32": "float32", "F64": "float64"}
 Shapes = dict[str, tuple[int, ...]]
@@ -81,8 +81,8 @@ def _contents(file: Any, path: Path) -> tuple[Shapes, str]:
             )
         dtypes.add(DTYPES[view.get_dtype()])
     count = sum(int(np.prod(shape, dtype=object)) for shape in shapes.values())
-    if count > MOST_NUMBERS:
-        raise AnchorheadError(f"{path} holds {count:,} numbers: networks of at most {MOST_NUMBERS:,} can be converted")
+    if count > MAX_NUMBERS:
+        raise AnchorheadError(f"{path} holds {count:,} numbers: networks of at most {MAX_NUMBERS:,} can be converted")
     return shapes, "float64" if "float64" in dtypes else "float32"
 
 

@@ -16,7 +16,7 @@ from anchorhead.disk.partial import new_file, partial
 from anchorhead.disk.paths import kind_of, path_of
 from anchorhead.errors import AnchorheadError
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 """As the kernel: a longer chain of links is taken for a circle."""
 STRAIGHT = ("a pipe", "a device")
 """What is written to as it is."""
@@ -86,7 +86,7 @@ def _own_descriptor(path: Path) -> int | None:
     Opened anew it would be a file of its own that writes over what was printed so far.
     """
     name = os.path.abspath(path)
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         folder, last = os.path.split(name)
         folder = os.path.realpath(folder)
         if last.isascii() and last.isdecimal() and folder in ("/dev/fd", f"/proc/{os.getpid()}/fd"):

@@ -28,7 +28,7 @@ FLOATS = {"float64": (-1074, 53), "float32": (-149, 24)}
 """The smallest exponent of a bit, and the bits, of each dtype."""
 SAMPLES = 120
 """Points of a piece at which the bound on rounding is looked at, evenly and towards both ends."""
-MOST_MOVED = Fraction(1, 4)
+MAX_MOVED = Fraction(1, 4)
 """How far a logit may be off."""
 WIDER = Fraction(33, 32)
 ROOM = 4e-3
@@ -96,7 +96,7 @@ class Place:
             above((off * (1 + u) + u * (beyond - min(there)) + eta) * WIDER, 6)
             for there, off in zip(relative, wrong, strict=True)
         )
-        if max(beyond, *mosts) > MOST_MOVED:
+        if max(beyond, *mosts) > MAX_MOVED:
             return None
         return cls(piece, beyond, mosts, tuple(above((1 + 2 * m) * (1 + 8 * u) * (1 + u) ** 2 * u) for m in mosts))
 

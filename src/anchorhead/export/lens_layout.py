@@ -25,7 +25,7 @@ from anchorhead.network import Attention, Kind, Linear, Network
 from anchorhead.network.attention import Mask
 from anchorhead.network.liveness import Needed, askers
 
-MOST_WEIGHTS = 2**27
+MAX_WEIGHTS = 2**27
 """A GiB in float64, for all blocks together."""
 
 
@@ -135,10 +135,10 @@ def lay_out(network: Network) -> LensLayout:
         # inputs and residual streams are told apart by the length of their last axis
         names = (*names, "unused")
     layout = LensLayout(names, tuple(builder.blocks), builder.readout(last))
-    if layout.weights > MOST_WEIGHTS:
+    if layout.weights > MAX_WEIGHTS:
         raise AnchorheadError(
             f"{len(layout.blocks)} blocks of {layout.heads} heads of size {layout.head_size} over {layout.width} "
-            f"features would hold {layout.weights:,} weights: at most {MOST_WEIGHTS:,}. Export a smaller network or "
+            f"features would hold {layout.weights:,} weights: at most {MAX_WEIGHTS:,}. Export a smaller network or "
             'fewer steps; to="torch" and to="onnx" have no such limit'
         )
     return layout

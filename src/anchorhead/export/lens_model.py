@@ -19,7 +19,7 @@ from anchorhead.export.lens_weights import BlockWeights, block_weights
 from anchorhead.network import Embed, Kind, Network
 from anchorhead.network.stated_arithmetic import stated_arithmetic
 
-MOST_PATTERN = 2**28
+MAX_PATTERN = 2**28
 """How many attention weights one block may have for a whole batch: 2 GiB in float64."""
 
 Hook = Callable[[Tensor], Tensor]
@@ -165,10 +165,10 @@ class LensAttention(nn.Module):
         projected        in place of the output map
         """
         batch, tokens, _ = hidden_states.shape
-        if batch * self.heads * tokens**2 > MOST_PATTERN:
+        if batch * self.heads * tokens**2 > MAX_PATTERN:
             raise AnchorheadError(
                 f"{batch} inputs of {tokens} tokens (registers and states included) have {batch} x {self.heads} x "
-                f"{tokens} x {tokens} attention weights in a block: at most {MOST_PATTERN:,}. Give fewer at a time"
+                f"{tokens} x {tokens} attention weights in a block: at most {MAX_PATTERN:,}. Give fewer at a time"
             )
         q, k, v = (self._split(getattr(self, name)(hidden_states)) for name in ("q", "k", "v"))
         seen = self.seen(tokens)

@@ -9,7 +9,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Linear, Network, Repeat, Softmax, Stream
 from anchorhead.network.liveness import Needed, everything, steady_needs, streams, through
 
-MOST_LAYERS = 512
+MAX_LAYERS = 512
 Step = tuple[str, Attention | Linear, Needed]
 """What a layer is called, the layer, and what is needed after it."""
 
@@ -19,10 +19,10 @@ def steps(network: Network, without_last: bool) -> Iterator[Step]:
     layers: tuple[Any, ...] = network.layers[1:]
     _check(layers, first=2)
     runs = sum(layer.steps if isinstance(layer, Repeat) else 1 for layer in layers)
-    if runs > MOST_LAYERS:
+    if runs > MAX_LAYERS:
         raise AnchorheadError(
             f"the network runs {runs:,} layers, those of a Repeat counted at every step, and each becomes a block: at "
-            f"most {MOST_LAYERS}. Export fewer steps: a learner has with_steps"
+            f"most {MAX_LAYERS}. Export fewer steps: a learner has with_steps"
         )
     needed = through(layers, everything(network.streams[-1], (network.output,)), network.streams[0])
     return _steps(layers[:-1] if without_last else layers, needed, network.streams[0], first=2)

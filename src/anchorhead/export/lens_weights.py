@@ -19,7 +19,7 @@ from anchorhead.network import Attention
 NOTHING = Sight(())
 UNUSED = "unused"
 OWN = "a linear map of the token itself"
-MOST_NAMES = 8
+MAX_NAMES = 8
 """How many features the wiring of a head lists."""
 
 
@@ -100,6 +100,6 @@ def _names(names: tuple[str, ...], used: np.ndarray) -> Iterable[str]:
 
 def _listed(names: Iterable[str]) -> str:
     every = list(names)
-    more = len(every) - MOST_NAMES
-    shown = every if more <= 0 else [*every[:MOST_NAMES], f"and {more} more"]
+    more = len(every) - MAX_NAMES
+    shown = every if more <= 0 else [*every[:MAX_NAMES], f"and {more} more"]
     return "; ".join(shown) or "nothing"

@@ -17,7 +17,7 @@ from anchorhead.network import Network
 OPSET = 17
 IR_VERSION = 8
 """Both of 2022: old runtimes read them too."""
-MOST_BYTES = 2**31 - 2**26
+MAX_BYTES = 2**31 - 2**26
 """What the weights may take: a file of ONNX's format, protobuf, ends at 2 GiB, and names and nodes need room too."""
 
 
@@ -26,7 +26,7 @@ def make(network: Network) -> onnx.ModelProto:
     (batch, outputs). The batch is free, 1 or more, since onnxruntime refuses some products of no matrices; so are the
     tokens where the network takes any number."""
     size = network.parameters * np.dtype(network.dtype).itemsize
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise AnchorheadError(
             f'the weights of this network take {size:,} bytes: an ONNX file ends at 2 GiB; export it to="torch"'
         )

@@ -12,7 +12,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.export.carried import texts
 from anchorhead.network import Network, Repeat
 
-MOST_STEPS = 500
+MAX_STEPS = 500
 """How many layers a program may run: a Repeat is written out, step by step. Tracing takes 0.2 to 0.5 s a layer, and
 loading about half of that."""
 EXAMPLE = (3, 6)
@@ -23,9 +23,9 @@ def make(network: Network) -> torch.export.ExportedProgram:
     """The program of x (batch, tokens, inputs), without a token axis (batch, inputs): any batch of 1 or more; any
     number of tokens, of 2 or more, where the network takes any."""
     steps = _steps(network.layers)
-    if steps > MOST_STEPS:
+    if steps > MAX_STEPS:
         raise AnchorheadError(
-            f"a program of torch.export writes out all {steps:,} layers that this network runs, at most {MOST_STEPS:,} "
+            f"a program of torch.export writes out all {steps:,} layers that this network runs, at most {MAX_STEPS:,} "
             'are allowed: export it to="onnx", where repeated layers are a loop'
         )
     batch, tokens = EXAMPLE

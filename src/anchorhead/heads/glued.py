@@ -56,15 +56,15 @@ class Glue:
     def patience(self) -> int:
         return 4
 
-    def sketch(self, anchors: int) -> Solution:
+    def estimate(self, anchors: int) -> Solution:
         """The solution: what glue costs does not show before."""
         return self.solution(anchors)
 
     def outlook(self, anchors: int) -> float:
         """The error of the sketch, or of its worst piece where that alone is far from the aim."""
         sizes = self.inners.sizes(anchors, self._least)
-        worst = max(self.inners.sketch(k, q).error for k, q in enumerate(sizes))
-        return worst if worst > _FAR * self.aim > 0 else self.sketch(anchors).total
+        worst = max(self.inners.estimate(k, q).error for k, q in enumerate(sizes))
+        return worst if worst > _FAR * self.aim > 0 else self.estimate(anchors).total
 
     def floor(self, anchors: int, aim: float) -> float:
         """What rounding costs at least where the aim is reached."""

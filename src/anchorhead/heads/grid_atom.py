@@ -23,7 +23,7 @@ from anchorhead.read_only import ReadOnly, read_only
 
 Axis = tuple[np.ndarray, np.ndarray]
 """Slopes (p,) and offsets (p,) of the anchors along one axis."""
-MOST_VARIABLES = 4
+MAX_VARIABLES = 4
 _CHUNK = 1 << 21  # weights held at once while evaluating
 
 
@@ -50,7 +50,7 @@ class GridAtom(ReadOnly):
         start, table, shift = (_stored(array, dtype) for array in (origins, values, bias))
         sides = tuple(len(slopes) for slopes, _ in pairs)
         fits = (
-            1 <= len(pairs) <= MOST_VARIABLES
+            1 <= len(pairs) <= MAX_VARIABLES
             and all(slopes.ndim == 1 and slopes.shape == offsets.shape and slopes.size for slopes, offsets in pairs)
             and start.shape == (len(pairs),)
             and shift.ndim == 1
@@ -60,7 +60,7 @@ class GridAtom(ReadOnly):
         if not fits:
             raise AnchorheadError(
                 f"a grid of axes {[(s.shape, o.shape) for s, o in pairs]}, origins {start.shape}, values "
-                f"{table.shape}, bias {shift.shape}: give slopes and offsets (p_j,) for 1 to {MOST_VARIABLES} axes, "
+                f"{table.shape}, bias {shift.shape}: give slopes and offsets (p_j,) for 1 to {MAX_VARIABLES} axes, "
                 "origins (d,), values (p_1, ..., p_d, m) and a bias (m,)"
             )
         if not all(np.isfinite(array).all() for array in (*(a for pair in pairs for a in pair), start, table, shift)):

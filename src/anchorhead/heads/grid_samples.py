@@ -12,12 +12,12 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
-from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom, contract
+from anchorhead.heads.grid_atom import MAX_VARIABLES, GridAtom, contract
 from anchorhead.heads.grid_rounding import axis_log_errors, grid_read_error
 
 SeveralFunction = Callable[[np.ndarray], np.ndarray]
 _NODES = (12, 18, 27, 40, 60, 90, 135, 200, 300)
-_MOST_SAMPLES = 1_000_000
+_MAX_SAMPLES = 1_000_000
 _FINE_SAMPLES = 300_000
 
 
@@ -33,9 +33,9 @@ class BoxedFunction:
     def of(cls, f: SeveralFunction, low: object, high: object) -> BoxedFunction:
         ends = [np.atleast_1d(np.asarray(end, np.float64)) for end in (low, high)]
         fits = all(end.ndim == 1 and np.isfinite(end).all() for end in ends) and ends[0].shape == ends[1].shape
-        if not fits or not (ends[0] < ends[1]).all() or not 1 <= len(ends[0]) <= MOST_VARIABLES:
+        if not fits or not (ends[0] < ends[1]).all() or not 1 <= len(ends[0]) <= MAX_VARIABLES:
             raise AnchorheadError(
-                f"a box from {low!r} to {high!r}: give the two ends of each of 1 to {MOST_VARIABLES} variables, "
+                f"a box from {low!r} to {high!r}: give the two ends of each of 1 to {MAX_VARIABLES} variables, "
                 "finite, the lower one first"
             )
         return cls(f, *ends)
@@ -157,7 +157,7 @@ class Samples:
 
 
 def _affordable(level: list[int]) -> bool:
-    return max(level) < len(_NODES) and prod(_NODES[i] for i in level) <= _MOST_SAMPLES
+    return max(level) < len(_NODES) and prod(_NODES[i] for i in level) <= _MAX_SAMPLES
 
 
 def _tail(values: np.ndarray, axis: int) -> float:

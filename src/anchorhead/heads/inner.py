@@ -48,7 +48,7 @@ class Inners:
         """So many anchors shared out: the fewest to all, then one by one to the term whose sketch errs most."""
         sizes = list(fewest)
         for _ in range(anchors - sum(sizes)):
-            sizes[int(np.argmax([self.sketch(k, q).error for k, q in enumerate(sizes)]))] += 1
+            sizes[int(np.argmax([self.estimate(k, q).error for k, q in enumerate(sizes)]))] += 1
         return sizes
 
     @property
@@ -65,9 +65,9 @@ class Inners:
             return Inner((np.zeros(1), np.zeros(1), term.g(np.array([term.low]))), np.zeros(len(term.slope)), 0.0)
         return self._line(term, term.slope, q)
 
-    def sketch(self, k: int, q: int) -> Inner:
+    def estimate(self, k: int, q: int) -> Inner:
         """The same before a curve goes to the sup norm."""
-        return self.of(k, q) if self.terms[k].slope is not None else _inner(self._ladder(k).sketch(q))
+        return self.of(k, q) if self.terms[k].slope is not None else _inner(self._ladder(k).estimate(q))
 
     def line(self, k: int, q: int, h: float) -> Inner:
         """Straight term k with a slope step h of one's own (on the term scaled to [-1, 1])."""

@@ -49,7 +49,7 @@ class Placed(Ladder):
         count = self._first
         while count <= min(top, self.most):
             yield count
-            nothing = super().sketch(count).total > _NOTHING * self.problem.scale
+            nothing = super().estimate(count).total > _NOTHING * self.problem.scale
             count = max(count + 1, int((_LEAP if nothing else _GROWTH) * count))
 
     def ruled_out(self, aim: float) -> bool:
@@ -75,13 +75,13 @@ class Placed(Ladder):
 
     def solution(self, anchors: int) -> Solution:
         """The sketch: there is nothing to add to it."""
-        return self.sketch(anchors)
+        return self.estimate(anchors)
 
-    def sketch(self, anchors: int) -> Solution:
-        return super().sketch(max(rung for rung in self.rungs(anchors)))
+    def estimate(self, anchors: int) -> Solution:
+        return super().estimate(max(rung for rung in self.rungs(anchors)))
 
     def outlook(self, anchors: int) -> float:
-        return self.sketch(anchors).total
+        return self.estimate(anchors).total
 
     def fits(self, p: int) -> list[Fit]:
         if p not in self._fits:

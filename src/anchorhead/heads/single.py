@@ -70,22 +70,22 @@ class Ladder:
         p = anchors
         if p not in self._solutions:
             if self._is_constant(p):
-                self._solutions[p] = self.sketch(p)
+                self._solutions[p] = self.estimate(p)
             else:
-                fine, enough = self.problem.samples(12 * p + 40), _WORTH * self.sketch(p).total
+                fine, enough = self.problem.samples(12 * p + 40), _WORTH * self.estimate(p).total
                 pairs = zip(self.fits(p), self._sketched(p), strict=False)
-                found = [self._finished(fit, fine) for fit, sketch in pairs if sketch.total <= enough]
+                found = [self._finished(fit, fine) for fit, estimate in pairs if estimate.total <= enough]
                 self._solutions[p] = min(found, key=lambda solution: solution.total)
         return self._solutions[p]
 
-    def sketch(self, anchors: int) -> Solution:
+    def estimate(self, anchors: int) -> Solution:
         """A solution from least squares alone; its error tells that of the best solution to a factor of 2 or so."""
         return min(self._sketched(anchors), key=lambda solution: solution.total)
 
     def outlook(self, anchors: int) -> float:
         """The error of the sketch, or of the least-squares fit where that is far from the aim."""
         if self._is_constant(anchors) or not self._is_far(self.fits(anchors)[0]):
-            return self.sketch(anchors).total
+            return self.estimate(anchors).total
         return self.problem.scale * self.fits(anchors)[0].error
 
     def floor(self, anchors: int, aim: float) -> float:

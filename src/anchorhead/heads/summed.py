@@ -40,13 +40,13 @@ class Sums:
     def patience(self) -> int:
         return 4 + len(self.split.terms)
 
-    def sketch(self, anchors: int) -> Solution:
+    def estimate(self, anchors: int) -> Solution:
         """The sum of sketches with so many anchors."""
-        return self._sum(anchors, self.inners.sketch)
+        return self._sum(anchors, self.inners.estimate)
 
     def outlook(self, anchors: int) -> float:
         """The error of the sketch."""
-        return self.sketch(anchors).total
+        return self.estimate(anchors).total
 
     def floor(self, anchors: int, aim: float) -> float:
         """Rounding in small parts may cost next to nothing."""

@@ -58,7 +58,7 @@ def certificate_for_prompt(network: Network, target: Descent, one: Examples, giv
 
 
 @dataclass(frozen=True)
-class Course:
+class DescentSummary:
     """What exact descent on a prompt does, in float64.
 
     steepest    the largest second derivative that it meets; where the rate is too large for one, the first of those
@@ -69,7 +69,7 @@ class Course:
     arguments: tuple[float, float]
 
 
-def course(target: Descent, one: Examples) -> Course:
+def course(target: Descent, one: Examples) -> DescentSummary:
     """Follows exact descent and watches its second derivative, A' diag(slopes of the link) A / n + decay.
 
     Where the slope is the same everywhere and no range is stated, nothing need be followed.
@@ -78,10 +78,10 @@ def course(target: Descent, one: Examples) -> Course:
     with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: no rate is small enough
         gram, decays = A.T @ A / len(A), np.diag(target.decays)
     if not np.isfinite(gram).all():
-        return Course(np.inf, (-np.inf, np.inf))
+        return DescentSummary(np.inf, (-np.inf, np.inf))
     line = target.loss.link.affine() if target.scores is None else None
     if line is not None and target.loss.form != "g(s, y)":
-        return Course(_largest(float(line[0].get("x", 0)) * gram + decays), (-np.inf, np.inf))
+        return DescentSummary(_largest(float(line[0].get("x", 0)) * gram + decays), (-np.inf, np.inf))
     with np.errstate(over="ignore", invalid="ignore"):
         path = target.path(A, one.y)
         scores = path @ A.T
@@ -93,13 +93,13 @@ def course(target: Descent, one: Examples) -> Course:
     slopes = np.where(np.isfinite(slopes), slopes, np.finfo(np.float64).max ** 0.25)
     steepest = _largest(float(slopes.max()) * gram + decays)
     if steepest <= most_curvature(target) or float(np.ptp(slopes)) == 0:
-        return Course(steepest, ends)
+        return DescentSummary(steepest, ends)
     met = 0.0
     for row in slopes:
         met = max(met, _largest((A.T * row) @ A / len(A) + decays))
         if met > most_curvature(target) * (1 + 1e-9):
             break
-    return Course(met, ends)
+    return DescentSummary(met, ends)
 
 
 def _largest(symmetric: np.ndarray) -> float:

@@ -22,7 +22,7 @@ from anchorhead.progress import Progress
 FIRST_MOMENTUM, FIRST_EASE, LEAST_EASE = 0.8, 4.0, 2.0**-16
 LEAST_LEFT = 0.2
 """With smaller rates it is not their overshooting that takes scores beyond the range that is served."""
-MOST_RUNS = 40
+MAX_RUNS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +60,14 @@ def fitted(
     columns = task.columns(X)
     examples, labels = columns(X), task.labels(y)
     momentum, ease, scores, spent = FIRST_MOMENTUM, FIRST_EASE, list(task.scores), 0
-    for run in range(MOST_RUNS):
+    for run in range(MAX_RUNS):
         learner = learner_for(
             task.descent(columns, momentum, ease, most, len(y)), labels, dtype, scores[0] if scores else None
         )
         if ease > LEAST_EASE and learner.outside != "ignore" and not learner.bears(learner.prompt(examples, labels)):
             ease /= 2  # a threshold may keep the steps from growing, but the learner would refuse its own prompt
             continue
-        found = _run(learner, examples, labels, tolerance, tell, patient=run >= MOST_RUNS // 2)
+        found = _run(learner, examples, labels, tolerance, tell, patient=run >= MAX_RUNS // 2)
         spent += found.steps
         match found.outcome:
             case "diverged" if ease > LEAST_EASE:
@@ -89,7 +89,7 @@ def fitted(
                 coefficients, intercept = coefficients_of(w, columns, task.labels)
                 done = found.outcome == "settled"
                 return Fit(coefficients, intercept, found.learner, columns, found.steps, spent, found.distance, done)
-    raise AnchorheadError(f"no rate was found with which the steps shrink, in {MOST_RUNS} runs: scale the columns")
+    raise AnchorheadError(f"no rate was found with which the steps shrink, in {MAX_RUNS} runs: scale the columns")
 
 
 def _run(

@@ -12,7 +12,7 @@ from anchorhead.as_html import block, table
 from anchorhead.decimals import counted
 from anchorhead.incontext.settled import states
 
-MOST_POINTS = 2_000
+MAX_POINTS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def coefficient_path(
     model: Any, X: Any, y: Any, names: tuple[str, ...], settled: Any, with_what: str
 ) -> CoefficientPath:
     """Runs the network of a fitted model once more, and keeps what its coefficients are on the way."""
-    every = max(1, -(-model.n_iter_ // MOST_POINTS))
+    every = max(1, -(-model.n_iter_ // MAX_POINTS))
     columns, labels = model.columns_, model.labels_
     kept, found = [0], [np.zeros(len(columns.scale))]
     for number, w, _ in states(model.network_, model.prompt(X, y)):

@@ -15,7 +15,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.conditions import AtMostExamples, KeepsWithin, SafeCurvature
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, OutsideWarning
-from anchorhead.incontext.certified import Course, certificate_for_prompt, course, eigenvalue_of, serves
+from anchorhead.incontext.certified import DescentSummary, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.network.named_inputs import the_only
@@ -174,7 +174,7 @@ class Learner(Network):
             key="curvature",
         )
 
-    def _mind_the_scores(self, taken: Course, way: Outside) -> None:
+    def _mind_the_scores(self, taken: DescentSummary, way: Outside) -> None:
         """Where exact descent takes the link's argument beyond the range that is served, or so near to its ends that
         errors might."""
         descent = self.descent

@@ -26,11 +26,11 @@ from anchorhead.targets.scalar import interval
 LINE_ANCHORS = {"float64": 6, "float32": 5}
 WITHIN = {"float64": 1e-9, "float32": 2e-5}
 """The error that is asked of a solved head, relative to the largest |phi| on its range; if it is out of reach, the
-best head with MOST_ANCHORS."""
-MOST_ANCHORS = 24
+best head with MAX_ANCHORS."""
+MAX_ANCHORS = 24
 GRID_WITHIN = {"float64": (1e-9, 1e-8, 1e-7, 1e-6), "float32": (1e-5, 1e-4, 1e-3)}
-"""The errors that are asked of a grid, one after the other until one is reached with MOST_POINTS."""
-MOST_POINTS = 1_024
+"""The errors that are asked of a grid, one after the other until one is reached with MAX_POINTS."""
+MAX_POINTS = 1_024
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def _grid(link: Expression, low: float, high: float, labels: float, dtype: Dtype
     failed: AnchorheadError | None = None
     for within in GRID_WITHIN[dtype]:
         try:
-            found = solve_grid(values, *box, within * size, dtype, MOST_POINTS)
+            found = solve_grid(values, *box, within * size, dtype, MAX_POINTS)
         except AnchorheadError as error:
             failed = error
             continue
@@ -161,7 +161,7 @@ def _solved(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Par
     try:
         found = head(phi, (low, high), WITHIN[dtype] * size, dtype=dtype).atom
     except AnchorheadError:
-        found = head(phi, (low, high), anchors=MOST_ANCHORS, dtype=dtype).atom
+        found = head(phi, (low, high), anchors=MAX_ANCHORS, dtype=dtype).atom
     parts = []
     for number, part in enumerate(found.parts):
         slopes, offsets, values = part.astype(np.float64)

@@ -31,7 +31,7 @@ from anchorhead.targets.descent import Descent
 LEAST_REACH = 2.0**20
 FAR_SCORES = 2.0**24
 """How large scores may be before the logits of others come within reach."""
-MOST_NUMBERS = 2**26
+MAX_NUMBERS = 2**26
 """The most numbers that the Embed may hold."""
 
 
@@ -142,10 +142,10 @@ def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[
     n, d = target.examples, target.features
     each = sum(len(piece) for piece in pieces)
     numbers = n * each * slots.width * (d + 2)
-    if numbers > MOST_NUMBERS:
+    if numbers > MAX_NUMBERS:
         raise AnchorheadError(
             f"{n:,} examples with {each} anchors each and {d} features make {n * each:,} tokens of {slots.width} "
-            f"features, {numbers:,} weights: at most {MOST_NUMBERS:,}. Use fewer examples, or another layout"
+            f"features, {numbers:,} weights: at most {MAX_NUMBERS:,}. Use fewer examples, or another layout"
         )
     columns = [*range(d), *([d] if target.intercept else [])]
     weight, bias = np.zeros((each, slots.width, d + 2)), np.zeros((n, each, slots.width))

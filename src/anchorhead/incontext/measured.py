@@ -19,7 +19,7 @@ from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
 
 PROMPTS = 48
-MOST_EXAMPLES = 256
+MAX_EXAMPLES = 256
 SAFETY = 0.98
 
 
@@ -33,7 +33,7 @@ def measured_certificate(
     module = network.module().requires_grad_(False)
     module.take_shortcuts()
     rng = np.random.default_rng(seed)
-    worst, sizes = 0.0, [1, 2, target.weights, min(target.examples, 64), min(target.examples, MOST_EXAMPLES)]
+    worst, sizes = 0.0, [1, 2, target.weights, min(target.examples, 64), min(target.examples, MAX_EXAMPLES)]
     for number in range(PROMPTS):
         n = min(sizes[number % len(sizes)], target.examples)
         made = _prompt(target, n, x, y, slope, rng).astype(network.dtype)

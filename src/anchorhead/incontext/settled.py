@@ -34,7 +34,7 @@ FAR = 10.0
 """Momentum mu lets steps grow to 1 / (1 - mu) times the first; beyond this many times as much w runs away."""
 LEAST_SIZE = 1e-3
 """Weights of scaled columns for scaled labels that are smaller count as this large: w may settle at 0."""
-MOST_MOMENTUM = 0.9998
+MAX_MOMENTUM = 0.9998
 DRIFT = 0.3
 """Steps that go one way get at least this share of the length of their path away."""
 SLOW = 0.6
@@ -132,7 +132,7 @@ class Pace:
             return None
         slowest = (1 - factor) * (1 - mu / factor)
         # slower ones may not be seen yet, and too much momentum costs less than too little
-        best = min((1 - math.sqrt(0.6 * slowest)) ** 2, MOST_MOMENTUM)
+        best = min((1 - math.sqrt(0.6 * slowest)) ** 2, MAX_MOMENTUM)
         left = math.log(max(self.distance / self.tolerance, 1.0)) / -math.log(factor)
         anew = 2 * math.log(10 / self.tolerance) / -math.log(best)
         return best if best > mu and left > 1.25 * anew else None

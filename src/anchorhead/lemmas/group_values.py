@@ -22,8 +22,8 @@ from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
 from anchorhead.proof.enclosures.analytic import range_bound
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape
 
 STEEP = 100.0
 """Slopes that many times those before them are set apart."""
@@ -31,7 +31,7 @@ MANY = 40
 """Of more anchors than these the largest value will do: such values differ little, and sharper bounds take long."""
 
 
-def weight_sums(shape: Shape, arithmetic: Arithmetic, errors: list[np.ndarray] | None = None) -> list[float]:
+def weight_sums(shape: ActivationHead, arithmetic: Arithmetic, errors: list[np.ndarray] | None = None) -> list[float]:
     """For each part a bound on sum_k w_k |v_k| as computed, with logits that err by `errors` beyond their rounding.
 
     Anchors much steeper than the others are set apart: whatever weight they take, the sum is at most the larger of

@@ -55,7 +55,7 @@ def _across(known: Known, before: Linear, size: int, after: Linear) -> Known:
 def shares(forms: Forms, arithmetic: Arithmetic) -> Forms:
     """Of what leaves a softmax: numbers from 0 to 1, up to the rounding of their sum."""
     low = np.zeros(forms.constant.shape)
-    most = 1.001 / (1 - float(arithmetic.gamma(low.shape[1])))
+    most = 1.001 / (1 - float(arithmetic.gamma(np.size(low, 1))))
     return Forms(np.zeros(forms.coefficients.shape), *Forms.between(low, low + most).arrays[1:])
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from anchorhead.decimals import counted
 from anchorhead.lemmas.mlp import MlpBound
 from anchorhead.network import Network
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.direct import evaluations_of
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape
-from anchorhead.proof.heads.uniform_shape import SHARPNESS
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.mlp import Merged, Mlp
 
@@ -38,11 +38,11 @@ def mlp_statement(
     )
 
 
-def _placement(shape: Shape) -> str:
+def _placement(shape: ActivationHead) -> str:
     return "uniform" if shape.in_scale != 1 else "solved"
 
 
-def _terms(bound: MlpBound, used: Sequence[Shape]) -> dict[str, float]:
+def _terms(bound: MlpBound, used: Sequence[ActivationHead]) -> dict[str, float]:
     """The parts of the bound; where the paper's anchors are used, with its numbers for them."""
     ramps = [shape for shape in used if shape.in_scale != 1]
     texts = [f"p = {shape.anchors}, H = 1, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]

@@ -20,8 +20,8 @@ from anchorhead.heads.atom import Part
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal
+from anchorhead.proof.heads.activation_head import ActivationHead, range_of
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape, range_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +228,7 @@ def bound(
 
 
 def _apart(
-    shape: Shape, asked_low: np.ndarray, asked_high: np.ndarray, low: np.ndarray, high: np.ndarray
+    shape: ActivationHead, asked_low: np.ndarray, asked_high: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
     """How far phi(s) may be from a neuron between low and high, for s between what is asked."""
     least, most = range_of(shape.activation, asked_low, asked_high)

@@ -19,8 +19,8 @@ from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import Stream
 
 COLUMNS = 100
-MOST_FEATURES = 40
-MOST_HEADS = 24
+MAX_FEATURES = 40
+MAX_HEADS = 24
 
 
 def describe(network: Network) -> str:
@@ -121,13 +121,13 @@ def _attention(layer: Attention, tokens: int | None) -> str:
 
 
 def _features(features: tuple[str, ...]) -> list[str]:
-    return _listed([f"     {i:>3}  {name}" for i, name in enumerate(features)], MOST_FEATURES)
+    return _listed([f"     {i:>3}  {name}" for i, name in enumerate(features)], MAX_FEATURES)
 
 
 def _heads(labels: tuple[str, ...]) -> list[str]:
     """What each head does, if anything is said of it."""
     said = any(label != f"head {i}" for i, label in enumerate(labels))
-    return _listed([f"     head {i}: {label}" for i, label in enumerate(labels)], MOST_HEADS) if said else []
+    return _listed([f"     head {i}: {label}" for i, label in enumerate(labels)], MAX_HEADS) if said else []
 
 
 def _listed(lines: list[str], most: int) -> list[str]:

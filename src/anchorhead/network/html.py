@@ -13,8 +13,8 @@ from anchorhead.network.network import Layer, Network
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.stream import Stream
 
-MOST_LABELS, LONGEST_LABEL = 3, 80
-POINTS, MOST_PARAMETERS = 121, 100_000
+MAX_LABELS, LONGEST_LABEL = 3, 80
+POINTS, MAX_PARAMETERS = 121, 100_000
 """A function of one number is drawn through so many points, unless the network is large."""
 
 
@@ -62,14 +62,14 @@ def _heads(layer: Layer) -> str:
     labels = [
         label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…" for label in layer.labels or ()
     ]
-    more = [f"and {len(labels) - MOST_LABELS:,} more"] if len(labels) > MOST_LABELS else []
-    return "\n".join([f"{layer.heads:,}: {labels[0]}", *labels[1:MOST_LABELS], *more])
+    more = [f"and {len(labels) - MAX_LABELS:,} more"] if len(labels) > MAX_LABELS else []
+    return "\n".join([f"{layer.heads:,}: {labels[0]}", *labels[1:MAX_LABELS], *more])
 
 
 def _picture(network: Network) -> Markup:
     """The first output over the box, of one number; else the layers in a row."""
     certificate = network.certificate
-    one = (network.embed.tokens, network.embed.inputs) == (1, 1) and network.parameters <= MOST_PARAMETERS
+    one = (network.embed.tokens, network.embed.inputs) == (1, 1) and network.parameters <= MAX_PARAMETERS
     if certificate is None or not one:
         boxes = [box for layer in network.layers for box in _boxes(layer)]
         return flow("layers, with a dot for each head", boxes)

@@ -23,7 +23,7 @@ from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind
 
 Magnitudes = dict[Kind, Float[np.ndarray, "_ _"]]
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """How many steps of a Repeat are followed; if its numbers still grow then, nothing is known of them."""
 
 
@@ -90,7 +90,7 @@ def _after_linear(absolute: Linear, now: Magnitudes) -> Magnitudes:
 def _after_repeat(layer: Repeat, now: Magnitudes, met: list[Sizes]) -> Magnitudes:
     """Each step is monotone in the magnitudes: once none of them grows, none ever will."""
     for step in range(layer.times):
-        if step == MOST_STEPS or not np.isfinite(_largest(now.values())):
+        if step == MAX_STEPS or not np.isfinite(_largest(now.values())):
             met.append(Sizes(np.inf, np.inf, np.inf))
             return {kind: np.full_like(x, np.inf) for kind, x in now.items()}
         before = now

@@ -10,9 +10,9 @@ from anchorhead.network.linear import Linear
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import Stream, is_count
 
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 """How many layers a Repeat may run in all, those of a Repeat inside it counted each time."""
-MOST_DEPTH = 8
+MAX_DEPTH = 8
 """How deep a Repeat may stand in others."""
 
 
@@ -36,12 +36,10 @@ class Repeat:
         if not is_count(self.times):
             raise AnchorheadError(f"Repeat with times={self.times!r}: a whole number of at least 1")
         set_(self, "times", int(self.times))
-        if self.steps > MOST_STEPS:
-            raise AnchorheadError(
-                f"Repeat with times={self.times!r} runs {self.steps:,} layers: at most {MOST_STEPS:,}"
-            )
-        if self.depth > MOST_DEPTH:
-            raise AnchorheadError(f"Repeat inside Repeat, {self.depth} deep: at most {MOST_DEPTH}")
+        if self.steps > MAX_STEPS:
+            raise AnchorheadError(f"Repeat with times={self.times!r} runs {self.steps:,} layers: at most {MAX_STEPS:,}")
+        if self.depth > MAX_DEPTH:
+            raise AnchorheadError(f"Repeat inside Repeat, {self.depth} deep: at most {MAX_DEPTH}")
 
     @property
     def steps(self) -> int:

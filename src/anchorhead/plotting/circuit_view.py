@@ -16,11 +16,11 @@ from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softma
 from anchorhead.network.liveness import askers, everything, seen, steady_needs, streams, through
 from anchorhead.network.stream import KINDS, Kind, Stream
 
-MOST_LAYERS = 24
+MAX_LAYERS = 24
 """Of more layers than these, some in the middle are left out."""
-MOST_HEADS, MOST_GROUPS = 12, 8
+MAX_HEADS, MAX_GROUPS = 12, 8
 """Heads of one layer that have a line of their own; and kinds of heads, or heads, that are named of more."""
-MOST_FEATURES = 8
+MAX_FEATURES = 8
 COLOUR_NAMES: dict[Kind, str] = {"input": "blue", "register": "orange", "state": "green"}
 NAMES: dict[Kind, str] = {"input": "input token", "register": "register", "state": "state"}
 
@@ -79,8 +79,8 @@ class Circuit:
             runs = _runs(layers, "", 2)
             last = dict(zip(runs, maps, strict=True))  # of several runs the last
             stages = [replace(stage, patterns=last.get(stage.name.split()[0])) for stage in stages]
-        cut = max(0, len(stages) - MOST_LAYERS)
-        kept = [*stages[: MOST_LAYERS - 4], *stages[len(stages) - 4 :]] if cut else stages
+        cut = max(0, len(stages) - MAX_LAYERS)
+        kept = [*stages[: MAX_LAYERS - 4], *stages[len(stages) - 4 :]] if cut else stages
         return cls(network, tuple(kept), cut, tokens)
 
 
@@ -140,16 +140,16 @@ def _attention_words(layer: Attention) -> str:
 def _heads(layer: Attention) -> tuple[HeadLine, ...]:
     """A line a head; of many, a line for those whose labels differ by numbers alone, and the rest counted."""
     labels = layer.labels or ()
-    if len(labels) <= MOST_HEADS:
+    if len(labels) <= MAX_HEADS:
         return tuple(HeadLine(label, number) for number, label in enumerate(labels))
     for form in (r"-?\d[\d.e+-]*", r"(=|:).*"):  # alike but for numbers, or up to what they are at
         groups: dict[str, list[int]] = {}
         for number, label in enumerate(labels):
             groups.setdefault(re.sub(form, "#", label), []).append(number)
-        if len(groups) <= MOST_GROUPS:
+        if len(groups) <= MAX_GROUPS:
             break
     else:
-        groups = {str(number): [number] for number in range(MOST_GROUPS)}
+        groups = {str(number): [number] for number in range(MAX_GROUPS)}
     lines = [
         HeadLine(labels[one[0]] if len(one) == 1 else f"{counted(len(one), 'head')} such as: {labels[one[0]]}", one[0])
         for one in groups.values()
@@ -195,6 +195,6 @@ def legend(circuit: Circuit, patterns: bool) -> str:
 
 
 def features_words(stream: Stream) -> str:
-    names = list(stream.features[:MOST_FEATURES])
+    names = list(stream.features[:MAX_FEATURES])
     more = stream.width - len(names)
     return f"leaves {', '.join(names)}" + (f" and {counted(more, 'more feature')}" if more else "")

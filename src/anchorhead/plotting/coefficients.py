@@ -15,7 +15,7 @@ from anchorhead.plotting.style import Heading
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_NAMED, WIDEST_NAME = 6, 24
+MAX_NAMED, WIDEST_NAME = 6, 24
 FEW_STEPS = 20
 """More are drawn on a scale that is logarithmic from the tenth on."""
 LEAST, MOST = 1e-16, 1e16
@@ -29,9 +29,9 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     figure, (left, right) = page.side_by_side(14.0, 6.4, (1, 1))
     coefficients, settled = path.coefficients * path.scale, path.settled * path.scale
     order = np.argsort(-np.abs(settled), kind="stable")
-    for j in order[MOST_NAMED:]:
+    for j in order[MAX_NAMED:]:
         left.plot(path.steps, coefficients[:, j], color=style.pale(), linewidth=style.points(1.2))
-    for colour, j in zip(style.series(), order[:MOST_NAMED], strict=False):
+    for colour, j in zip(style.series(), order[:MAX_NAMED], strict=False):
         drawn = {"color": colour, "linewidth": style.points(1.8), "label": _label(path.names[j])}
         left.plot(path.steps, coefficients[:, j], **drawn)
         left.plot(path.steps[-1], settled[j], color=colour, marker="o", markersize=style.points(6))
@@ -43,7 +43,7 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     left.set_xlabel("step")
     left.set_ylabel("coefficient times the column's scale")
     left.grid(True)
-    grey = f"; grey: the other {len(order) - MOST_NAMED:,}" if len(order) > MOST_NAMED else ""
+    grey = f"; grey: the other {len(order) - MAX_NAMED:,}" if len(order) > MAX_NAMED else ""
     dots = f"dots: {path.compared_with} coefficients{grey}"
     distance = path.distance
     right.plot(path.steps, np.clip(distance, LEAST, MOST), color=style.BLUE)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 1500
-MOST_DRAWN = 5
+MAX_DRAWN = 5
 """Of more outputs than these, those that move most are drawn; of more inputs, none."""
 
 
@@ -36,11 +36,11 @@ def draw_converted(
     exact = target.values(x).astype(np.float64).reshape(POINTS, -1)
     computed = network(x, outside="ignore").astype(np.float64).reshape(POINTS, -1)
     inputs = x.astype(np.float64).reshape(POINTS, -1)
-    shown = 1 < inputs.shape[1] <= MOST_DRAWN
+    shown = 1 < inputs.shape[1] <= MAX_DRAWN
     heights = [1.6, 3.0, 2.0] if shown else [3.0, 2.0]
     figure = page.figure(8.4, 2.6 + sum(heights))
     *top, upper, lower = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    drawn = np.sort(np.argsort(-np.ptp(exact, axis=0), kind="stable")[:MOST_DRAWN])
+    drawn = np.sort(np.argsort(-np.ptp(exact, axis=0), kind="stable")[:MAX_DRAWN])
     _outputs(upper, along, exact[:, drawn], computed[:, drawn], [f"network, output {output}" for output in drawn])
     _error(lower, along, np.abs(computed - exact), certificate)
     more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} of {exact.shape[1]:,} outputs drawn"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_FUNCTIONS = 6
-MOST_PARTS = 6
+MAX_FUNCTIONS = 6
+MAX_PARTS = 6
 """Of more functions or parts than these, the first are drawn."""
-MOST_NUMBERED = 16
+MAX_NUMBERED = 16
 """Anchors have numbers up to so many a part."""
 LONGEST_NAME = 48
 CROSSINGS = "where neighbouring anchors weigh the same"
@@ -33,7 +33,7 @@ _CLOSE = 0.98  # of an anchor's largest weight: where its number may stand
 def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
     """Target and head, their difference and its band, and the attention weights of each part, over s."""
     head = HeadView.of(thing)
-    drawn = head.parts[:MOST_PARTS]
+    drawn = head.parts[:MAX_PARTS]
     heights = [3.0, 2.6, *([2.2] if len(drawn) == 1 else [1.5] * len(drawn))]
     figure = page.figure(8.4, 2.4 + sum(heights))
     top, middle, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
@@ -55,7 +55,7 @@ def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
 def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> None:
     exact = head.target.values(s)
     names = ["head"] if head.target.outputs == 1 else [f"head, {name}" for name in head.names]
-    drawn = min(head.target.outputs, MOST_FUNCTIONS)
+    drawn = min(head.target.outputs, MAX_FUNCTIONS)
     for m in range(drawn):
         label = "target" if m == 0 else None
         axes.plot(s, exact[:, m], color=style.pale(), linewidth=style.points(9), label=label)
@@ -78,7 +78,7 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
         label = f"in exact arithmetic: {in_exact:.3g}"
         axes.axhspan(-in_exact, in_exact, color=style.ORANGE, alpha=0.4, linewidth=0, label=label)
     error = computed - head.exact(s)
-    for m, colour in zip(range(min(head.target.outputs, MOST_FUNCTIONS)), style.series(), strict=False):
+    for m, colour in zip(range(min(head.target.outputs, MAX_FUNCTIONS)), style.series(), strict=False):
         label = "head − target" if m == 0 else None
         axes.plot(s, error[:, m], color=colour, linewidth=style.points(1.3), label=label)
     places, _ = head.crossings()
@@ -101,8 +101,8 @@ def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
     highest = float(weights.max())
     colours = colormaps["viridis"](np.linspace(*((0.25, 1.0) if style.is_dark() else (0.0, 0.82)), count))
     for k, colour in enumerate(colours):
-        axes.plot(s, weights[:, k], color=colour, linewidth=style.points(2.2 if count <= MOST_NUMBERED else 1.0))
-    for label, place, height, k in _numbers(s, weights) if count <= MOST_NUMBERED else ():
+        axes.plot(s, weights[:, k], color=colour, linewidth=style.points(2.2 if count <= MAX_NUMBERED else 1.0))
+    for label, place, height, k in _numbers(s, weights) if count <= MAX_NUMBERED else ():
         axes.annotate(
             label,
             (place, height),
@@ -154,7 +154,7 @@ def _heading(head: HeadView) -> str:
 
 def _note(head: HeadView) -> str:
     parts = f" in {len(head.parts)} softmaxes that add up" if len(head.parts) > 1 else ""
-    numbered = ", numbered below" if any(len(part) <= MOST_NUMBERED for part in head.parts) else ""
+    numbered = ", numbered below" if any(len(part) <= MAX_NUMBERED for part in head.parts) else ""
     certificate = head.certificate
     known = f"{certificate.kind}: {certificate.error_in_words}"
     return f"{counted(head.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS = 4000
-MOST_DRAWN = 6
+MAX_DRAWN = 6
 """Of more output features than these, the first are drawn."""
 
 
@@ -40,7 +40,7 @@ def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
     exact[left_out] = np.nan
     figure = page.figure(8.4, 7.0)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    drawn = min(target.outputs, MOST_DRAWN)
+    drawn = min(target.outputs, MAX_DRAWN)
     for g in range(drawn):
         label = "target" if g == 0 else None
         upper.plot(s, exact[:, g], color=style.pale(), linewidth=style.points(9), label=label)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CONTOURS, POINTS = 14, 61
-MOST_DRAWN = 6
+MAX_DRAWN = 6
 
 
 def draw_trace(trace: Trace, page: Page = AS_DESIGNED) -> Figure:
@@ -59,7 +59,7 @@ def _over_contours(axes: Axes, trace: Trace) -> Heading:
 
 def _by_step(axes: Axes, trace: Trace) -> Heading:
     descent = trace.learner.descent
-    order = np.sort(np.argsort(-np.ptp(trace.exact, axis=0), kind="stable")[:MOST_DRAWN])
+    order = np.sort(np.argsort(-np.ptp(trace.exact, axis=0), kind="stable")[:MAX_DRAWN])
     for number, j in enumerate(order):
         label = "gradient descent" if number == 0 else None
         axes.plot(trace.exact[:, j], color=style.pale(), linewidth=style.points(7), label=label)

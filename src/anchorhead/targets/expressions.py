@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.parts import Parts, parts_of
 from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.targets.summands import Parts, parts_of
 
 KIND = "expressions"
 

@@ -16,7 +16,7 @@ from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.ridges import Ridge, split_constant
 
-MOST_NEURONS = 2_000
+MAX_NEURONS = 2_000
 """How many neurons the network of an expression may have: dense matrices have the square of their number."""
 
 

@@ -14,10 +14,10 @@ from flint import fmpq
 
 from anchorhead.targets.expression import Expression, postorder
 
-MOST_MONOMIALS = 500
-MOST_POWER = 8
-MOST_PRODUCTS = 20_000
-MOST_BITS = 4_096
+MAX_MONOMIALS = 500
+MAX_POWER = 8
+MAX_PRODUCTS = 20_000
+MAX_BITS = 4_096
 """Of the coefficients: powers of powers would make them long."""
 Monomial = frozenset[tuple["Atom", int]]
 Polynomial = Mapping[Monomial, fmpq]
@@ -61,13 +61,13 @@ def _form(node: Expression, args: list[Polynomial]) -> Polynomial:
             result = {monomial: -c for monomial, c in args[0].items()}
         case "mul":
             result = _product(args)
-        case "integer_power" if 0 < int(node.data or 0) <= MOST_POWER:
+        case "integer_power" if 0 < int(node.data or 0) <= MAX_POWER:
             result = _product(args * int(node.data or 0))
         case "square":
             result = _product(args * 2)
         case "div":
             result = _product([args[0], _reciprocal(args[1])])
-    if result is None or len(result) > MOST_MONOMIALS or any(c.height_bits() > MOST_BITS for c in result.values()):
+    if result is None or len(result) > MAX_MONOMIALS or any(c.height_bits() > MAX_BITS for c in result.values()):
         result = _atom(node.op, node.data, args)
     return {monomial: c for monomial, c in result.items() if c != 0}
 
@@ -83,7 +83,7 @@ def _sum(args: list[Polynomial]) -> Polynomial:
 def _product(args: list[Polynomial]) -> Polynomial | None:
     result: Polynomial = {ONE: fmpq(1)}
     for one in args:
-        if len(result) > MOST_MONOMIALS or len(result) * len(one) > MOST_PRODUCTS:
+        if len(result) > MAX_MONOMIALS or len(result) * len(one) > MAX_PRODUCTS:
             return None
         parts = [{_times(a, b): c * d} for a, c in result.items() for b, d in one.items()]
         result = {monomial: c for monomial, c in _sum(cast("list[Polynomial]", parts)).items() if c != 0}

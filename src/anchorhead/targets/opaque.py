@@ -20,7 +20,7 @@ from anchorhead.targets.scalar import interval
 
 _PROBES = np.array([0.0371, 0.2113, 0.4799, 0.7351, 0.9127])
 _SAMPLES = 33
-MOST_OUTPUTS = 200
+MAX_OUTPUTS = 200
 """All have the same keys, and values that are solved for together."""
 
 
@@ -131,9 +131,9 @@ class CallableTarget:
                     f"{self.name} gives other values for the same points among others: "
                     "each f(x) may depend on its own x alone, and not on chance"
                 )
-            if y.shape[1] > MOST_OUTPUTS:
+            if y.shape[1] > MAX_OUTPUTS:
                 raise AnchorheadError(
-                    f"{self.name} has {y.shape[1]:,} outputs: a head has at most {MOST_OUTPUTS}; make several heads"
+                    f"{self.name} has {y.shape[1]:,} outputs: a head has at most {MAX_OUTPUTS}; make several heads"
                 )
             if way == self._numbers:
                 warnings.warn(

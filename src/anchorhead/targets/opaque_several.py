@@ -18,7 +18,7 @@ from anchorhead.targets.record import TargetRecord
 
 KIND = "opaque several"
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13
-MOST_OUTPUTS = 1_000
+MAX_OUTPUTS = 1_000
 """Weights of a network grow with their square."""
 
 
@@ -110,9 +110,9 @@ class CallableSeveral:
             raise AnchorheadError(
                 f"{self.name} returned no outputs: an array with at least one for each input is needed"
             )
-        if y.shape[1] > MOST_OUTPUTS:
+        if y.shape[1] > MAX_OUTPUTS:
             raise AnchorheadError(
-                f"{self.name} has {y.shape[1]:,} outputs: at most {MOST_OUTPUTS:,} go into one network; make several"
+                f"{self.name} has {y.shape[1]:,} outputs: at most {MAX_OUTPUTS:,} go into one network; make several"
             )
         return y.shape[1]
 

@@ -14,7 +14,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m anchorhead.verify FILE|FOLDER")
         return 2
-    report = verify(arguments[0], **({"tell": _tell} if sys.stderr.isatty() else {}))
+    report = verify(arguments[0], tell=_tell)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     print(report)
@@ -22,7 +22,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _tell(done: int, total: int, what: str) -> None:
-    print(f"\r\x1b[K{done}/{total}: {what}"[:100], end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{done}/{total}: {what}"[:100], end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -283,36 +283,35 @@ def grid_errors(stored: Stored) -> list[float]:
 
 
 def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
-    """A certificate for all prompts of a box that keep to the conditions it states, or the bound for one prompt."""
+    """The bound for a prompt that is given, or what the certificate states: for one prompt, or for those of a box."""
     known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
-    prompt, stated, where = given.prompt, given.stated, "for this prompt"
-    if prompt is None:
-        tokens, features = network.embed.tokens, network.embed.weight.shape[2]
-        certificate = read_certificate(stored, (1 if tokens is None else tokens, features))
-        require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
-        require(certificate.evaluations == ("plain",), "a learner has no other evaluation than 'plain'")
-        stated, one = certificate.bound, bool((certificate.low == certificate.high).all())
-        prompt, where = (
-            (certificate.low, "for the stated prompt") if one else (None, "for all prompts of the stated box")
-        )
-    known.stated = float("nan") if stated is None else stated
-    if prompt is not None:
-        known.found = bound_for_one_prompt(network, program, prompt, stated)
-        known.stated = known.found if stated is None else stated
+    if given.prompt is not None:
+        known.found = bound_for_one_prompt(network, program, given.prompt, given.stated)
+        known.stated, where = known.found if given.stated is None else given.stated, "for this prompt"
     else:
-        require(not is_many(program), "many learners are verified for one prompt: give prompt=")
-        same = bool((certificate.low == certificate.low[0]).all() and (certificate.high == certificate.high[0]).all())
-        require(same, "a box of prompts is the same for all examples")
-        known.found = bound_for_learner(
-            network, program, certificate.low[0], certificate.high[0], certificate.conditions, known.stated
-        )
-        where += " that keep to its conditions"
+        where = _verify_stated_prompts(stored, network, program, known)
     known.steps.append(Step("all steps", "growth", "the path of exact gradient descent", known.found))
     require(
         known.found <= known.stated,
         f"the bound {known.stated:.6g} does not follow {where}: only {known.found:.6g} could be shown",
     )
     return where
+
+
+def _verify_stated_prompts(stored: Stored, network: Network, program: Program, known: _Known) -> str:
+    """A certificate for one prompt, whose box is that prompt, or for all of a box that keep to its conditions."""
+    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    certificate = read_certificate(stored, (1 if tokens is None else tokens, features))
+    known.stated, low, high = certificate.bound, certificate.low, certificate.high
+    require(certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, not {network.dtype}")
+    require(certificate.evaluations == ("plain",), "a learner has no other evaluation than 'plain'")
+    if (low == high).all():
+        known.found = bound_for_one_prompt(network, program, np.array(low), certificate.bound)
+        return "for the stated prompt"
+    require(not is_many(program), "many learners are verified for one prompt: give prompt=")
+    require(bool((low == low[0]).all() and (high == high[0]).all()), "a box of prompts is the same for all examples")
+    known.found = bound_for_learner(network, program, low[0], high[0], certificate.conditions, certificate.bound)
+    return "for all prompts of the box that keep to its conditions"
 
 
 def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:

@@ -1,6 +1,6 @@
 """Neurons as softmax attention, in torch: a token sees its own key and the keys of registers, and nothing else.
 
-`OwnAttention` evaluates, entry by entry of s, one softmax over p registers and the token itself,
+`SelfKeyAttention` evaluates, entry by entry of s, one softmax over p registers and the token itself,
 
     r(s) = skip s + bias + (value s e^z + sum_k v_k e^(z_k)) / (e^z + sum_k e^(z_k)),   z_k = slope_k s + offset_k,
 
@@ -168,7 +168,7 @@ def _gate(
     return total
 
 
-class OwnAttention(_Attention):
+class SelfKeyAttention(_Attention):
     """r(s), entry by entry of s (..., neurons).
 
     numbers     slopes, offsets, values of the registers (lists); own: None, or slope, offset, value; skip, bias;

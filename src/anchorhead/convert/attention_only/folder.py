@@ -39,17 +39,17 @@ def read_model(folder: str | Path, dtype: str | None = None) -> Any:
         found = transformers.AutoModel
     kind = DTYPES[dtype] if dtype is not None else "auto"
     options = {"local_files_only": True, "use_safetensors": True, "dtype": kind}
-    told_of = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    wanted = {"output_loading_info": True, "ignore_mismatched_sizes": True}
     with _quiet(transformers):
         try:
             require_size(folder, built_without_numbers(transformers, folder, found), stored)
-            model, told = found.from_pretrained(folder, **options, **told_of)
+            model, loaded = found.from_pretrained(folder, **options, **wanted)
         except AnchorheadError:
             raise
         except Exception as error:  # a config can be wrong in any way, and each raises something else
             _check_activations(folder, config)
             raise AnchorheadError(f"{folder} cannot be loaded as a model: {error}") from error
-    _check_loaded(folder, told)
+    _check_loaded(folder, loaded)
     return model.eval()
 
 
@@ -84,14 +84,14 @@ def _check_activations(folder: Path, config: dict[str, Any]) -> None:
             )
 
 
-def _check_loaded(folder: Path, told: dict[str, Any]) -> None:
-    wrong = told.get("mismatched_keys")
+def _check_loaded(folder: Path, loaded: dict[str, Any]) -> None:
+    wrong = loaded.get("mismatched_keys")
     if wrong:
         name, there, needed = min(wrong)
         raise AnchorheadError(
             f"{folder}: the weights do not fit config.json: {name} is {tuple(there)}, where {tuple(needed)} is needed"
         )
-    missing = sorted(told.get("missing_keys") or ())
+    missing = sorted(loaded.get("missing_keys") or ())
     if missing:
         warnings.warn(
             f"{folder} holds no {missing[0]}{f' and {len(missing) - 1} other weights' if len(missing) > 1 else ''} of "

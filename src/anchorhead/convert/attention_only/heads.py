@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.gate_head import gate_head
-from anchorhead.constructions.own_head import own_head
+from anchorhead.constructions.self_key_head import self_key_head
 from anchorhead.convert.attention_only.activations import Activation
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.gate import GateHead
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_powers import powers
-from anchorhead.heads.own_table import known_functions
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_powers import powers
+from anchorhead.heads.self_key_table import known_functions
 from anchorhead.progress import Progress, Status
 
-Heads = OwnHead | GateHead
+Heads = SelfKeyHead | GateHead
 SHARES = (0.25, 0.5)
 """Of the error asked for: what is tried first."""
 
@@ -48,14 +48,14 @@ def heads_for(needs: list[Need], within: float, dtype: str, tell: Progress) -> l
     return [found[need.activation, need.gated] for need in needs]
 
 
-def _own(name: str, within: float, dtype: str, low: float, high: float) -> OwnHead:
+def _own(name: str, within: float, dtype: str, low: float, high: float) -> SelfKeyHead:
     """A head with room: errors of thousands of neurons add up, and a register more costs little in a known head."""
     for share in SHARES if name in known_functions() else ():
         try:
-            return own_head(name, share * within, dtype, low, high)
+            return self_key_head(name, share * within, dtype, low, high)
         except AnchorheadError:
             continue
-    return own_head(name, within, dtype, low, high)
+    return self_key_head(name, within, dtype, low, high)
 
 
 def numbers_of(head: Heads) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def anchors_of(head: Heads) -> int:
     return head.registers + len(head.parts) if isinstance(head, GateHead) else head.anchors
 
 
-def _powers_of(head: OwnHead) -> dict[str, Any]:
+def _powers_of(head: SelfKeyHead) -> dict[str, Any]:
     quotient = powers(head)
     numbers = {name: float(getattr(quotient, name)) for name in ("rate", "low", "high", "own")}
     lists = {"numerator": _floats(quotient.numerator), "denominator": _floats(quotient.denominator)}

@@ -12,8 +12,8 @@ token sees itself and a few register tokens that all layers' heads share, and a 
     output     W_2, b_2                 the heads' values, side by side, back to the residual stream
 
 So W_1 and W_2 stay where transformers has them, under their names, and what stood between them, the activation, is a
-softmax over keys (`OwnAttention`). A gated sublayer W_3 (phi(W_1 z) * W_2 z) has two heads a neuron: queries [g, 1],
-g = (W_1 z)_r, and the token's own value is u = (W_2 z)_r (`GateAttention`).
+softmax over keys (`SelfKeyAttention`). A gated sublayer W_3 (phi(W_1 z) * W_2 z) has two heads a neuron: queries
+[g, 1], g = (W_1 z)_r, and the token's own value is u = (W_2 z)_r (`GateAttention`).
 
 `config.attention_only` holds the heads' numbers and says which head stands where, from the base model.
 
@@ -34,7 +34,7 @@ import torch
 import transformers
 from torch import nn
 
-from .attend import GateAttention, OwnAttention
+from .attend import GateAttention, SelfKeyAttention
 
 LOAD_WITH_CODE = "none: attention heads take its place, so load the folder with trust_remote_code=True"
 TYPE, ARCHITECTURE = "attention_only_", "AttentionOnly"
@@ -54,7 +54,7 @@ class GatedFeedForward(nn.Module):
 
 def attention(head: dict[str, Any]) -> nn.Module:
     """What stands for the neurons of a sublayer, from a head's numbers."""
-    return (GateAttention if head["kind"] == "gate" else OwnAttention)(head)
+    return (GateAttention if head["kind"] == "gate" else SelfKeyAttention)(head)
 
 
 def place_heads(model: Any, settings: dict[str, Any]) -> int:

@@ -23,7 +23,7 @@ COPIED = (".json", ".txt", ".model", ".model.v3", ".spm", ".bpe", ".tiktoken", "
 VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "tekken.json", "unigram.json")
 """Read by tokenizers alone: their keys are words of a language, which may be any."""
 LARGEST_JSON = 10_000_000
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 
 NAMES_CODE = {
     "auto_map",
@@ -168,8 +168,8 @@ def _files(folder: Path) -> Iterator[Path]:
                 continue
             _check_inside(path, folder)
             count += 1
-            if count > MOST_FILES:
-                raise AnchorheadError(f"{folder} holds more than {MOST_FILES:,} files: no folder of one model")
+            if count > MAX_FILES:
+                raise AnchorheadError(f"{folder} holds more than {MAX_FILES:,} files: no folder of one model")
             if name in files:
                 yield path
 

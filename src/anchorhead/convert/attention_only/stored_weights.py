@@ -16,7 +16,7 @@ from anchorhead.errors import AnchorheadError
 
 INDEX = ".safetensors.index.json"
 LAYER_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
-MOST_LABELS = 1_000_000
+MAX_LABELS = 1_000_000
 AT_RANDOM = 10_000_000
 """So many numbers that are not stored, such as a pooler's, may be made at random; or as many as are stored."""
 
@@ -45,8 +45,8 @@ def check_weights(folder: Path, config: dict[str, Any]) -> int:
                 "stored in all: the weights do not fit config.json"
             )
     labels = config.get("num_labels")
-    if isinstance(labels, int | float) and labels > MOST_LABELS:
-        raise AnchorheadError(f"{folder / 'config.json'} asks for {labels:,} labels: at most {MOST_LABELS:,} are taken")
+    if isinstance(labels, int | float) and labels > MAX_LABELS:
+        raise AnchorheadError(f"{folder / 'config.json'} asks for {labels:,} labels: at most {MAX_LABELS:,} are taken")
     return sum(_count(shape) for shape in shapes)
 
 

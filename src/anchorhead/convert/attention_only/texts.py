@@ -15,8 +15,8 @@ from anchorhead.convert.attention_only.samples import least_cosine
 from anchorhead.convert.attention_only.source import read_json
 from anchorhead.errors import AnchorheadError
 
-MOST_TEXTS = 100_000
-MOST_BYTES = 200_000_000
+MAX_TEXTS = 100_000
+MAX_BYTES = 200_000_000
 BATCH = 16
 BATCH_SIGNS = 8_000
 """A batch ends before texts in it, all as long as the longest, would have more signs than this."""
@@ -26,16 +26,16 @@ def read_texts(path: Path) -> list[str]:
     """The lines of a file, empty ones too."""
     try:
         with path.open("rb") as file:  # a device or a pipe does not say how long it is
-            given = file.read(MOST_BYTES + 1)
-        if len(given) > MOST_BYTES:
-            raise AnchorheadError(f"{path} has more than {MOST_BYTES:,} bytes: give fewer texts")
+            given = file.read(MAX_BYTES + 1)
+        if len(given) > MAX_BYTES:
+            raise AnchorheadError(f"{path} has more than {MAX_BYTES:,} bytes: give fewer texts")
         texts = given.decode("utf-8").splitlines()
     except AnchorheadError:
         raise
     except (OSError, UnicodeDecodeError) as error:
         raise AnchorheadError(f"{path} cannot be read as lines of UTF-8 text: {error}") from error
-    if not texts or len(texts) > MOST_TEXTS:
-        raise AnchorheadError(f"{path} has {len(texts):,} lines: give between 1 and {MOST_TEXTS:,} texts, one a line")
+    if not texts or len(texts) > MAX_TEXTS:
+        raise AnchorheadError(f"{path} has {len(texts):,} lines: give between 1 and {MAX_TEXTS:,} texts, one a line")
     return texts
 
 

@@ -29,7 +29,7 @@ LEAST = 1 << 17
 """Queries that are computed at a time: products of fewer rows with large matrices take longer."""
 ON_DEVICE = 1 << 24
 """Numbers of a block where there is no cache to stay in."""
-MOST_HELD = 1 << 22
+MAX_HELD = 1 << 22
 """Numbers of an array that a thread keeps for its next call."""
 
 Head = SeriesHead | SoftmaxHead
@@ -115,7 +115,7 @@ _buffers = _Buffers()
 
 def _buffer(name: str, count: int, like: Tensor) -> Tensor:
     """An array (count,) for what lasts no longer than a block."""
-    if like.device.type != "cpu" or count > MOST_HELD:
+    if like.device.type != "cpu" or count > MAX_HELD:
         return like.new_empty(count)
     held = _buffers.held.get((name, like.dtype))
     if held is None or len(held) < count:

@@ -31,7 +31,7 @@ from anchorhead.proof.descent.descent import (
 )
 from anchorhead.proof.descent.descent_given import given_conditions
 from anchorhead.proof.descent.descent_sequence_form import read_step
-from anchorhead.proof.descent.descent_sequence_step import At, Errors, Ground, LinkedStep, head_error
+from anchorhead.proof.descent.descent_sequence_step import At, Curvature, Errors, LinkedStep, head_error
 from anchorhead.proof.descent.descent_varying import most_rate
 from anchorhead.proof.descent.grid_link import GridLink
 from anchorhead.proof.descent.link_reading import HeadLink, outward
@@ -126,9 +126,9 @@ def _bound_within(
     errors_of_heads = [head_error(step, target, *reach, kind) for kind in (model, FLOAT64)]
     if not all(np.isfinite(one.rounding) for one in errors_of_heads):
         return NOTHING
-    head, own_head = errors_of_heads
-    ground = _ground(target, A, least, slope)
-    errors, reference = Errors(step.step, target, head, ground, model), ground.drift(target.momentum)
+    head, self_key_head = errors_of_heads
+    curvature = _ground(target, A, least, slope)
+    errors, reference = Errors(step.step, target, head, curvature, model), curvature.drift(target.momentum)
     size, reaches = np.abs(A), lengths(A)
     x, squares = UP * size.mean(axis=0), UP * float((reaches**2).mean())
     for t in range(target.steps):
@@ -139,26 +139,26 @@ def _bound_within(
         inside = (arguments[t] - moved >= low) & (arguments[t] + moved <= high) & (size.sum(axis=1) * drift <= room)
         if not inside.all():
             return NOTHING
-        lost = own_head.exact + own_head.rounding + ground.steepest * rounded
-        link = np.abs(step.link.values(arguments[t], y)) + lost + ground.steepest * moved
+        lost = self_key_head.exact + self_key_head.rounding + curvature.steepest * rounded
+        link = np.abs(step.link.values(arguments[t], y)) + lost + curvature.steepest * moved
         speed = np.abs(v) + errors.ours.velocity + reference.velocity
         errors.take(At(x, UP * (size.T @ link) / len(A), np.abs(w) + drift, speed, squares))
         own = target.rate * (size.T @ (lost + float(FLOAT64.gamma(len(A) + 8)) * link) / len(A))
         own = own + target.rate * target.decay * float(FLOAT64.gamma(4)) * np.abs(w)
         own = own + 8 * FLOAT64.unit * (np.abs(w) + np.abs(path[t + 1][1]) + target.momentum * np.abs(v))
-        ground.step(reference, length_of(own), length_of(own))
+        curvature.step(reference, length_of(own), length_of(own))
     return errors.summed()
 
 
-def _ground(target: Descent, A: np.ndarray, least: float, slope: float) -> Ground:
+def _ground(target: Descent, A: np.ndarray, least: float, slope: float) -> Curvature:
     """For links with slopes between these."""
     steepest = max(slope, -least)
     if _straight(target):
         require_safe_rate(A, target, slope)
-        return Ground(True, 0.0, 0.0, steepest, contraction(A, target) if slope == least == 1 else 1.0)
+        return Curvature(True, 0.0, 0.0, steepest, contraction(A, target) if slope == least == 1 else 1.0)
     widest = eigenvalue_bound(A)
     falls = -target.rate * max(-least, 0.0) * widest * UP
-    return Ground(False, falls, target.rate * (max(slope, 0.0) * widest + target.decay) * UP, steepest)
+    return Curvature(False, falls, target.rate * (max(slope, 0.0) * widest + target.decay) * UP, steepest)
 
 
 def _reference(step: LinkedStep, target: Descent, A: np.ndarray, y: np.ndarray) -> Path:
@@ -202,14 +202,14 @@ def bound_for_box(
     farthest = [t * fastest for t in range(target.steps + 1)]
     widest = min(farthest[-1] * length + y, reach)
     falls = safe * max(-facts.least, 0.0) / max(facts.slope, 1e-300) * UP
-    ground = Ground(straight, -falls, safe, facts.steepest)
+    curvature = Curvature(straight, -falls, safe, facts.steepest)
     for share in ROOMS:
         room = share * (1 + widest)
         low, high = max(-widest - room, facts.low), min(widest + room, facts.high)
         if not low < high:
             continue
         head = head_error(step, target, low, high, farthest[-1] * length + y + room, y, model)
-        errors = Errors(step.step, target, head, ground, model)
+        errors = Errors(step.step, target, head, curvature, model)
         for t in range(target.steps if np.isfinite(head.rounding) else 0):
             drift = errors.ours.bound
             if not length * drift <= room:

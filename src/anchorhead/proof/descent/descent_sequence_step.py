@@ -61,7 +61,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class Ground:
+class Curvature:
     """How paths near each other drift apart: rate times the second derivative lies between least and most.
 
     straight    the second derivative is the same everywhere; growth then bounds |I - rate H|
@@ -87,9 +87,11 @@ class Ground:
 class Errors:
     """How the errors of steps add up: of w (`ours`), of rounding alone, and how far registers are apart."""
 
-    def __init__(self, step: SequenceStep, target: Descent, head: HeadError, ground: Ground, model: Arithmetic) -> None:
-        self.step, self.target, self.head, self.ground, self.model = step, target, head, ground, model
-        self.ours, self.rounding = ground.drift(target.momentum), ground.drift(target.momentum)
+    def __init__(
+        self, step: SequenceStep, target: Descent, head: HeadError, curvature: Curvature, model: Arithmetic
+    ) -> None:
+        self.step, self.target, self.head, self.curvature, self.model = step, target, head, curvature, model
+        self.ours, self.rounding = curvature.drift(target.momentum), curvature.drift(target.momentum)
         self.apart, self.apart_in_v = 0.0, 0.0
 
     def take(self, at: At) -> None:
@@ -106,12 +108,12 @@ class Errors:
         once_w = rate * uneven + sums * (np.abs(step.kept) * at.w + moving) + tiny
         once_v = rate * uneven + sums * (np.abs(step.pulled) * at.w + moving) + tiny
         shared = rate * read + wrong_rate * push + wrong_v * at.v
-        drawn = rate * self.ground.steepest * at.squares * self.apart
+        drawn = rate * self.curvature.steepest * at.squares * self.apart
         in_w, in_v = shared + once_w + wrong_w * at.w, shared + once_v + wrong_pull * at.w
         of_w, of_v = (length_of(rate * method + one) + drawn for one in (in_w, in_v))
-        self.ground.step(self.ours, of_w, of_v if target.momentum else 0.0)
+        self.curvature.step(self.ours, of_w, of_v if target.momentum else 0.0)
         of_w, of_v = (length_of(one) + drawn for one in (in_w, in_v))
-        self.ground.step(self.rounding, of_w, of_v if target.momentum else 0.0)
+        self.curvature.step(self.rounding, of_w, of_v if target.momentum else 0.0)
         kept, pulled = float(np.abs(step.kept).max()), float(np.abs(step.pulled).max())
         apart = kept * self.apart + abs(step.momentum) * self.apart_in_v + 2 * length_of(once_w)
         self.apart_in_v = (

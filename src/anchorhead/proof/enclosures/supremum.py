@@ -20,7 +20,7 @@ from anchorhead.proof.enclosures.operations import OPERATIONS, precise
 from anchorhead.targets.precision import precision
 
 _HALVINGS = 220
-_MOST_BITS = 2048
+_MAX_BITS = 2048
 _SMALLEST = 1e-290  # below this floats run out
 _SAMPLED = 0.2  # of the effort, at most, for the points that are looked at first
 
@@ -136,7 +136,7 @@ class Supremum:
             return coarse, bits
         for x, size in cell.points:
             self._see(span, x, size)
-        if cell.bound > self.goal and cell.blur > 0.1 * allowed and 2 * bits <= _MOST_BITS:
+        if cell.bound > self.goal and cell.blur > 0.1 * allowed and 2 * bits <= _MAX_BITS:
             with precision(2 * bits):
                 return self._bound_cell(span, left, right, 2 * bits)
         return min(coarse, cell.bound), bits

@@ -30,7 +30,7 @@ from anchorhead.progress import Progress, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
 from anchorhead.proof.grids.grid_head import (
-    MOST_COEFFICIENTS,
+    MAX_COEFFICIENTS,
     PRECISION,
     WIDE,
     axis_tail,
@@ -53,7 +53,7 @@ METHOD = (
     "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
     "Bernstein ellipses with complex balls; rounding on cells"
 )
-MOST_NODES = 2_500_000
+MAX_NODES = 2_500_000
 """Of a box, times outputs: beyond, it is halved."""
 TIGHT = 0.01
 """The share of the largest difference that remainders may add to the bound."""
@@ -204,7 +204,7 @@ class _Exact:
         for j in range(d):
             allowed = goal / (2 * d * _USUAL**j)
             head = axis_tail(self.atom, j, float(low[j]), float(high[j]), allowed / 40)
-            self.work.spend(self._tail_operations(j, MOST_COEFFICIENTS if head is None else head.degrees))
+            self.work.spend(self._tail_operations(j, MAX_COEFFICIENTS if head is None else head.degrees))
             if head is None:
                 return False
             n = head.degree(allowed)
@@ -213,7 +213,7 @@ class _Exact:
                 return False
             n = max(n, target.degree(allowed))
             degrees.append(n)
-            if math.prod(n + 1 for n in degrees) * self.atom.outputs > MOST_NODES:
+            if math.prod(n + 1 for n in degrees) * self.atom.outputs > MAX_NODES:
                 return False
             remainder = remainder + (head[n] + target[n]) * lebesgue * UP
             lebesgue *= (1 + 2 / math.pi * math.log(n + 1)) * UP

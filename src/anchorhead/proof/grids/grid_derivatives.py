@@ -23,10 +23,10 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom, contract
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.grids.grid_head import LARGEST_RHO, MOST_COEFFICIENTS, STEEP
+from anchorhead.proof.grids.grid_head import LARGEST_RHO, MAX_COEFFICIENTS, STEEP
 from anchorhead.proof.grids.grid_head import coefficients as chebyshev_coefficients
 
-MOST_TERMS = 4_000_000
+MAX_TERMS = 4_000_000
 _SMALL = 1e-5
 _UNIT = 2.0**-53
 
@@ -37,7 +37,7 @@ def second_derivatives(
     """The largest |d^2 r / dx_j dx_l| on the box, of any output."""
     d = atom.variables
     axes = [_Axis(atom, j, float(low[j]), float(high[j])) for j in range(d)]
-    if math.prod(len(axis.kept) for axis in axes) * atom.outputs > MOST_TERMS:
+    if math.prod(len(axis.kept) for axis in axes) * atom.outputs > MAX_TERMS:
         raise AnchorheadError("the grid is too steep to bound its second derivatives: use a larger error")
     values = atom.values.astype(np.float64)
     terms = np.abs(contract(values, [axis.kept for axis in axes])).max(axis=-1)
@@ -90,7 +90,7 @@ class _Axis:
         self._sums = [float((self.growth(q)[: n + 1] * np.abs(self.kept).sum(axis=1)).sum()) * UP for q in range(3)]
 
     def _count(self, rho: float, largest: float) -> int:
-        for count in range(32, MOST_COEFFICIENTS + 1, 16):
+        for count in range(32, MAX_COEFFICIENTS + 1, 16):
             if _beyond(rho, count, 2) * max(largest, 1e-300) <= 1e-4 * min(1.0, largest):
                 return count
         raise AnchorheadError("the grid is too steep to bound its second derivatives: use a larger error")

@@ -35,7 +35,7 @@ from anchorhead.targets.precision import precision
 
 STEEP = 1.45
 LARGEST_RHO = 8.0
-MOST_COEFFICIENTS = 640
+MAX_COEFFICIENTS = 640
 PRECISION = 128
 WIDE = np.longdouble
 """The widest type of the machine: values of a grid may be far larger than what they add up to."""
@@ -108,7 +108,7 @@ def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: fl
     rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
     rest = 4 / math.cos(STEEP * UP) / (rho - 1) * largest * UP
     count = max(4, math.ceil(math.log(max(rest / negligible, 1.0)) / math.log(rho)))
-    if count > MOST_COEFFICIENTS:
+    if count > MAX_COEFFICIENTS:
         return None
     count = -(-count // 16) * 16
     table = _wide_coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)

@@ -26,7 +26,7 @@ from anchorhead.heads.grid_atom import contract
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.targets.precision import precision
 
-MOST_FINE = 100_000_000
+MAX_FINE = 100_000_000
 NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)
 """Shares of the largest value that dropped coefficients may add up to: the more, the finer a grid is affordable."""
 _OVERSAMPLING = (4, 6, 8, 11, 16)
@@ -79,7 +79,7 @@ def _low(degrees: Sequence[int]) -> tuple[slice, ...]:
 
 def _finest(degrees: Sequence[int]) -> int:
     """The finest oversampling that is affordable."""
-    return next((k for k in reversed(_OVERSAMPLING) if _points(degrees, k) <= MOST_FINE), _OVERSAMPLING[0])
+    return next((k for k in reversed(_OVERSAMPLING) if _points(degrees, k) <= MAX_FINE), _OVERSAMPLING[0])
 
 
 def _loose(degrees: Sequence[int], size: float) -> float:

@@ -20,7 +20,7 @@ from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_rounding import axis_log_errors, grid_read_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 
-MOST_CELLS = 150_000
+MAX_CELLS = 150_000
 FINE = 0.02  # cells on which logits move by no more than this, if there are not too many of them
 LARGEST_LOGIT = 1e6
 
@@ -37,7 +37,7 @@ def prove_grid_rounding(
     more   by how much logits may be wrong beyond that, for the anchors of each axis; what the axes add is added up
     """
     d = atom.variables
-    few = max(1, int(MOST_CELLS ** (1 / d)))
+    few = max(1, int(MAX_CELLS ** (1 / d)))
     uppers, errors = [], []
     for (slopes, offsets), origin, left, right in zip(atom.axes, atom.origins, low, high, strict=True):
         slopes, offsets = slopes.astype(np.float64), offsets.astype(np.float64)

@@ -26,7 +26,7 @@ from anchorhead.targets.expression import Expression, postorder
 from anchorhead.targets.named import SELU_ALPHA, SELU_SCALE
 from anchorhead.targets.precision import precision
 
-MOST_CELLS = 8_000
+MAX_CELLS = 8_000
 """Anchor cells are cut further, while there are not more parts than this."""
 _FINEST = 64
 
@@ -61,7 +61,7 @@ def cell_modulus(
     expressions = [without_jumps(expression) for expression in expressions]
     m, d = len(expressions), len(variables)
     cells = [len(one) - 1 for one in cuts]
-    parts = int(np.clip((MOST_CELLS / prod(cells)) ** (1 / d), 1, _FINEST))
+    parts = int(np.clip((MAX_CELLS / prod(cells)) ** (1 / d), 1, _FINEST))
     fine = [_cut(one, parts) for one in cuts]
     slopes = [[expression.derivative(name) for expression in expressions] for name in variables]
     switches = [_switches(expression) for expression in expressions]

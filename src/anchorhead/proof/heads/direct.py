@@ -28,8 +28,8 @@ from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape
 
 
 def evaluations_of(network: Network, layers: Sequence[Layer]) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def series_of(part: Part, dtype: str) -> Saturated | None:
     return saturated(*live.column(0), dtype)
 
 
-def granted(shape: Shape, series: Sequence[Saturated], grow: float) -> bool:
+def granted(shape: ActivationHead, series: Sequence[Saturated], grow: float) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads for rounding."""
     if not series:
         return True

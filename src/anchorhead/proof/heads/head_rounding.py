@@ -26,7 +26,7 @@ from anchorhead.proof.arithmetic.rounding import logit_error, softmax_read_error
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
 from anchorhead.proof.enclosures.balls import Part
 
-ROUNDS, LOOSE, MOST_CELLS = 60, 0.02, 40_000
+ROUNDS, LOOSE, MAX_CELLS = 60, 0.02, 40_000
 FEW, ROUGHLY = 64, 0.3
 """Beyond so many anchors the steepest slope of a head, which takes their square, is bounded this roughly."""
 
@@ -132,7 +132,7 @@ def largest_on_cells(
         floor = max(floor, float(bound_on(centre, centre).max()))
         loose = (bound > (1 + LOOSE) * floor) & (centre > left) & (centre < right)
         sup = max(sup, float(bound[~loose].max(initial=0.0)))
-        if not loose.any() or loose.sum() > MOST_CELLS:
+        if not loose.any() or loose.sum() > MAX_CELLS:
             return max(sup, float(bound.max()))
         left, right = (np.concatenate(ends) for ends in ((left[loose], centre[loose]), (centre[loose], right[loose])))
     return max(sup, float(bound_on(left, right).max()))

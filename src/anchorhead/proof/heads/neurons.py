@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.proof.arithmetic.affine_forms import Sources, own_error
-from anchorhead.proof.heads.shape import Shape, range_of
+from anchorhead.proof.heads.activation_head import ActivationHead, range_of
 from anchorhead.targets.mlp import Hidden, Merged
 
 
@@ -21,7 +21,7 @@ class Layer:
 
     merged: Merged
     hidden: Hidden
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ActivationHead, ...]
     assigned: Int[np.ndarray, " neurons"]
     room: Float[np.ndarray, " neurons"] | float = 0.0
     _known: dict[Sources, tuple[np.ndarray, np.ndarray, Sources]] = field(default_factory=dict, init=False, repr=False)

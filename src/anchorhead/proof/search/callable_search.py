@@ -22,7 +22,7 @@ from anchorhead.errors import AnchorheadError
 SAMPLES = 1 << 14
 CLIMBERS, ROUNDS, EACH = 48, 40, 12
 """How many places are climbed from, how often, and with how many steps at a time."""
-_MOST_CORNERS = 1024
+_MAX_CORNERS = 1024
 _CHUNK = 1 << 15
 _MANY = 12  # dimensions in which points spread no better than by chance
 _FINEST = 1e-9  # steps, as a part of the box
@@ -82,10 +82,10 @@ class _Search:
         moved = self.rng.random((SAMPLES // 4, d))
         share = self.rng.uniform(0, 0.5, (len(moved), 1))  # how many coordinates are at an end, from few to all
         faces = np.where(moved < share, low, np.where(moved > 1 - share, high, inside[: len(moved)]))
-        if 2**d <= _MOST_CORNERS:
+        if 2**d <= _MAX_CORNERS:
             corners = np.array(list(product(*zip(low, high, strict=True))))
         else:
-            corners = np.where(self.rng.random((_MOST_CORNERS, d)) < 0.5, low, high)
+            corners = np.where(self.rng.random((_MAX_CORNERS, d)) < 0.5, low, high)
         return np.concatenate([inside, faces, corners, (low / 2 + high / 2)[None]]).clip(low, high)
 
     def _spread(self, count: int) -> Float[np.ndarray, "n d"]:

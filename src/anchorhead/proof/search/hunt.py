@@ -30,7 +30,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.search.hunt_claim import PRECISION, Claim, Found
-from anchorhead.proof.search.hunt_points import Ground, from_ordinals, to_ordinals
+from anchorhead.proof.search.hunt_points import FloatRange, from_ordinals, to_ordinals
 from anchorhead.targets.precision import precision
 
 KEPT, SHOWN = 1000, 100
@@ -92,7 +92,7 @@ class _Search:
     def __init__(self, claim: Claim, inputs: int, seed: int) -> None:
         self.claim, self.inputs, self.seed = claim, inputs, seed
         atom = claim.atom
-        self.ground = Ground.of(claim.target, atom.parts, atom.origin, atom.dtype)
+        self.floats = FloatRange.of(claim.target, atom.parts, atom.origin, atom.dtype)
         self.size = int(np.clip(2**21 // atom.anchors, 2**12, 2**17))
         self.size = max(min(self.size, inputs // 4), min(inputs, 2**12))
         self.tried, self.violations = 0, dict[float, Found]()
@@ -104,7 +104,7 @@ class _Search:
         """Explores with three quarters of the inputs, climbs with the others."""
         number, count = self.tried // self.size, min(self.size, self.inputs - self.tried)
         rng = np.random.default_rng([self.seed, number])
-        ordinals = self.ground.explore(number, count - count // 4, self.inputs, rng)
+        ordinals = self.floats.explore(number, count - count // 4, self.inputs, rng)
         scores = self._look(ordinals)
         self._climb(*self._starts(ordinals, scores), count // 4, rng)
         self.violations = {found.at: found for found in self._worst_violations()}
@@ -134,7 +134,7 @@ class _Search:
         at, height = at.copy(), height.copy()
         for step in np.array_split(np.arange(count), STEPS):
             who = step % len(at)
-            there = self.ground.near(at[who], rng)
+            there = self.floats.near(at[who], rng)
             scores = self._look(there)
             order = np.argsort(scores, kind="stable")
             # of several entries for one climber the last one, which is the largest, stays
@@ -145,7 +145,7 @@ class _Search:
 
     def _look(self, ordinals: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """How far off the head seems at each; judged by Arb where that is near the bound. Keeps the worst."""
-        x = from_ordinals(ordinals, self.ground.dtype)
+        x = from_ordinals(ordinals, self.floats.dtype)
         computed = self.claim.computed(x)
         score = self._seems(x, computed)
         near = np.flatnonzero(score > self.claim.bound - self.noise)
@@ -187,7 +187,7 @@ class _Search:
     def _noise(self) -> float:
         """Four times the largest error of target.values at a sample of points; at most a quarter of the bound."""
         rng = np.random.default_rng([self.seed, 2**31])
-        x = from_ordinals(self.ground.explore(0, SAMPLE, SAMPLE, rng), self.ground.dtype).astype(np.float64)
+        x = from_ordinals(self.floats.explore(0, SAMPLE, SAMPLE, rng), self.floats.dtype).astype(np.float64)
         worst = 0.0
         with precision(PRECISION):
             for point, row in zip(x, self.claim.target.values(x), strict=True):
@@ -234,7 +234,7 @@ class _Search:
             )
         self.tried, self.computed = tried, computed
         self.violations = {found.at: found for found in violations}
-        self.x = np.array([found.at for found in worst], self.ground.dtype)
+        self.x = np.array([found.at for found in worst], self.floats.dtype)
         self.score = np.array([found.error for found in worst])
 
     def _identity(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def from_ordinals(ordinals: Int[np.ndarray, " n"], dtype: str) -> Float[np.ndarr
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class FloatRange:
     """The floats of a dtype in [low, high], ordinals first to last, and the ordinals of the places to crowd at."""
 
     dtype: str
@@ -49,7 +49,7 @@ class Ground:
     places: Int[np.ndarray, " places"]
 
     @classmethod
-    def of(cls, target: ScalarTarget, parts: Sequence[Part], origin: float, dtype: str) -> Ground:
+    def of(cls, target: ScalarTarget, parts: Sequence[Part], origin: float, dtype: str) -> FloatRange:
         """Places: kinks, crossings of anchors that are at most two apart, the origin, 0, and both ends."""
         low, high = target.low, target.high
         first, last = (int(to_ordinals(np.array([end], dtype))[0]) for end in (low, high))

@@ -21,17 +21,17 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.enclosures.balls import lower
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Mlp, merged
 from anchorhead.targets.pieces import analyse
 from anchorhead.targets.precision import precision
 
 EVALUATIONS = 20_000
-MOST_PRODUCTS = {"network": 2e9, "exact": 3e8, "balls": 3e5}
+MAX_PRODUCTS = {"network": 2e9, "exact": 3e8, "balls": 3e5}
 """How many products the search may spend on the network, on targets in extended precision, and on one in balls."""
-MOST_NUMBERS = 2**21
+MAX_NUMBERS = 2**21
 """How many numbers of one layer a batch may hold."""
 STARTS, TOGETHER, ROUNDS = 8, 12, 12
 BISECTIONS = 60
@@ -88,10 +88,10 @@ class _Hunt:
         self.maps = [*(layer.affine for layer in target.hidden), target.readout]
         weights = sum(one.weight.size for one in self.maps)
         cost = max(network.parameters, 10 * weights)
-        self.allowed = max(64, min(int(evaluations), int(MOST_PRODUCTS["network"] / cost)))
-        self.extended = weights * self.allowed <= MOST_PRODUCTS["exact"]
-        self.balls = weights <= MOST_PRODUCTS["balls"]
-        self.rows = max(1, MOST_NUMBERS // max(one.outputs for one in self.maps))
+        self.allowed = max(64, min(int(evaluations), int(MAX_PRODUCTS["network"] / cost)))
+        self.extended = weights * self.allowed <= MAX_PRODUCTS["exact"]
+        self.balls = weights <= MAX_PRODUCTS["balls"]
+        self.rows = max(1, MAX_NUMBERS // max(one.outputs for one in self.maps))
         self.evaluations = 0
         self.x = np.zeros((0, len(self.low)))
         self.error = np.zeros(0)
@@ -274,14 +274,14 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
     return result
 
 
-def _stored_shapes(network: Network) -> list[tuple[list[Shape], np.ndarray]]:
+def _stored_shapes(network: Network) -> list[tuple[list[ActivationHead], np.ndarray]]:
     """For each layer of neurons the shapes stored with the network, and which neuron has which; none if there are
     none to be read."""
     record = network.target
     if record is None or "shapes" not in record.data:
         return []
     try:
-        every = [Shape.from_record(n, data, record.arrays) for n, data in enumerate(record.data["shapes"])]
+        every = [ActivationHead.from_record(n, data, record.arrays) for n, data in enumerate(record.data["shapes"])]
         return [
             ([every[i] for i in own], np.asarray(record.arrays[f"{n}.assigned"]))
             for n, own in enumerate(record.data["assigned"])
@@ -297,7 +297,7 @@ def _kinks(activation: Expression, low: np.ndarray, high: np.ndarray, own: np.nd
     return [float(kink.at.mid()) for kink in pieces.kinks if not kink.end and not kink.smooth]
 
 
-def _crossings(shape: Shape, low: float, high: float) -> list[float]:
+def _crossings(shape: ActivationHead, low: float, high: float) -> list[float]:
     """Where neighbouring anchors have the same logit, in the units of the pre-activation."""
     unit = float(np.ldexp(1.0, int(shape.exponents(np.array([low]), np.array([high]))[0])))
     result = []

@@ -21,7 +21,7 @@ from anchorhead.proof.heads.scalar_form import ScalarForm, scalar_form
 from anchorhead.targets.ramp import TruncatedLinear
 
 GOLDEN = (np.sqrt(5) - 1) / 2
-MOST_PLACES = 2048
+MAX_PLACES = 2048
 """Of more crossings and anchors than these, those at the ends and a random choice are searched."""
 RUNGS = 40
 """How often the distance to a kink is halved."""
@@ -169,15 +169,15 @@ def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np
     points = [to_s(_ladder(_thinned(places, rng), gap / 2, rungs))]
 
     hand_overs = np.unique([end for head in form.heads for end in head.crossings[[0, -1]]])
-    points.append(to_s(_ladder(_thinned(hand_overs, rng, MOST_PLACES // 16), 4 * gap, rungs + 6)))
+    points.append(to_s(_ladder(_thinned(hand_overs, rng, MAX_PLACES // 16), 4 * gap, rungs + 6)))
     edges = np.array([end for interval in hunt.excluded for end in interval])
-    points.append(_ladder(_thinned(edges, rng, MOST_PLACES // 16), 4 * gap * abs(spacing), RUNGS))
+    points.append(_ladder(_thinned(edges, rng, MAX_PLACES // 16), 4 * gap * abs(spacing), RUNGS))
     kinks = np.array([hunt.target.low, hunt.target.high])
     points.append(_ladder(kinks, 2 * float(max(most.max() - kinks[0], kinks[1] - least.min())), RUNGS))
     return np.unique(np.concatenate(points))
 
 
-def _thinned(places: np.ndarray, rng: np.random.Generator, most: int = MOST_PLACES) -> np.ndarray:
+def _thinned(places: np.ndarray, rng: np.random.Generator, most: int = MAX_PLACES) -> np.ndarray:
     """At most so many of the places: the outermost, and a random choice of the others."""
     if len(places) <= most:
         return places

@@ -1,8 +1,8 @@
 """Makes the table of heads with their own key that ships with the package, or proves again every head that is in it.
 
-    python -m tools.make_own_table             every function that is missing
-    python -m tools.make_own_table gelu mish   these functions anew; heads that were better stay
-    python -m tools.make_own_table --verify    every head proven again, against the bounds in the table
+    python -m tools.make_self_key_table             every function that is missing
+    python -m tools.make_self_key_table gelu mish   these functions anew; heads that were better stay
+    python -m tools.make_self_key_table --verify    every head proven again, against the bounds in the table
 
 Smooth activations are solved for with ever more registers, those made of lines and exponentials are in closed form.
 What is found is proven, and a head stays if its proven bound is smaller than that of every head with fewer registers.
@@ -22,14 +22,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_closed import closed
-from anchorhead.heads.own_glued import glued_heads
-from anchorhead.heads.own_solver import STEPS, Problem, fits, head_of
-from anchorhead.heads.own_table import PATH, OwnFrontier, own_frontiers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_closed import closed
+from anchorhead.heads.self_key_glued import glued_heads
+from anchorhead.heads.self_key_solver import STEPS, Problem, fits, head_of
+from anchorhead.heads.self_key_table import PATH, SelfKeyFrontier, self_key_frontiers
 from anchorhead.heads.table import read, write
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.self_key.own_anchor import prove_own, proven
+from anchorhead.proof.self_key.self_key import prove_self_key, proven
 from anchorhead.targets.activation_names import activation_of
 from tools.proven_again import failures, larger
 
@@ -50,7 +50,7 @@ BEST = {"float32": 1.5e-6, "float64": 4e-15}  # about what rounding costs: no fi
 Task = tuple[str, int]
 
 
-def candidates(name: str, registers: int) -> Iterator[OwnHead]:
+def candidates(name: str, registers: int) -> Iterator[SelfKeyHead]:
     """Heads with so many registers that are worth a proof, in both dtypes."""
     _, function = activation_of(name)
     problem = Problem.of(lambda s: function.values({"x": s}), SOLVED[name], 1.0, 0.0)
@@ -62,7 +62,7 @@ def candidates(name: str, registers: int) -> Iterator[OwnHead]:
             yield from (head_of(fit, problem, name, dtype) for fit in promising[:TRIED])
 
 
-def unproven(task: Task) -> Iterator[OwnHead]:
+def unproven(task: Task) -> Iterator[SelfKeyHead]:
     name, registers = task
     shown, function = activation_of(name)
     if name in SOLVED:
@@ -75,7 +75,7 @@ def unproven(task: Task) -> Iterator[OwnHead]:
             yield head
 
 
-def solved(task: Task) -> list[OwnHead]:
+def solved(task: Task) -> list[SelfKeyHead]:
     """The proven heads of one task; those that cannot be proven are left out."""
     done = []
     for head in unproven(task):
@@ -95,7 +95,7 @@ def tasks(name: str, counts: range) -> list[Task]:
 
 def make(names: list[str], jobs: int, counts: range) -> None:
     models = {dtype: str(arithmetic_of(dtype)) for dtype in get_args(Dtype)}
-    held = {one.key: one for one in own_frontiers()} if read(PATH)[0] == models else {}
+    held = {one.key: one for one in self_key_frontiers()} if read(PATH)[0] == models else {}
     known = {key[0] for key in held}
     wanted = names or [name for name in (*CLOSED, *SOLVED, *GLUED) if activation_of(name)[0] not in known]
     start = time.monotonic()
@@ -105,7 +105,7 @@ def make(names: list[str], jobs: int, counts: range) -> None:
             for heads in pool.map(solved, tasks(name, counts)):
                 for head in heads:
                     key = shown, head.dtype
-                    held[key] = held.get(key, OwnFrontier(shown, head.dtype, ())).with_also(head)
+                    held[key] = held.get(key, SelfKeyFrontier(shown, head.dtype, ())).merged_with(head)
             write(PATH, models, held.values())
             read.cache_clear()
             for dtype in get_args(Dtype):
@@ -114,12 +114,12 @@ def make(names: list[str], jobs: int, counts: range) -> None:
                 print(f"{time.monotonic() - start:6.0f} s  {name} {dtype}  {listed}", flush=True)
 
 
-def disagreements(known: OwnFrontier) -> list[str]:
+def disagreements(known: SelfKeyFrontier) -> list[str]:
     """The heads whose stored bounds a new proof does not confirm."""
     wrong = []
     _, function = activation_of(known.function)
     for head in known.heads:
-        exact, rounding = prove_own(head, function)
+        exact, rounding = prove_self_key(head, function)
         if larger((exact, rounding), (head.exact, head.rounding)):
             wrong.append(f"{known.key} with {head.registers} registers: {exact:.6g} and {rounding:.6g}")
     return wrong
@@ -137,7 +137,7 @@ def main() -> int:
     if unknown:
         parser.error(f"{', '.join(unknown)}: known are {', '.join((*CLOSED, *SOLVED, *GLUED))}")
     if given.verify:
-        return 1 if failures(own_frontiers(), disagreements, given.jobs) else 0
+        return 1 if failures(self_key_frontiers(), disagreements, given.jobs) else 0
     make(given.names, given.jobs, range(given.fewest, given.most + 1))
     return 0
 

@@ -17,33 +17,33 @@ import numpy as np
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.atom import Atom, Dtype
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_closed import closed
-from anchorhead.heads.own_table import OwnFrontier, known_functions, own_frontier
 from anchorhead.heads.problem import Problem
 from anchorhead.heads.search import Search
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_closed import closed
+from anchorhead.heads.self_key_table import SelfKeyFrontier, known_functions, self_key_frontier
 from anchorhead.heads.single import Solution
 from anchorhead.heads.summed import Sums
 from anchorhead.heads.table import lookup
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.self_key.own_anchor import proven
-from anchorhead.proof.self_key.own_rounding import REACH
+from anchorhead.proof.self_key.self_key import proven
+from anchorhead.proof.self_key.self_key_rounding import REACH
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.activation_names import NEARLY, activation_of
 from anchorhead.targets.expression import Expression
 
-MOST_REGISTERS = 40
+MAX_REGISTERS = 40
 _AIM = 0.8  # of the error asked for: what an estimate leaves for the proof
 
 
-def own_head(
+def self_key_head(
     activation: str | Expression,
     within: float,
     dtype: Any = "float64",
     low: float = -math.inf,
     high: float = math.inf,
-) -> OwnHead:
+) -> SelfKeyHead:
     """The head with the fewest registers whose proven bound is at most `within`, relative to max(1, |s|).
 
     activation  a name of torch's or transformers' ("gelu", "gelu_new"), an expression in x, or an Expression
@@ -60,7 +60,7 @@ def own_head(
             raise AnchorheadError(
                 f"within={within:g}: {activation} is {near} up to {apart:g}, and can be had up to that"
             )
-        found = own_head(near, within - apart, kind, low, high)
+        found = self_key_head(near, within - apart, kind, low, high)
         return replace(found, exact=math.nextafter(found.exact + apart, math.inf))
     name, function = activation_of(activation)
     known = _known(name, function, kind)
@@ -78,16 +78,16 @@ def own_head(
 
 
 @lru_cache(maxsize=64)
-def _known(name: str, function: Expression, dtype: Dtype) -> OwnFrontier | None:
+def _known(name: str, function: Expression, dtype: Dtype) -> SelfKeyFrontier | None:
     """From the table; else in closed form, proven on the spot."""
-    shipped = own_frontier(name, dtype, str(require_model(dtype)))
+    shipped = self_key_frontier(name, dtype, str(require_model(dtype)))
     if shipped is not None and shipped.heads:
         return shipped
     head = closed(function, name, dtype)
-    return None if head is None else OwnFrontier(name, dtype, (proven(head, function),))
+    return None if head is None else SelfKeyFrontier(name, dtype, (proven(head, function),))
 
 
-def _on(head: OwnHead, low: float, high: float) -> OwnHead:
+def _on(head: SelfKeyHead, low: float, high: float) -> SelfKeyHead:
     """The head, if it holds where it is needed."""
     reach = REACH[head.dtype]
     for end in (low, high):
@@ -98,7 +98,9 @@ def _on(head: OwnHead, low: float, high: float) -> OwnHead:
     return head
 
 
-def _registers_alone(name: str, function: Expression, within: float, dtype: Dtype, low: float, high: float) -> OwnHead:
+def _registers_alone(
+    name: str, function: Expression, within: float, dtype: Dtype, low: float, high: float
+) -> SelfKeyHead:
     """One softmax on [low, high]: from the table of heads, else solved for."""
     best = math.inf
     for atom in _atoms(name, function, within, dtype, low, high):
@@ -119,7 +121,7 @@ def _atoms(name: str, function: Expression, within: float, dtype: Dtype, low: fl
     target = ScalarTarget((function,), low, high)
     search = Search(Problem.of(target.values, target.kinks, low, high), dtype, aim=_AIM * within)
     found: list[Solution] = []
-    top = MOST_REGISTERS
+    top = MAX_REGISTERS
     for way in search.ways:
         if isinstance(way, Sums):
             continue
@@ -132,13 +134,13 @@ def _atoms(name: str, function: Expression, within: float, dtype: Dtype, low: fl
     return [solution.atom for solution in found[:1]]
 
 
-def _of_atom(atom: Atom, name: str, low: float, high: float) -> OwnHead:
+def _of_atom(atom: Atom, name: str, low: float, high: float) -> SelfKeyHead:
     """The atom with its origin moved to 0."""
     part = atom.parts[0]
     offsets = part.offsets.astype(np.float64) - part.slopes.astype(np.float64) * atom.origin
     columns = (part.slopes, offsets.astype(atom.dtype), part.values[:, 0])
     bias = float(atom.bias[0])
-    return OwnHead(name, *columns, None, 0.0, bias, 0.0, low, high, atom.dtype, math.inf, math.inf)
+    return SelfKeyHead(name, *columns, None, 0.0, bias, 0.0, low, high, atom.dtype, math.inf, math.inf)
 
 
 def _out_of_reach(name: str, within: float, dtype: Dtype, best: float, where: str = "") -> AnchorheadError:

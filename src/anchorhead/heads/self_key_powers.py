@@ -23,10 +23,10 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.read_only import ReadOnly, read_only
 
-MOST_POWERS = 64
+MAX_POWERS = 64
 # The own coefficient is 2 to one of these: own s stays a factor 4 below overflow for every s of the dtype, and the more
 # powers there are, the more room they need above.
 _EXPONENTS = (-2, -30, -60, -80)
@@ -70,7 +70,7 @@ class Powers(ReadOnly):
         return (kind(self.skip) * s + kind(self.bias)) + n / d
 
 
-def powers(head: OwnHead) -> Powers:
+def powers(head: SelfKeyHead) -> Powers:
     """The head as a quotient of polynomials; an AnchorheadError if its slopes have no common step."""
     slopes, offsets, values = head.keys
     places = _places(head, slopes)
@@ -100,7 +100,7 @@ def powers(head: OwnHead) -> Powers:
     )
 
 
-def _places(head: OwnHead, slopes: Float[np.ndarray, " keys"]) -> np.ndarray:
+def _places(head: SelfKeyHead, slopes: Float[np.ndarray, " keys"]) -> np.ndarray:
     """The whole numbers n_k with slopes_k = least slope + n_k step."""
     if not head.step > 0:
         raise AnchorheadError(f"the slopes of this head for {head.function} have no common step: it has no powers")
@@ -108,13 +108,13 @@ def _places(head: OwnHead, slopes: Float[np.ndarray, " keys"]) -> np.ndarray:
     if not (places * head.step == slopes).all():
         raise AnchorheadError(f"step={head.step!r} does not divide the slopes {slopes.tolist()}: give step=0")
     places = (places - places.min()).astype(int)
-    if places.max() > MOST_POWERS:
-        raise AnchorheadError(f"{places.max()} powers, at most {MOST_POWERS} are computed: give step=0")
+    if places.max() > MAX_POWERS:
+        raise AnchorheadError(f"{places.max()} powers, at most {MAX_POWERS} are computed: give step=0")
     return places
 
 
 def _room(
-    head: OwnHead, logs: Float[np.ndarray, " keys"], powers_of: np.ndarray, rate: float
+    head: SelfKeyHead, logs: Float[np.ndarray, " keys"], powers_of: np.ndarray, rate: float
 ) -> tuple[int, float, float]:
     """The exponent of the own coefficient, and the ends of the query, for which nothing leaves the dtype's range."""
     slopes, offsets, values = head.keys
@@ -131,7 +131,7 @@ def _room(
 
 
 def _limit(
-    head: OwnHead,
+    head: SelfKeyHead,
     slopes: Float[np.ndarray, " keys"],
     offsets: Float[np.ndarray, " keys"],
     values: Float[np.ndarray, " keys"],

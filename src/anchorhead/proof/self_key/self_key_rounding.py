@@ -26,19 +26,26 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.heads.head_rounding import largest_on_cells
-from anchorhead.proof.self_key.own_balls import Tail, settled, tail_of
-from anchorhead.proof.self_key.own_cells import Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
+from anchorhead.proof.self_key.self_key_balls import Tail, settled, tail_of
+from anchorhead.proof.self_key.self_key_cells import (
+    Cells,
+    added_rounding,
+    cells_of,
+    is_exact_factor,
+    on_cells,
+    speed_bound,
+)
 
 REACH: dict[Dtype, float] = {"float32": 1e30, "float64": 1e290}
 STEEPEST: dict[Dtype, float] = {"float32": 2.0**27, "float64": 2.0**58}
 _SHARE = 2.0**-10  # of a unit round-off, where a tail begins
 
 
-def softmax_rounding(head: OwnHead, arithmetic: Arithmetic) -> float:
+def softmax_rounding(head: SelfKeyHead, arithmetic: Arithmetic) -> float:
     """A bound on |computed r(s) - r(s)| / max(1, |s|) for every s of the dtype in [head.low, head.high]."""
     low, high = head.low, head.high
     worst = 0.0
@@ -59,7 +66,7 @@ def softmax_rounding(head: OwnHead, arithmetic: Arithmetic) -> float:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _on_cells(head: OwnHead, speed: float, left: Cells, right: Cells, arithmetic: Arithmetic) -> Cells:
+def _on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, arithmetic: Arithmetic) -> Cells:
     slopes = head.keys[0]
     on = on_cells(head, speed, left, right)
     errors = logit_error(np.abs(slopes), on.size[:, None], on.logits, 0.0, arithmetic)
@@ -72,7 +79,7 @@ def _on_cells(head: OwnHead, speed: float, left: Cells, right: Cells, arithmetic
     return np.where(np.isnan(total), np.inf, total / on.scale * UP)
 
 
-def _on_tail(head: OwnHead, tail: Tail, arithmetic: Arithmetic) -> float:
+def _on_tail(head: SelfKeyHead, tail: Tail, arithmetic: Arithmetic) -> float:
     slopes, offsets, _ = head.keys
     u, p, top = arithmetic.unit, len(slopes), tail.top
     steep = np.abs(slopes) + abs(slopes[top])

@@ -30,17 +30,24 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_powers import Powers, powers
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_powers import Powers, powers
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import largest_on_cells
-from anchorhead.proof.self_key.own_balls import tail_of
-from anchorhead.proof.self_key.own_cells import Cells, added_rounding, cells_of, is_exact_factor, on_cells, speed_bound
+from anchorhead.proof.self_key.self_key_balls import tail_of
+from anchorhead.proof.self_key.self_key_cells import (
+    Cells,
+    added_rounding,
+    cells_of,
+    is_exact_factor,
+    on_cells,
+    speed_bound,
+)
 from anchorhead.targets.precision import precision
 
 
-def powers_rounding(head: OwnHead, arithmetic: Arithmetic) -> float:
+def powers_rounding(head: SelfKeyHead, arithmetic: Arithmetic) -> float:
     """A bound on |computed r(s) - r(s)| / max(1, |s|) for every s of the dtype in [head.low, head.high]."""
     path = _Path(head, powers(head), arithmetic)
     low, high = max(head.low, path.powers.low), min(head.high, path.powers.high)
@@ -53,7 +60,7 @@ def powers_rounding(head: OwnHead, arithmetic: Arithmetic) -> float:
 
 
 class _Path:
-    def __init__(self, head: OwnHead, numbers: Powers, arithmetic: Arithmetic) -> None:
+    def __init__(self, head: SelfKeyHead, numbers: Powers, arithmetic: Arithmetic) -> None:
         self.head, self.powers, self.arithmetic = head, numbers, arithmetic
         self.step = abs(numbers.rate)
         self.places = _places(head, numbers)
@@ -103,14 +110,14 @@ class _Path:
         return error + self.arithmetic.unit * (result + error) + self.arithmetic.tiny
 
 
-def _places(head: OwnHead, numbers: Powers) -> np.ndarray:
+def _places(head: SelfKeyHead, numbers: Powers) -> np.ndarray:
     """The power of y that belongs to each key."""
     slopes = head.keys[0] / numbers.rate
     return np.round(slopes - slopes.min()).astype(int)
 
 
 def _factors(
-    head: OwnHead, numbers: Powers, places: np.ndarray, arithmetic: Arithmetic
+    head: SelfKeyHead, numbers: Powers, places: np.ndarray, arithmetic: Arithmetic
 ) -> tuple[Float[np.ndarray, " keys"], Float[np.ndarray, " keys"]]:
     """nu of each key in the numerator and in the denominator."""
     n, u = len(numbers.denominator), arithmetic.unit
@@ -128,7 +135,7 @@ def _factors(
 
 
 def _stored_errors(
-    head: OwnHead, numbers: Powers, places: np.ndarray
+    head: SelfKeyHead, numbers: Powers, places: np.ndarray
 ) -> tuple[Float[np.ndarray, " keys"], Float[np.ndarray, " keys"]]:
     """By how much stored coefficients are off, relative to what exact ones of their power add up to in size."""
     _, offsets, values = head.keys

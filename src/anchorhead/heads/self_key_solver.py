@@ -23,7 +23,7 @@ from scipy.linalg import lstsq
 
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype, softmax
-from anchorhead.heads.own_anchor import Own, OwnHead
+from anchorhead.heads.self_key import Own, SelfKeyHead
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 
 STEPS = tuple(k / 16 for k in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 26, 28, 32, 36, 40))
@@ -111,7 +111,7 @@ def _least_squares(matrix: Float[np.ndarray, "points n"], right: Points) -> Floa
     return found / length
 
 
-def head_of(fit: Fit, problem: Problem, name: str, dtype: Dtype, skip: float = 0.0) -> OwnHead:
+def head_of(fit: Fit, problem: Problem, name: str, dtype: Dtype, skip: float = 0.0) -> SelfKeyHead:
     """The head that a dtype stores, in the gauge that rounds least; nothing is proven of it yet."""
     m = len(fit.values)
     slopes, offsets = fit.step * np.arange(m + 1), np.append(fit.offsets, 0.0)
@@ -122,7 +122,7 @@ def head_of(fit: Fit, problem: Problem, name: str, dtype: Dtype, skip: float = 0
     own = Own(float(slopes[m]), float(offsets[m]), problem.own)
     keys = [np.asarray(column, dtype) for column in (slopes[:m], offsets[:m], values)]
     line = (skip, 0.0, fit.step, -np.inf, np.inf, dtype, np.inf, np.inf)
-    return OwnHead(name, keys[0], keys[1], keys[2], own, *line)
+    return SelfKeyHead(name, keys[0], keys[1], keys[2], own, *line)
 
 
 def _gauges(m: int, offsets: Float[np.ndarray, " keys"]) -> Iterator[tuple[int, float]]:

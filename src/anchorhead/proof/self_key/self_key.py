@@ -13,15 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.self_key.own_exact import prove_exact_own
-from anchorhead.proof.self_key.own_powers_rounding import powers_rounding
-from anchorhead.proof.self_key.own_rounding import REACH, STEEPEST, softmax_rounding
+from anchorhead.proof.self_key.self_key_exact import prove_exact_self_key
+from anchorhead.proof.self_key.self_key_powers_rounding import powers_rounding
+from anchorhead.proof.self_key.self_key_rounding import REACH, STEEPEST, softmax_rounding
 from anchorhead.targets.expression import Expression
 
 
-def prove_own(head: OwnHead, function: Expression) -> tuple[float, float]:
+def prove_self_key(head: SelfKeyHead, function: Expression) -> tuple[float, float]:
     """Bounds on |f - r| and on |computed r - r|, divided by max(1, |s|); infinite where nothing can be shown.
 
     The second is the larger of those for the two ways to evaluate the head, where its slopes have a step.
@@ -32,18 +32,18 @@ def prove_own(head: OwnHead, function: Expression) -> tuple[float, float]:
     if head.step > 0:
         rounding = max(rounding, powers_rounding(head, arithmetic))
     floor = min(rounding, 1.0) / 50
-    return prove_exact_own(head, function, floor), rounding
+    return prove_exact_self_key(head, function, floor), rounding
 
 
-def proven(head: OwnHead, function: Expression) -> OwnHead:
+def proven(head: SelfKeyHead, function: Expression) -> SelfKeyHead:
     """The head with its bounds filled in; where it was to hold on the whole line, as far as logits do not overflow."""
     reach = REACH[head.dtype]
     head = replace(head, low=max(head.low, -reach), high=min(head.high, reach))
-    exact, rounding = prove_own(head, function)
+    exact, rounding = prove_self_key(head, function)
     return replace(head, exact=exact, rounding=rounding)
 
 
-def _check(head: OwnHead) -> None:
+def _check(head: SelfKeyHead) -> None:
     slopes, offsets, values = head.keys
     numbers = np.concatenate([slopes, offsets, values, [head.skip, head.bias]])
     stored = numbers.astype(head.dtype).astype(np.float64)

@@ -11,34 +11,34 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.own_anchor import Own, OwnHead
-from anchorhead.heads.own_closed import closed
-from anchorhead.heads.own_table import own_frontiers
+from anchorhead.heads.self_key import Own, SelfKeyHead
+from anchorhead.heads.self_key_closed import closed
+from anchorhead.heads.self_key_table import self_key_frontiers
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of
-from anchorhead.proof.self_key.own_anchor import prove_own, proven
-from anchorhead.proof.self_key.own_exact import prove_exact_own
-from anchorhead.proof.self_key.own_powers_rounding import powers_rounding
-from anchorhead.proof.self_key.own_rounding import softmax_rounding
+from anchorhead.proof.self_key.self_key import prove_self_key, proven
+from anchorhead.proof.self_key.self_key_exact import prove_exact_self_key
+from anchorhead.proof.self_key.self_key_powers_rounding import powers_rounding
+from anchorhead.proof.self_key.self_key_rounding import softmax_rounding
 from anchorhead.targets.activation_names import activation_of
 from anchorhead.targets.asymptotes import asymptotes
 
-from .own_cases import climb, errors, of_function, of_head, paths, points, worst_attention, worst_powers
+from .self_key_cases import climb, errors, of_function, of_head, paths, points, worst_attention, worst_powers
 
-TABLE = {(one.function, one.dtype): one.heads for one in own_frontiers()}
+TABLE = {(one.function, one.dtype): one.heads for one in self_key_frontiers()}
 DTYPES = ("float32", "float64")
 CLOSED = ("leaky_relu(x, 0.2)", "hardtanh(x, -2, 0.3)", "elu(x, 0.5)", "celu(x, 2)", "x*sigmoid(0.7*x)")
 pytestmark = pytest.mark.filterwarnings("ignore:overflow", "ignore:underflow")
 
 
 @cache
-def made(text: str, dtype: str) -> OwnHead:
+def made(text: str, dtype: str) -> SelfKeyHead:
     name, function = activation_of(text)
     head = closed(function, name, dtype)  # type: ignore[arg-type]
     assert head is not None
     return proven(head, function)
 
 
-def heads_of(function: str, dtype: str) -> list[OwnHead]:
+def heads_of(function: str, dtype: str) -> list[SelfKeyHead]:
     """The smallest and the best from the table, or the closed form."""
     name, _ = activation_of(function)
     known = TABLE.get((name, dtype))
@@ -100,7 +100,7 @@ def test_gelu_is_as_good_as_the_dtype_allows(dtype: str) -> None:
 )
 def test_a_proof_finds_the_bounds_of_the_table_again(function: str, dtype: str, at: int) -> None:
     head = TABLE[function, dtype][at]
-    exact, rounding = prove_own(head, activation_of(function)[1])
+    exact, rounding = prove_self_key(head, activation_of(function)[1])
     assert exact <= head.exact * (1 + 1e-9)
     assert rounding <= head.rounding * (1 + 1e-9)
 
@@ -112,7 +112,7 @@ def test_a_disturbed_head_fails_its_proof(column: str) -> None:
     changed[len(changed) // 2] += 0.01
     disturbed = replace(head, **{column: changed})
     _, function = activation_of("gelu")
-    bound = prove_exact_own(disturbed, function, floor=1e-12)
+    bound = prove_exact_self_key(disturbed, function, floor=1e-12)
     assert bound > 2 * head.exact
     s = np.linspace(-6, 6, 1001)
     assert errors(np.asarray(disturbed(s)), of_function(function), s).max() <= bound
@@ -121,7 +121,7 @@ def test_a_disturbed_head_fails_its_proof(column: str) -> None:
 @pytest.mark.parametrize("wrong", [{"skip": 1e-4}, {"bias": 1e-4}, {"own": Own(4.0, 0.0, 1 - 1e-4)}])
 def test_a_head_whose_lines_are_off_fails_its_proof(wrong: dict) -> None:
     head = replace(made("silu", "float64"), **wrong)
-    assert prove_exact_own(head, activation_of("silu")[1], floor=1e-12) >= 1e-5
+    assert prove_exact_self_key(head, activation_of("silu")[1], floor=1e-12) >= 1e-5
 
 
 def test_the_bound_without_rounding_is_nearly_reached() -> None:
@@ -152,11 +152,11 @@ def test_powers_hold_for_the_largest_numbers_of_the_dtype() -> None:
 def test_weights_that_the_dtype_does_not_hold_are_refused() -> None:
     head = replace(made("silu", "float32"), bias=0.1)
     with pytest.raises(AnchorheadError, match="round them first"):
-        prove_own(head, activation_of("silu")[1])
+        prove_self_key(head, activation_of("silu")[1])
     with pytest.raises(AnchorheadError, match="overflows"):
-        prove_own(replace(made("relu", "float32"), own=Own(2.0**40, 0.0, 1.0)), activation_of("relu")[1])
+        prove_self_key(replace(made("relu", "float32"), own=Own(2.0**40, 0.0, 1.0)), activation_of("relu")[1])
     with pytest.raises(AnchorheadError, match="low < high"):
-        prove_own(replace(made("relu", "float32"), low=2.0, high=1.0), activation_of("relu")[1])
+        prove_self_key(replace(made("relu", "float32"), low=2.0, high=1.0), activation_of("relu")[1])
 
 
 def test_two_keys_that_share_the_largest_slope_prove_nothing_on_the_line() -> None:
@@ -203,7 +203,7 @@ def test_the_distance_from_the_lines_is_bounded_beyond_any_point(function: str) 
 def test_an_interval_in_a_tail_alone_has_a_bound_too() -> None:
     _, function = activation_of("relu")
     for low, high in ((2.0, 3.0), (-3.0, -2.0), (-1.0, 2.0)):
-        exact, rounding = prove_own(replace(made("relu", "float32"), low=low, high=high), function)
+        exact, rounding = prove_self_key(replace(made("relu", "float32"), low=low, high=high), function)
         assert 0 < exact + rounding <= made("relu", "float32").bound * (1 + 1e-6)
 
 
@@ -212,4 +212,4 @@ def test_functions_without_lines_need_an_interval() -> None:
     assert asymptotes(function) is None
     assert arithmetic_of("float64") is FLOAT64
     with pytest.raises(AnchorheadError, match="interval"):
-        prove_exact_own(replace(made("silu", "float64"), low=-math.inf, high=math.inf), function, 1e-9)
+        prove_exact_self_key(replace(made("silu", "float64"), low=-math.inf, high=math.inf), function, 1e-9)

@@ -1,4 +1,4 @@
-"""The paper's uniform anchors as shapes that are foreseen: sizes and errors by formula, at any number of anchors.
+"""The paper's uniform anchors, estimated: sizes and errors by formula, at any number of anchors.
 
 A sketch stands where a shape would. Only its two outermost anchors are written down; they have the largest slopes,
 offsets and values, which is all that bounds ask for. With K = (p - 1)/2, u the unit round-off, and queries q in
@@ -19,12 +19,12 @@ from math import ceil
 
 import numpy as np
 
-from anchorhead.constructions.head import MOST_EVEN
-from anchorhead.constructions.shapes import MOST_UNIFORM, outlined, uniform_anchors
+from anchorhead.constructions.activation_heads import MAX_UNIFORM, outlined, uniform_anchors
+from anchorhead.constructions.head import MAX_EVEN
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.heads.shape import Shape, range_of, slope_bound
-from anchorhead.proof.heads.uniform_shape import SHARPNESS, ramp_of
+from anchorhead.proof.heads.activation_head import ActivationHead, range_of, slope_bound
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS, ramp_of
 from anchorhead.targets.expression import Expression
 
 LATTICE = 0.064
@@ -35,7 +35,7 @@ GENEROUS = 1.25
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch(Shape):
+class UniformEstimate(ActivationHead):
     """A shape of `count` anchors, of which the outermost two are written down.
 
     beta     the paper's inverse temperature: c / spacing^2
@@ -55,20 +55,20 @@ class Sketch(Shape):
         return _slope(self.activation, self.low, self.high)
 
 
-def lengths(shape: Shape) -> tuple[int, ...]:
+def lengths(shape: ActivationHead) -> tuple[int, ...]:
     """How many anchors each part has."""
-    return (shape.count,) if isinstance(shape, Sketch) else tuple(len(part) for part in shape.parts)
+    return (shape.count,) if isinstance(shape, UniformEstimate) else tuple(len(part) for part in shape.parts)
 
 
 @dataclass(eq=False)
-class Sketches:
-    """Sketches for one dtype, in place of `Shapes` with uniform placement: nothing is solved, proven or refused."""
+class UniformEstimates:
+    """Estimates for one dtype, in place of `ActivationHeads` of uniform placement: nothing is solved or proven."""
 
     dtype: Dtype
-    _known: dict[tuple, Sketch] = field(default_factory=dict)
+    _known: dict[tuple, UniformEstimate] = field(default_factory=dict)
 
-    def choose(self, activation: Expression, low: float, high: float, error: float) -> Sketch:
-        """What `Shapes.choose` would build for this error on [low, high], or more."""
+    def choose(self, activation: Expression, low: float, high: float, error: float) -> UniformEstimate:
+        """What `ActivationHeads.choose` would build for this error on [low, high], or more."""
         key = (activation, low, high, error)
         if key not in self._known:
             ramp = ramp_of(activation, low, high)
@@ -76,26 +76,28 @@ class Sketches:
             self._known[key] = made
         return self._known[key]
 
-    def at_hand(self, outline: Shape) -> bool:
-        """Never, as with `Shapes` of uniform placement."""
+    def at_hand(self, outline: ActivationHead) -> bool:
+        """Never, as with `ActivationHeads` of uniform placement."""
         return False
 
-    def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+    def outline(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         """What `choose` would choose, as far as it is known whatever the error: no anchors."""
         return outlined(activation, (low, high), error)
 
     @property
     def refused(self) -> str:
         """Why one of those chosen so far cannot be built."""
-        return next((sketch.refused for sketch in self._known.values() if sketch.refused), "")
+        return next((estimate.refused for estimate in self._known.values() if estimate.refused), "")
 
-    def _ramp(self, activation: Expression, low: float, high: float, error: float, ramp: tuple[float, float]) -> Sketch:
+    def _ramp(
+        self, activation: Expression, low: float, high: float, error: float, ramp: tuple[float, float]
+    ) -> UniformEstimate:
         span = ramp[1] - ramp[0]
         count = uniform_anchors(span, error)
         spacing, middle, arithmetic = span / (count - 1), ramp[0] + span / 2, arithmetic_of(self.dtype)
         k = (count - 1) / 2 * np.array([-1.0, 1.0])
         query = 16 * arithmetic.unit * (abs(low) + abs(high) + abs(middle))
-        return Sketch(
+        return UniformEstimate(
             activation,
             low,
             high,
@@ -131,7 +133,7 @@ def lattice_rounding(anchors: int, wrong: float, arithmetic: Arithmetic) -> floa
     return GENEROUS * float(min(moved + summed + 4 * u * (k + 1), 2 * k))
 
 
-def _values(activation: Expression, low: float, high: float, error: float) -> Sketch:
+def _values(activation: Expression, low: float, high: float, error: float) -> UniformEstimate:
     """Values of phi at even anchors: |r - phi| <= L spacing, so that p = 1 + L (b - a) / error will do.
 
     `head` proves what it builds within the error, rounding included.
@@ -144,9 +146,9 @@ def _values(activation: Expression, low: float, high: float, error: float) -> Sk
     away, sharp = np.array([low, high]) - origin, SHARPEST / spacing**2
     part = Part.of(2 * sharp * away, -sharp * away**2, [largest, -largest], "float64")
     refused = (
-        f"perhaps not built: by their slope more than {MOST_EVEN} anchors, and no more are" if count > MOST_EVEN else ""
+        f"perhaps not built: by their slope more than {MAX_EVEN} anchors, and no more are" if count > MAX_EVEN else ""
     )
-    return Sketch(
+    return UniformEstimate(
         activation, low, high, (part,), error, 0.0,
         in_shift=origin, count=count, beta=SHARPNESS / spacing**2, refused=refused,
     )  # fmt: skip
@@ -158,7 +160,7 @@ def _refused(count: int, dtype: Dtype) -> str:
     odd = count - 1 if count % 2 == 0 else k - (k + 1) % 2
     if 11 * odd**2 >= 2 ** (24 if dtype == "float32" else 53):
         return f"not built: more anchors than {dtype} keys can tell apart"
-    return f"not built above {MOST_UNIFORM:,} anchors" if count > MOST_UNIFORM else ""
+    return f"not built above {MAX_UNIFORM:,} anchors" if count > MAX_UNIFORM else ""
 
 
 def _slope(activation: Expression, low: float, high: float) -> float:

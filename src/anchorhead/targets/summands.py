@@ -28,10 +28,10 @@ from anchorhead.targets.precision import precision
 from anchorhead.targets.ridges import PRECISION, Structure, fraction, ridge_of, structure
 from anchorhead.targets.simplify import simplified
 
-MOST_IN_A_GRID = 4
+MAX_IN_A_GRID = 4
 LOW_DEGREE = 4
 """Polynomials up to this degree join a grid that has their variables."""
-Becomes = Literal["constant", "affine", "ridge", "layers", "grid"]
+TermKind = Literal["constant", "affine", "ridge", "layers", "grid"]
 Ends = tuple[Sequence[float], Sequence[float]]
 _PIECEWISE_LINEAR = ("abs", "max", "min", "relu", "clip", "hardtanh", "relu6", "leaky_relu", "soft_threshold")
 
@@ -42,7 +42,7 @@ class Term:
 
     output: int
     expression: Expression
-    becomes: Becomes
+    becomes: TermKind
     grid: int | None = None
 
 
@@ -193,12 +193,12 @@ def _scaled_terms(expression: Expression, factor: fmpq) -> list[tuple[fmpq, Expr
 
 def _pays(products: list[Expression], whole: Expression) -> bool:
     """Whether grids of fewer variables are gained by multiplying out."""
-    most = min(MOST_IN_A_GRID, len(whole.variables) - 1)
+    most = min(MAX_IN_A_GRID, len(whole.variables) - 1)
     small = len(products) > 1 and all(len(one.variables) <= most for one in products)
     return small and bool(structure(whole, whole.variables).left_over)
 
 
-def _kind(term: Expression, variables: tuple[str, ...]) -> Becomes:
+def _kind(term: Expression, variables: tuple[str, ...]) -> TermKind:
     if not term.variables:
         return "constant"
     if term.affine() is not None:
@@ -211,15 +211,15 @@ def _kind(term: Expression, variables: tuple[str, ...]) -> Becomes:
         or (node.op == "div" and not node.args[1].variables)
         for node in postorder(term)
     )  # fmt: skip
-    if not linear and not term.has_switches and len(term.variables) <= MOST_IN_A_GRID:
+    if not linear and not term.has_switches and len(term.variables) <= MAX_IN_A_GRID:
         return "grid"
     if all(_is_taken_apart(node, variables) for node in postorder(term)):
         return "layers"
-    if len(term.variables) <= MOST_IN_A_GRID:
+    if len(term.variables) <= MAX_IN_A_GRID:
         return "grid"
     raise AnchorheadError(
         f"{term} has {len(term.variables)} variables and would go to a head over a grid, which takes at most "
-        f"{MOST_IN_A_GRID} variables: write it with functions of one variable, sums, products and quotients"
+        f"{MAX_IN_A_GRID} variables: write it with functions of one variable, sums, products and quotients"
     )
 
 
@@ -300,4 +300,4 @@ def _network(
     return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown))
 
 
-__all__ = ["Becomes", "GridPart", "Parts", "Term", "parts_of", "summands"]
+__all__ = ["GridPart", "Parts", "Term", "TermKind", "parts_of", "summands"]

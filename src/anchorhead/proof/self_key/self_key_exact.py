@@ -19,11 +19,11 @@ import math
 from flint import arb
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.proof.enclosures.balls import largest_jump, upper
 from anchorhead.proof.enclosures.relative import relative_spans
 from anchorhead.proof.enclosures.supremum import Supremum
-from anchorhead.proof.self_key.own_balls import BallOwnHead, tail_of
+from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead, tail_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.asymptotes import Asymptotes, Line, asymptotes
 from anchorhead.targets.expression import Expression
@@ -33,12 +33,12 @@ _DISTANCES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 
 _NEAR = tuple(2.0**-k for k in range(30, -1, -2))
 
 
-def prove_exact_own(head: OwnHead, function: Expression, floor: float) -> float:
+def prove_exact_self_key(head: SelfKeyHead, function: Expression, floor: float) -> float:
     """A bound on |f(s) - r(s)| / max(1, |s|) for every real s in [head.low, head.high].
 
     `floor`: what counts as nothing; tails begin where less than half of it remains.
     """
-    balls = BallOwnHead(head)
+    balls = BallSelfKeyHead(head)
     lines = asymptotes(function)
     low, low_rest = _end(head, lines, -1, floor)
     high, high_rest = _end(head, lines, 1, floor)
@@ -52,7 +52,7 @@ def prove_exact_own(head: OwnHead, function: Expression, floor: float) -> float:
     return math.nextafter(max(sup.bound + jump, low_rest, high_rest), math.inf)
 
 
-def _end(head: OwnHead, lines: Asymptotes | None, side: int, floor: float) -> tuple[float, float]:
+def _end(head: SelfKeyHead, lines: Asymptotes | None, side: int, floor: float) -> tuple[float, float]:
     """Where the tail begins, and the bound on it: the head's own end and 0 where that comes first."""
     end = head.high if side > 0 else head.low
     if lines is None:
@@ -73,7 +73,7 @@ def _end(head: OwnHead, lines: Asymptotes | None, side: int, floor: float) -> tu
     return side * distance, rest
 
 
-def _rest(head: OwnHead, line: Line, side: int, start: float) -> float:
+def _rest(head: SelfKeyHead, line: Line, side: int, start: float) -> float:
     """The bound on the tail from |s| = start on, as the module says."""
     tail = tail_of(head, side, start)
     if tail is None or not math.isfinite(tail.left_over):

@@ -1,8 +1,8 @@
 """The heads with their own key that ship with the package, with proven bounds.
 
-`own_table.jsonl` holds a header, then one line for each function and dtype: heads from few registers to many, each with
-a smaller bound than all before it. Weights are written as hexadecimal floats, so what is read is what was proven.
-`tools/make_own_table.py` writes the file and proves it again.
+`self_key_table.jsonl` holds a header, then one line for each function and dtype: heads from few registers to many, each
+with a smaller bound than all before it. Weights are written as hexadecimal floats, so what is read is what was proven.
+`tools/make_self_key_table.py` writes the file and proves it again.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import Any
 import numpy as np
 
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.own_anchor import Own, OwnHead
+from anchorhead.heads.self_key import Own, SelfKeyHead
 from anchorhead.heads.table import read
 
-PATH = Path(__file__).with_name("own_table.jsonl")
+PATH = Path(__file__).with_name("self_key_table.jsonl")
 
 
 @dataclass(frozen=True, eq=False)
-class OwnFrontier:
+class SelfKeyFrontier:
     """What is known of one function in one dtype: ever more registers, ever smaller bounds."""
 
     function: str
     dtype: Dtype
-    heads: tuple[OwnHead, ...]
+    heads: tuple[SelfKeyHead, ...]
 
     @property
     def key(self) -> tuple[str, str]:
         return self.function, self.dtype
 
-    def within(self, error: float) -> OwnHead | None:
+    def within(self, error: float) -> SelfKeyHead | None:
         """The smallest head that is proven within this error."""
         return next((head for head in self.heads if head.bound <= error), None)
 
-    def with_also(self, *more: OwnHead) -> OwnFrontier:
+    def merged_with(self, *more: SelfKeyHead) -> SelfKeyFrontier:
         """The heads of both that are better than all with fewer registers."""
-        kept: list[OwnHead] = []
+        kept: list[SelfKeyHead] = []
         for head in sorted((*self.heads, *more), key=lambda head: (head.registers, head.bound)):
             if np.isfinite(head.bound) and (not kept or head.bound < kept[-1].bound):
                 kept.append(head)
-        return OwnFrontier(self.function, self.dtype, tuple(kept))
+        return SelfKeyFrontier(self.function, self.dtype, tuple(kept))
 
     def to_json(self) -> dict[str, Any]:
         heads = [
@@ -63,7 +63,7 @@ class OwnFrontier:
         return {"function": self.function, "dtype": self.dtype, "heads": heads}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> OwnFrontier:
+    def from_json(cls, data: Mapping[str, Any]) -> SelfKeyFrontier:
         function, dtype = data["function"], data["dtype"]
         heads = []
         for entry in data["heads"]:
@@ -71,22 +71,22 @@ class OwnFrontier:
             own = None if entry["own"] is None else Own(*_numbers(entry["own"]))
             skip, bias, step, low, high = (x for name in ("line", "step", "on") for x in _numbers(entry[name]))
             line = (own, skip, bias, step, low, high, dtype, entry["exact"], entry["rounding"])
-            heads.append(OwnHead(function, slopes, offsets, values, *line))
+            heads.append(SelfKeyHead(function, slopes, offsets, values, *line))
         return cls(function, dtype, tuple(heads))
 
 
-def own_frontiers(path: Path = PATH) -> list[OwnFrontier]:
+def self_key_frontiers(path: Path = PATH) -> list[SelfKeyFrontier]:
     """All that is in the table."""
-    return [OwnFrontier.from_json(json.loads(line)) for line in read(path)[1]]
+    return [SelfKeyFrontier.from_json(json.loads(line)) for line in read(path)[1]]
 
 
-def own_frontier(function: str, dtype: str, arithmetic: str, path: Path = PATH) -> OwnFrontier | None:
+def self_key_frontier(function: str, dtype: str, arithmetic: str, path: Path = PATH) -> SelfKeyFrontier | None:
     """What the table holds for a function, if its proofs are about this model of arithmetic."""
     models, lines = read(path)
     if models.get(dtype) != arithmetic:
         return None
     start = f'{{"function": {json.dumps(function)}, "dtype": {json.dumps(dtype)},'.encode()
-    return next((OwnFrontier.from_json(json.loads(line)) for line in lines if line.startswith(start)), None)
+    return next((SelfKeyFrontier.from_json(json.loads(line)) for line in lines if line.startswith(start)), None)
 
 
 def known_functions(path: Path = PATH) -> list[str]:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.own_anchor import Own, OwnHead
+from anchorhead.heads.self_key import Own, SelfKeyHead
 from anchorhead.heads.solve import improvements
 
 _KINK = 3.0
@@ -28,7 +28,7 @@ def parabola(s: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return s * (s + _KINK) / (2 * _KINK)
 
 
-def glued_heads(name: str, dtype: Dtype, registers: int) -> list[OwnHead]:
+def glued_heads(name: str, dtype: Dtype, registers: int) -> list[SelfKeyHead]:
     """Heads for hardswish with at most so many registers, nothing proven of them yet."""
     far = _KINK + _BEYOND
     try:
@@ -55,5 +55,5 @@ def glued_heads(name: str, dtype: Dtype, registers: int) -> list[OwnHead]:
             np.append(values, 0.0).astype(dtype),
         )
         own = Own(steep, float(kind(high - _KINK * steep)), 1.0)
-        heads.append(OwnHead(name, *columns, own, 0.0, 0.0, 0.0, -np.inf, np.inf, dtype, np.inf, np.inf))
+        heads.append(SelfKeyHead(name, *columns, own, 0.0, 0.0, 0.0, -np.inf, np.inf, dtype, np.inf, np.inf))
     return heads

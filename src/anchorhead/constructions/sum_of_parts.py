@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.build_options import BuildOptions
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grid import approximate_grid
-from anchorhead.constructions.grid_network import Seat, grid_network, seated_grid
+from anchorhead.constructions.grid_network import GridPlacement, grid_network, place_grid
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.side_by_side import Part, side_by_side
-from anchorhead.constructions.way import Way
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
@@ -24,13 +24,13 @@ from anchorhead.network import Attention, Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.proof.heads.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
+from anchorhead.proof.heads.sum_of_parts import Share, Stated, grid_share, network_share, parts_statement, total_error
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.jump_search import find_jump_of
-from anchorhead.targets.parts import GridPart
 from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.resolver import short
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.targets.summands import GridPart
 
 SHARES = (0.5, 0.9, 0.1)
 """Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
@@ -50,19 +50,19 @@ class _Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Wish:
+class BuildRequest:
     """How the network is to be built, and what is asked for."""
 
     within: float
-    way: Way
+    options: BuildOptions
     prove: bool = True
     outside: Outside = "warn"
     progress: Progress | None = None
 
 
-def approximate_parts(target: Expressions, wish: Wish) -> Network:
+def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
     """The network of all parts, with its certificate."""
-    model = require_model(wish.way.dtype)
+    model = require_model(build.options.dtype)
     for part in target.parts.grids:
         several = grid_target(target, part)
         check_defined(several)
@@ -73,30 +73,31 @@ def approximate_parts(target: Expressions, wish: Wish) -> Network:
         if not least < share < most:
             continue
         try:
-            grids = _solved(target, wish, share)
+            grids = _solved(target, build, share)
         except AnchorheadError as error:
             refused, least = refused or error, share
             continue
         shares = [_grid_share(target, grid) for grid in grids]
         try:
-            neurons = _neurons(target, wish, _left(target, wish, shares, model))
+            neurons = _neurons(target, build, _left(target, build, shares, model))
         except AnchorheadError as error:
             refused, most = refused or error, share
             continue
         if neurons is not None and neurons.certificate is not None:
             shares.append(_network_share(target, neurons.certificate.bound))
         total, sums = total_error(shares, model)
-        if total <= wish.within:
-            return _certified(target, wish, grids, neurons, total, sums)
+        if total <= build.within:
+            return _certified(target, build, grids, neurons, total, sums)
         refused = refused or AnchorheadError(
             f"the parts add up to {total:.3g}, of which {sums:.2g} is rounding of sums"
         )
     raise AnchorheadError(
-        f"within={wish.within:g} is not reached for {target} in {wish.way.dtype}, by parts that share it: {refused}"
+        f"within={build.within:g} is not reached for {target} in {build.options.dtype}, by parts that share it: "
+        f"{refused}"
     )
 
 
-def _solved(target: Expressions, wish: Wish, share: float) -> list[_Grid]:
+def _solved(target: Expressions, build: BuildRequest, share: float) -> list[_Grid]:
     """The grids, each with its part of the share: where several add up to one output, they divide it."""
     grids = target.parts.grids
     result = []
@@ -104,7 +105,7 @@ def _solved(target: Expressions, wish: Wish, share: float) -> list[_Grid]:
         rivals = max(sum(output in other.outputs for other in grids) for output in part.outputs)
         several = grid_target(target, part)
         network = approximate_grid(
-            several, ROOM * share * wish.within / rivals, wish.way.dtype, wish.prove, wish.progress,
+            several, ROOM * share * build.within / rivals, build.options.dtype, build.prove, build.progress,
         )  # fmt: skip
         if network.certificate is None:
             raise AnchorheadError(f"{part} came without a certificate")
@@ -160,15 +161,15 @@ def _network_share(target: Expressions, error: float) -> Share:
     return network_share(target.parts.network, np.array(target.low), np.array(target.high), error)
 
 
-def _left(target: Expressions, wish: Wish, grids: Sequence[Share], model: Arithmetic) -> float:
+def _left(target: Expressions, build: BuildRequest, grids: Sequence[Share], model: Arithmetic) -> float:
     """What the neurons may err by: the rest, less what the sums round."""
     if target.parts.network is None:
         return 0.0
     total, _ = total_error([*grids, _network_share(target, 0.0)], model)
-    return ROOM * (wish.within - total)
+    return ROOM * (build.within - total)
 
 
-def _neurons(target: Expressions, wish: Wish, within: float) -> Network | None:
+def _neurons(target: Expressions, build: BuildRequest, within: float) -> Network | None:
     if target.parts.network is None:
         return None
     if within <= 0:
@@ -176,7 +177,7 @@ def _neurons(target: Expressions, wish: Wish, within: float) -> Network | None:
             "nothing is left for the neurons beside the grids. What would help: a larger error, dtype='float64', a "
             "smaller box"
         )
-    return mlp_network(target.parts.network, _box(target), within, wish.way, wish.outside, wish.progress)
+    return mlp_network(target.parts.network, _box(target), within, build.options, build.outside, build.progress)
 
 
 def _box(target: Expressions) -> Box:
@@ -185,13 +186,13 @@ def _box(target: Expressions) -> Box:
 
 def _certified(
     target: Expressions,
-    wish: Wish,
+    build: BuildRequest,
     grids: Sequence[_Grid],
     neurons: Network | None,
     total: float,
     sums: float,
 ) -> Network:
-    parts = [grid_part(target, grid.part, grid.atom, wish.way.causal) for grid in grids]
+    parts = [grid_part(target, grid.part, grid.atom, build.options.causal) for grid in grids]
     stated = [Stated(one.part, one.atom.sides, one.certificate.terms, one.certificate.method) for one in grids]
     certificates = [grid.certificate for grid in grids]
     data, arrays = dict(target.record().data), {}
@@ -203,7 +204,7 @@ def _certified(
         arrays = {f"neurons.{name}": array for name, array in neurons.target.arrays.items()}
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
     certificate = parts_statement(stated, total, sums, str(target)).certificate(
-        _box(target), wish.way.dtype, wish.within
+        _box(target), build.options.dtype, build.within
     )
     unproven = "; ".join(dict.fromkeys(one.method for one in certificates if one.kind != "proven"))
     if unproven:
@@ -217,7 +218,7 @@ def _certified(
     if neurons is not None and neurons.derivation is not None:
         entries += [replace(entry, layer=None) for entry in neurons.derivation.entries]
     known = network.approximating(record, certificate.on, entries)
-    return known.with_(certificate=certificate, outside=wish.outside)
+    return known.with_(certificate=certificate, outside=build.outside)
 
 
 def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:
@@ -230,8 +231,8 @@ def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool)
         return Part(name, grid_network(atom, variables=part.variables), tuple(places), sums)
     outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in part.outputs)
     features = target.input_shape[-1]
-    seat = Seat(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
-    return Part(name, seated_grid(atom, seat, part.variables), tuple(range(features)), sums)
+    place = GridPlacement(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
+    return Part(name, place_grid(atom, place, part.variables), tuple(range(features)), sums)
 
 
 def network_part(target: Expressions, neurons: Network) -> Part:

@@ -13,9 +13,9 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.network import Attention, Embed, Network
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.ramp import Lattice, prove_ramp
 from anchorhead.proof.heads.scalar_form import QUERY
-from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.ramp import TruncatedLinear
 
@@ -42,7 +42,7 @@ def ramp_of(activation: Expression, low: float, high: float) -> tuple[float, flo
 
 def prove_uniform(
     activation: Expression, interval: tuple[float, float], ramp: tuple[float, float], anchors: int, dtype: str
-) -> Shape:
+) -> ActivationHead:
     """p even anchors for an activation that is x on `ramp` and constant on the rest of `interval`."""
     lattice = Lattice(ramp[0] + (ramp[1] - ramp[0]) / 2, (ramp[1] - ramp[0]) / (anchors - 1))
     k = np.arange(anchors) - (anchors - 1) / 2
@@ -53,7 +53,7 @@ def prove_uniform(
         )
     target = TruncatedLinear(np.ones((1, 1)), np.zeros(1), *ramp, np.zeros(0), np.zeros(1, int))
     bound = prove_ramp(_one_token(part, lattice, dtype), target, Box.of(interval), lattice)
-    return Shape(
+    return ActivationHead(
         activation,
         *interval,
         (part,),

@@ -20,7 +20,7 @@ PLACEMENTS: tuple[Placement, ...] = ("solved", "uniform")
 
 
 @dataclass(frozen=True)
-class Way:
+class BuildOptions:
     """How a network is to be built."""
 
     form: Form
@@ -33,7 +33,7 @@ class Way:
         return f"{self.form}, {self.layout} layout, {self.placement} anchors"
 
 
-def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, causal: bool) -> Way:
+def options_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, causal: bool) -> BuildOptions:
     """The way that the words say, or an error that says which words do not go together, and why."""
     checked_word("layout", layout, LAYOUTS)
     checked_word("placement", placement, PLACEMENTS)
@@ -51,4 +51,4 @@ def way_of(target: Mlp, form: Any, layout: Any, placement: Any, dtype: Dtype, ca
         )
     if causal:
         require_causal(target)
-    return Way(form, layout, placement, dtype, causal)
+    return BuildOptions(form, layout, placement, dtype, causal)

@@ -23,8 +23,8 @@ from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Mlp, merged
-from anchorhead.targets.parts import GridPart
 from anchorhead.targets.precision import precision
+from anchorhead.targets.summands import GridPart
 
 SUMS = "rounding of the sums of the parts"
 

@@ -34,7 +34,7 @@ class Own:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnHead(ReadOnly):
+class SelfKeyHead(ReadOnly):
     """One softmax over p registers and, unless `own` is None, the token itself.
 
     slopes, offsets, values   of the registers, as the dtype stores them

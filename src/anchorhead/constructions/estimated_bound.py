@@ -13,20 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.build_options import BuildOptions
 from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.constructions.sequence_layout import best_gauge
 from anchorhead.constructions.sizes import dealt, width_of
-from anchorhead.constructions.sketches import Sketch, lattice_rounding, lengths
-from anchorhead.constructions.way import Way
+from anchorhead.constructions.uniform_estimates import UniformEstimate, lattice_rounding, lengths
 from anchorhead.heads.atom import Part
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.group_values import weight_sums
 from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.mlp import Merged
 
 UP = 1 + 1e-5
@@ -50,16 +50,18 @@ class Carried:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
-def foreseen(layers: Sequence[Layer], readout: Merged, laid: Laid, sources: Sources, tokens: int, way: Way) -> float:
+def estimated_bound(
+    layers: Sequence[Layer], readout: Merged, laid: Laid, sources: Sources, tokens: int, options: BuildOptions
+) -> float:
     """A bound on what `lemmas.mlp.prove_mlp` will find for the network that would be built in this way."""
-    work = _Work(laid, tokens, way, arithmetic_of(way.dtype))
+    work = _Work(laid, tokens, options, arithmetic_of(options.dtype))
     x = work.centred(sources)
     if not layers:
         y = work.asked(work.stored(laid.weight), work.stored(laid.bias), x, sources, work.width)
         return _compared(y, readout, sources)
-    if way.form == "attention-softmax":
+    if options.form == "attention-softmax":
         y, sources = work.softmaxes(layers[0], x, sources)
-    elif way.layout == "sequence":
+    elif options.layout == "sequence":
         y, sources = work.across(layers, x, sources)
     else:
         y, sources = work.heads(layers, x, sources)
@@ -70,22 +72,22 @@ def foreseen(layers: Sequence[Layer], readout: Merged, laid: Laid, sources: Sour
 class _Work:
     laid: Laid
     tokens: int
-    way: Way
+    options: BuildOptions
     arithmetic: Arithmetic
 
     @property
     def width(self) -> int:
-        return width_of(self.laid, self.tokens, self.way)
+        return width_of(self.laid, self.tokens, self.options)
 
     def stored(self, array: np.ndarray) -> np.ndarray:
         """The numbers that the dtype holds, in float64."""
-        return array.astype(self.way.dtype).astype(np.float64)
+        return array.astype(self.options.dtype).astype(np.float64)
 
     def centred(self, sources: Sources) -> Carried:
         """x - middle, of inputs that are first rounded to the dtype."""
         u, tiny, middle = self.arithmetic.unit, self.arithmetic.tiny, self.laid.middle
         # a map on the sequence that has been gathered, or the Embed's own on each token
-        late = self.way.form == "two-layer" and self.way.layout == "transformer"
+        late = self.options.form == "two-layer" and self.options.layout == "transformer"
         columns = self.width if late else len(middle) // self.tokens
         given = u * sources.size + tiny
         reach = sources.size + given + np.abs(middle)
@@ -153,7 +155,7 @@ class _Work:
         (neurons,) = self.laid.neurons
         errors = [[np.zeros(len(part)) for part in shape.parts] for shape in neurons.shapes]
         rounding = None
-        if self.way.layout == "sequence" and not dealt(self.laid, self.tokens):
+        if self.options.layout == "sequence" and not dealt(self.laid, self.tokens):
             errors = [self.logit_errors(neurons, number, x, sources) for number in range(len(neurons.shapes))]
             rounding = [self.mixed_rounding(*pair) for pair in zip(neurons.shapes, errors, strict=True)]
             nothing = np.zeros((1, neurons.count))
@@ -165,9 +167,9 @@ class _Work:
         sums = [self.value_sum(*pair) for pair in zip(neurons.shapes, errors, strict=True)]
         return self.taken(neurons, reads, np.array(sums)[neurons.assigned], exact), exact
 
-    def value_sum(self, shape: Shape, errors: list[np.ndarray]) -> float:
+    def value_sum(self, shape: ActivationHead, errors: list[np.ndarray]) -> float:
         """A bound on sum_k w_k |v_k|, all parts together."""
-        if isinstance(shape, Sketch):
+        if isinstance(shape, UniformEstimate):
             largest = float(np.abs(shape.parts[0].values).max())
             return largest * (1 + float(self.arithmetic.gamma(2 * min(shape.count, 10**6) + 2))) * UP
         return sum(weight_sums(shape, self.arithmetic, errors))
@@ -184,7 +186,7 @@ class _Work:
             takes[:, own] = self.stored(weight[:, own] * value) / (value or 1.0)
             anchors[own] = sum(lengths(shape))
         terms = (weight != 0) @ anchors
-        constants = 2 if self.way.layout == "transformer" and self.tokens > 1 else 1
+        constants = 2 if self.options.layout == "transformer" and self.tokens > 1 else 1
         reach = (np.abs(weight) @ sums) * (1 + 4 * u) + terms * self.arithmetic.tiny
         size = reach + np.abs(bias)
         gamma = (terms + constants) * u / np.maximum(1 - (terms + constants) * u, 1e-3)
@@ -216,7 +218,7 @@ class _Work:
         result = []
         for part in shape.parts:
             slopes, offsets, _ = (np.abs(array) for array in part.astype(np.float64))
-            gauge = 0.0 if isinstance(shape, Sketch) else abs(best_gauge(*_signed(part), shape.queries))
+            gauge = 0.0 if isinstance(shape, UniformEstimate) else abs(best_gauge(*_signed(part), shape.queries))
             offset = offsets + gauge + slopes * bias[:, None]
             stored = (u + 8 * FLOAT64.unit) * (slopes * whole[:, None] + offset) + self.arithmetic.tiny
             summed = np.asarray(self.arithmetic.gamma(terms))[:, None] * (slopes * asked[:, None] + offset)
@@ -225,8 +227,8 @@ class _Work:
             result.append(error.max(axis=0) * (1 + 4 * u) * UP + terms.max() * self.arithmetic.tiny)
         return result
 
-    def mixed_rounding(self, shape: Shape, errors: list[np.ndarray]) -> float:
-        if not isinstance(shape, Sketch):
+    def mixed_rounding(self, shape: ActivationHead, errors: list[np.ndarray]) -> float:
+        if not isinstance(shape, UniformEstimate):
             found = head_rounding(shape.parts, 0.0, np.zeros(1), *shape.queries, self.arithmetic, errors)
             return shape.out_scale * found * UP
         if shape.in_scale == 1:

@@ -19,7 +19,7 @@ import numpy as np
 
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.own_anchor import Own, OwnHead
+from anchorhead.heads.self_key import Own, SelfKeyHead
 from anchorhead.targets.asymptotes import gate_factor
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.named import SELU_ALPHA, SELU_SCALE
@@ -30,7 +30,7 @@ _ELU_RATIO: dict[Dtype, tuple[int, int]] = {"float32": (8, 4), "float64": (12, 5
 
 
 @precision(FLOAT64_BITS)
-def closed(function: Expression, name: str, dtype: Dtype) -> OwnHead | None:
+def closed(function: Expression, name: str, dtype: Dtype) -> SelfKeyHead | None:
     """The head for an activation that has one in closed form, with weights rounded to the dtype; not yet proven."""
     factor = gate_factor(function)
     if factor is not None:
@@ -50,17 +50,17 @@ def _head(
     step: float = 0.0,
     skip: float = 0.0,
     bias: float = 0.0,
-) -> OwnHead:
+) -> SelfKeyHead:
     """Registers as (slope, offset, value), all weights rounded once."""
     kind: Any = np.dtype(dtype).type
     slopes, offsets, values = (np.array(column, dtype) for column in zip(*registers, strict=True))
     if own is not None:
         own = Own(float(kind(own.slope)), float(kind(own.offset)), float(kind(own.value)))
     skip, bias, step = (float(kind(number)) for number in (skip, bias, step))
-    return OwnHead(name, slopes, offsets, values, own, skip, bias, step, -np.inf, np.inf, dtype, np.inf, np.inf)
+    return SelfKeyHead(name, slopes, offsets, values, own, skip, bias, step, -np.inf, np.inf, dtype, np.inf, np.inf)
 
 
-def _kinked(name: str, dtype: Dtype, left: float, right: float) -> OwnHead:
+def _kinked(name: str, dtype: Dtype, left: float, right: float) -> SelfKeyHead:
     """left s for s < 0, right s for s > 0."""
     skip = float(np.dtype(dtype).type(left))
     return _head(name, dtype, [(0, 0, 0)], Own(_STEEP[dtype], 0.0, right - skip), step=_STEEP[dtype], skip=skip)
@@ -75,7 +75,7 @@ def _clipped(
     values: tuple[float, float] | None = None,
     skip: float = 0.0,
     bias: float = 0.0,
-) -> OwnHead:
+) -> SelfKeyHead:
     """slope s between low and high, and beyond the values there."""
     far = max(abs(low), abs(high), 2.0**-20)
     # the logits A (s - high) are off by 2 u A high: a little less than 1 where keys cross
@@ -85,7 +85,7 @@ def _clipped(
     return _head(name, dtype, registers, Own(0.0, 0.0, slope), skip=skip, bias=bias)
 
 
-def _elu(name: str, dtype: Dtype, alpha: float, rate: float = 1.0, scale: float = 1.0) -> OwnHead:
+def _elu(name: str, dtype: Dtype, alpha: float, rate: float = 1.0, scale: float = 1.0) -> SelfKeyHead:
     """scale s for s > 0, scale alpha (exp(rate s) - 1) below."""
     bits, count = _ELU_RATIO[dtype]
     kind: Any = np.dtype(dtype).type
@@ -97,7 +97,7 @@ def _elu(name: str, dtype: Dtype, alpha: float, rate: float = 1.0, scale: float 
     return _head(name, dtype, registers, Own(_STEEP[dtype], 0.0, scale))
 
 
-def _two(name: str, dtype: Dtype, rise: float, left: float, right: float) -> OwnHead:
+def _two(name: str, dtype: Dtype, rise: float, left: float, right: float) -> SelfKeyHead:
     return _head(name, dtype, [(0, 0, left), (rise, 0, right)], None, step=rise)
 
 

@@ -31,7 +31,7 @@ HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class ActivationHead:
     """exact: |r - phi| in exact arithmetic; rounding: |computed r - r|; degree: d if phi is homogeneous, else None."""
 
     activation: Expression
@@ -117,7 +117,7 @@ class Shape:
         return data, arrays
 
     @classmethod
-    def from_record(cls, number: int, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Shape:
+    def from_record(cls, number: int, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ActivationHead:
         """The stored shape, of which nothing is known yet."""
         try:
             parts = tuple(

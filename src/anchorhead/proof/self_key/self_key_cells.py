@@ -17,20 +17,20 @@ from flint import acb, arb
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
-from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.supremum import Span, Supremum
 from anchorhead.proof.heads.head_rounding import first_cells, logit_gaps
-from anchorhead.proof.self_key.own_balls import BallOwnHead
+from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead
 
 Cells = Float[np.ndarray, " cells"]
 Keys = Float[np.ndarray, "cells keys"]
 
 
-def speed_bound(head: OwnHead, low: float, high: float) -> float:
+def speed_bound(head: SelfKeyHead, low: float, high: float) -> float:
     """A bound on |R'(s)| for s in [low, high]."""
-    balls = BallOwnHead(head)
+    balls = BallSelfKeyHead(head)
     sup = Supremum(0.05)
     whole: Callable[[acb], acb] = balls.derivative
     span = Span(arb(low), arb(high), (arb(low), arb(high)), whole, balls.operations)
@@ -38,7 +38,7 @@ def speed_bound(head: OwnHead, low: float, high: float) -> float:
     return sup.bound
 
 
-def cells_of(head: OwnHead, low: float, high: float) -> tuple[Cells, Cells]:
+def cells_of(head: SelfKeyHead, low: float, high: float) -> tuple[Cells, Cells]:
     """Cells that narrow towards the crossings of neighbouring keys, cut at -1, 0 and 1 too."""
     slopes, offsets, values = head.keys
     left, right = first_cells([Part.of(slopes, offsets, values, "float64")], low, high)
@@ -68,7 +68,7 @@ class OnCells:
     size: Cells
 
 
-def on_cells(head: OwnHead, speed: float, left: Cells, right: Cells, stray: Cells | float = 0.0) -> OnCells:
+def on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, stray: Cells | float = 0.0) -> OnCells:
     slopes, offsets, stored = head.keys
     own = (np.arange(len(slopes)) == head.registers).astype(float) * stored
     centre = ((left + right) / 2)[:, None]
@@ -120,7 +120,9 @@ def is_exact_factor(number: float) -> bool:
     return bool(exact_factor(np.asarray(number)))
 
 
-def added_rounding(head: OwnHead, size: Cells | float, part: Cells | float, arithmetic: Arithmetic) -> Cells | float:
+def added_rounding(
+    head: SelfKeyHead, size: Cells | float, part: Cells | float, arithmetic: Arithmetic
+) -> Cells | float:
     """The rounding of skip s + bias + R for |s| <= size and |computed R| <= part."""
     product = 0.0 if is_exact_factor(head.skip) else arithmetic.unit * abs(head.skip) * size
     additions = int(head.skip != 0) + int(head.bias != 0)

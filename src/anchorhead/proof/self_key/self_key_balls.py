@@ -20,16 +20,16 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
 from anchorhead.targets.precision import working_bits
 
 
-class BallOwnHead:
+class BallSelfKeyHead:
     """r on complex balls. A finite result proves r analytic on the ball, as with proof.enclosures.balls.BallSoftmax."""
 
-    def __init__(self, head: OwnHead) -> None:
+    def __init__(self, head: SelfKeyHead) -> None:
         self.slopes, self.offsets, self.values = (column.tolist() for column in head.keys)
         self.own = len(self.slopes) - 1 if head.own is not None else -1
         self.skip, self.bias = head.skip, head.bias
@@ -137,7 +137,7 @@ class Tail:
         return float((self.weights * (self.sizes + self.sizes[self.top])).sum()) * UP + 1e-300
 
 
-def tail_of(head: OwnHead, side: int, start: float) -> Tail | None:
+def tail_of(head: SelfKeyHead, side: int, start: float) -> Tail | None:
     """The tail from |s| = start on, on the side -1 or 1; None if two keys share the largest slope there."""
     slopes, offsets, values = head.keys
     top = int((side * slopes).argmax())
@@ -154,7 +154,7 @@ def tail_of(head: OwnHead, side: int, start: float) -> Tail | None:
     return Tail(start, top, gaps, falls, sizes)
 
 
-def settled(head: OwnHead, side: int, share: float) -> float:
+def settled(head: SelfKeyHead, side: int, share: float) -> float:
     """The distance from 0 at which the other keys leave at most `share` on this side, rounded up to a few bits."""
     start = 2.0**-30
     while start < 2.0**40:

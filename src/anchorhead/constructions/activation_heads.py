@@ -15,29 +15,29 @@ from anchorhead.heads.straight import best_straight
 from anchorhead.heads.table import STANDARD, Entry, Frontier, lookup
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.activation_head import ActivationHead, degree_of
 from anchorhead.proof.heads.head import prove_head
-from anchorhead.proof.heads.shape import Shape, degree_of
-from anchorhead.proof.heads.uniform_shape import prove_uniform, ramp_of
+from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY
 
 UNIT = (-1.0, 1.0)
 TIDY = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-MOST_UNIFORM = 20_000
-MOST_STRAIGHT = 8
+MAX_UNIFORM = 20_000
+MAX_STRAIGHT = 8
 
 
 @dataclass(eq=False)
-class Shapes:
+class ActivationHeads:
     """Shapes for one dtype and placement; each is found once."""
 
     dtype: Dtype
     placement: Placement = "solved"
     progress: Progress | None = None
-    _known: dict[tuple, Shape] = field(default_factory=dict)
+    _known: dict[tuple, ActivationHead] = field(default_factory=dict)
 
-    def choose(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+    def choose(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         """The smallest shape within `error` on [low, high], or on 2^k [-1, 1] where the activation scales.
 
         Where the table holds none so good, its best.
@@ -52,7 +52,7 @@ class Shapes:
             return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
         return self._solved(activation, interval, error, degree)
 
-    def at_hand(self, outline: Shape) -> bool:
+    def at_hand(self, outline: ActivationHead) -> bool:
         """Whether shapes for it need not be solved for: from a table, or straight lines."""
         if self.placement == "uniform":
             return False
@@ -61,7 +61,7 @@ class Shapes:
             or self._frontier(outline.activation, (outline.low, outline.high)) is not None
         )
 
-    def outline(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+    def outline(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
         if self.placement == "uniform":
             return outlined(activation, (low, high), error)
@@ -75,14 +75,14 @@ class Shapes:
 
     def _kept(
         self, key: tuple, entry: Entry, activation: Expression, interval: tuple[float, float], degree: float | None
-    ) -> Shape:
+    ) -> ActivationHead:
         if key not in self._known:
             self._known[key] = shape_of(entry.atom, entry.exact, entry.rounding, activation, interval, degree)
         return self._known[key]
 
     def _solved(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
-    ) -> Shape:
+    ) -> ActivationHead:
         """A straight line in closed form; else solved for, where no head that was serves as well."""
         if activation is IDENTITY:
             return self._line(error)
@@ -94,24 +94,24 @@ class Shapes:
         self._known[(activation, interval, error)] = shape
         return shape
 
-    def _line(self, error: float) -> Shape:
+    def _line(self, error: float) -> ActivationHead:
         """x on [-1, 1]: the fewest anchors within the error, or the best there is."""
-        best: Shape | None = None
-        for anchors in range(2, MOST_STRAIGHT + 1):
+        best: ActivationHead | None = None
+        for anchors in range(2, MAX_STRAIGHT + 1):
             key = (IDENTITY, UNIT, anchors)
             if key not in self._known:
                 (slopes, offsets, values), _ = best_straight(anchors, self.dtype, 0)
                 part, bias = Part.of(slopes, offsets, values, self.dtype), np.zeros(1)
                 target = ScalarTarget((IDENTITY,), *UNIT)
                 bound = prove_head([part], 0.0, bias, target, require_model(self.dtype))
-                self._known[key] = Shape(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
+                self._known[key] = ActivationHead(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
             found = self._known[key]
             best = found if best is None or found.error < best.error else best
             if best.error <= error:
                 break
         return best  # type: ignore[return-value]
 
-    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> Shape:
+    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         key = (activation, low, high, error)
         if key not in self._known:
             ramp = ramp_of(activation, low, high)
@@ -123,9 +123,11 @@ class Shapes:
         return self._known[key]
 
 
-def outlined(activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None) -> Shape:
+def outlined(
+    activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None
+) -> ActivationHead:
     """A shape without anchors, of which the interval and the slope are known; NotDefined where there is no slope."""
-    shape = Shape(activation, *interval, (), error, 0.0, degree=degree)
+    shape = ActivationHead(activation, *interval, (), error, 0.0, degree=degree)
     _ = shape.slope
     return shape
 
@@ -137,8 +139,8 @@ def shape_of(
     activation: Expression,
     interval: tuple[float, float],
     degree: float | None,
-) -> Shape:
-    return Shape(
+) -> ActivationHead:
+    return ActivationHead(
         activation,
         *interval,
         atom.parts,
@@ -150,7 +152,9 @@ def shape_of(
     )
 
 
-def shape_of_head(found: Head, activation: Expression, interval: tuple[float, float], degree: float | None) -> Shape:
+def shape_of_head(
+    found: Head, activation: Expression, interval: tuple[float, float], degree: float | None
+) -> ActivationHead:
     exact, rounding = found.certificate.terms.values()
     return shape_of(found.atom, exact, rounding, activation, interval, degree)
 
@@ -204,12 +208,12 @@ def uniform_anchors(span: float, error: float) -> int:
 
 def uniform_ramp(
     activation: Expression, interval: tuple[float, float], ramp: tuple[float, float], error: float, dtype: str
-) -> Shape:
+) -> ActivationHead:
     """The single-head theorem: p even anchors from a to b, and (b - a)/p for the error asked for."""
     anchors = uniform_anchors(ramp[1] - ramp[0], error)
-    if anchors > MOST_UNIFORM:
+    if anchors > MAX_UNIFORM:
         raise AnchorheadError(
             f"uniform anchors for an error of {error:.3g} on [{ramp[0]:g}, {ramp[1]:g}] are {anchors:,}, and at most "
-            f"{MOST_UNIFORM:,} are built: ask for a larger within, use placement='solved', or look at ah.plan"
+            f"{MAX_UNIFORM:,} are built: ask for a larger within, use placement='solved', or look at ah.plan"
         )
     return prove_uniform(activation, interval, ramp, anchors, dtype)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import flint
 import numpy as np
 
-from anchorhead.heads.own_anchor import OwnHead
-from anchorhead.heads.own_powers import powers
-from anchorhead.proof.self_key.own_balls import BallOwnHead
+from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_key_powers import powers
+from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead
 from anchorhead.targets.expression import Expression
 
 BITS = 300
@@ -17,7 +17,7 @@ Path = Callable[[np.ndarray], np.ndarray]
 
 
 @np.errstate(under="ignore")
-def as_attention(head: OwnHead) -> Path:
+def as_attention(head: SelfKeyHead) -> Path:
     """Logits, softmax and values, each step in the dtype."""
     kind = np.dtype(head.dtype).type
 
@@ -39,7 +39,7 @@ def as_attention(head: OwnHead) -> Path:
     return compute
 
 
-def fused(head: OwnHead) -> Path:
+def fused(head: SelfKeyHead) -> Path:
     """The quotient of polynomials with a fused product and sum; of float32, in float64 between the steps."""
     numbers, kind = powers(head), np.dtype(head.dtype).type
 
@@ -56,7 +56,7 @@ def fused(head: OwnHead) -> Path:
     return compute
 
 
-def paths(head: OwnHead) -> dict[str, Path]:
+def paths(head: SelfKeyHead) -> dict[str, Path]:
     found = {"attention": as_attention(head)}
     if head.step > 0:
         found["powers"] = powers(head)
@@ -81,12 +81,12 @@ def of_function(function: Expression) -> Callable[[flint.arb], flint.arb]:
     return lambda s: function.ball({function.variables[0]: s})
 
 
-def of_head(head: OwnHead) -> Callable[[flint.arb], flint.arb]:
-    balls = BallOwnHead(head)
+def of_head(head: SelfKeyHead) -> Callable[[flint.arb], flint.arb]:
+    balls = BallSelfKeyHead(head)
     return lambda s: balls(s)
 
 
-def points(head: OwnHead, count: int, seed: int) -> np.ndarray:
+def points(head: SelfKeyHead, count: int, seed: int) -> np.ndarray:
     """All over, around the crossings of keys and the ends of clipped queries, huge, tiny and subnormal."""
     rng = np.random.default_rng(seed)
     slopes, offsets, _ = head.keys
@@ -117,7 +117,7 @@ def points(head: OwnHead, count: int, seed: int) -> np.ndarray:
 
 
 def climb(
-    compute: Path, exact: Callable[[flint.arb], flint.arb], start: np.ndarray, head: OwnHead, rounds: int, seed: int
+    compute: Path, exact: Callable[[flint.arb], flint.arb], start: np.ndarray, head: SelfKeyHead, rounds: int, seed: int
 ) -> Iterator[float]:
     """Errors at ever worse points: random moves of all sizes from the worst ones so far."""
     rng = np.random.default_rng(seed)
@@ -133,7 +133,7 @@ def climb(
         yield float(found.max())
 
 
-def worst_attention(head: OwnHead, s: np.ndarray, unit: float, exp_error: float) -> np.ndarray:
+def worst_attention(head: SelfKeyHead, s: np.ndarray, unit: float, exp_error: float) -> np.ndarray:
     """|what the model of arithmetic allows - r| / max(1, |s|) if all errors of the attention path pull one way.
 
     In float64, for a dtype whose unit is far above that of float64.
@@ -159,7 +159,7 @@ def worst_attention(head: OwnHead, s: np.ndarray, unit: float, exp_error: float)
     return worst / np.maximum(1, np.abs(s))
 
 
-def worst_powers(head: OwnHead, s: np.ndarray, unit: float, exp_error: float) -> np.ndarray:
+def worst_powers(head: SelfKeyHead, s: np.ndarray, unit: float, exp_error: float) -> np.ndarray:
     """Likewise for the quotient of polynomials: every product and sum of Horner's rule pulled one way."""
     numbers = powers(head)
     s = s.astype(np.float64)
