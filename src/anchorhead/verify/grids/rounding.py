@@ -85,8 +85,11 @@ def upper_weights(grid: Grid, j: int, cuts: np.ndarray) -> tuple[np.ndarray, ...
     (slopes, offsets), origin = grid.axes[j], float(grid.origins[j])
     centre, half = (cuts[:-1] + cuts[1:])[:, None] / 2, np.diff(cuts)[:, None] / 2 * UP
     half = half + 4 * OWN_UNIT * np.abs(cuts).max()
-    z = (centre - origin) * slopes + offsets
-    noise = 8 * OWN_UNIT * (np.abs(slopes) * (np.abs(centre - origin) + half) + np.abs(offsets) + 1)
+    # logits less that of the largest, which changes no weight: what anchors share is not rounded
+    top = ((centre - origin) * slopes + offsets).argmax(axis=1)[:, None]
+    steep, rest = slopes - slopes[top], offsets - offsets[top]
+    z = (centre - origin) * steep + rest
+    noise = 8 * OWN_UNIT * (np.abs(steep) * (np.abs(centre - origin) + half) + np.abs(rest) + 1)
     w = np.exp(z - z.max(axis=1, keepdims=True))
     w /= w.sum(axis=1, keepdims=True)
     off = 4 * (noise + (w * noise).sum(axis=1, keepdims=True)) + 1e-14
