@@ -13,7 +13,7 @@ import anchorhead as ah
 from anchorhead.decimals import round_up
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.table import STANDARD, Frontier, lookup
-from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import require_model
 
 LEVELS = tuple(10.0**-k for k in range(2, 11))
 

@@ -38,8 +38,8 @@ from anchorhead.heads.gate_solver import (
 )
 from anchorhead.heads.gate_table import NAMES, PATH, REACHES, GateFrontier, all_gates
 from anchorhead.heads.table import read, write
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.gate import prove_gate
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.gate import prove_gate
 from tools.proven_again import failures, larger
 
 TAME = 3.0  # fits of at most this size round little

@@ -28,8 +28,8 @@ from anchorhead.heads.search import Search, Way
 from anchorhead.heads.single import Solution
 from anchorhead.heads.table import PATH, STANDARD, Entry, Frontier, frontiers, read, write
 from anchorhead.progress import Status
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.head import prove_head
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.head import prove_head
 from anchorhead.targets import ScalarTarget, target_of
 from tools.proven_again import failures, larger
 

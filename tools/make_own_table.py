@@ -28,8 +28,8 @@ from anchorhead.heads.own_glued import glued_heads
 from anchorhead.heads.own_solver import STEPS, Problem, fits, head_of
 from anchorhead.heads.own_table import PATH, OwnFrontier, own_frontiers
 from anchorhead.heads.table import read, write
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.own_anchor import prove_own, proven
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.self_key.own_anchor import prove_own, proven
 from anchorhead.targets.activation_names import activation_of
 from tools.proven_again import failures, larger
 

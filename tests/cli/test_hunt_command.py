@@ -78,7 +78,7 @@ def untimed(result):
 def test_a_hunt_that_is_stopped_says_how_to_go_on_and_does(named, folder, monkeypatch):
     state = ["--state", "state.json"] if named else []
     whole = untimed(invoke(*RELU))
-    from anchorhead.proof import hunt as module
+    from anchorhead.proof.search import hunt as module
 
     chunk, chunks = module._Search.chunk, []
 

@@ -9,7 +9,7 @@ from anchorhead.constructions import fitted, ridge_fit
 from anchorhead.constructions.fitted import CONVERTING, FITTING, approximate_fitted
 from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.proof import callable_search
+from anchorhead.proof.search import callable_search
 from anchorhead.targets.opaque_several import KIND, CallableSeveral
 
 

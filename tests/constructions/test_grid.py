@@ -12,7 +12,7 @@ from anchorhead.constructions.grid import approximate_grid, certified_grid, grid
 from anchorhead.errors import NotReached, UnprovenWarning
 from anchorhead.heads.grid import GridAtom, uniform_grid
 from anchorhead.network import Attention, Embed, Network
-from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
 

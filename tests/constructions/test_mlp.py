@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import anchorhead as ah
 from anchorhead.constructions.way import FORMS, LAYOUTS
 from anchorhead.domain import Box
-from anchorhead.proof.mlp_search import worst_error
+from anchorhead.proof.search.mlp_search import worst_error
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 from network.test_modules_hold_linear_maps_and_softmax_only import (

@@ -7,9 +7,9 @@ import anchorhead as ah
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.heads.grid import solve_grid
-from anchorhead.proof.callable_search import largest_error
-from anchorhead.proof.grid_cover import prove_cover
-from anchorhead.proof.grid_derivatives import second_derivatives
+from anchorhead.proof.grids.grid_cover import prove_cover
+from anchorhead.proof.grids.grid_derivatives import second_derivatives
+from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
 
@@ -48,8 +48,8 @@ CASES = {  # function, inputs, the constant, within, dtype, tokens, which grid
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("anchorhead.proof.callable_search.SAMPLES", 2048)
-    monkeypatch.setattr("anchorhead.proof.callable_search.ROUNDS", 15)
+    monkeypatch.setattr("anchorhead.proof.search.callable_search.SAMPLES", 2048)
+    monkeypatch.setattr("anchorhead.proof.search.callable_search.ROUNDS", 15)
 
 
 def run(network, x):

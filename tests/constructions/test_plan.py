@@ -24,7 +24,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.network import Attention, Linear, Softmax
-from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
+from anchorhead.proof.heads.uniform_shape import prove_uniform, ramp_of
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 

@@ -9,8 +9,8 @@ import anchorhead as ah
 from anchorhead.constructions.grid import MOST_ANCHORS
 from anchorhead.constructions.uniform_grid import approximate_uniform_grid
 from anchorhead.network import Network
-from anchorhead.proof.callable_search import largest_error
-from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.grids.grid_form import grid_form
+from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
 
@@ -74,8 +74,8 @@ def test_what_is_asked_for_is_proven_and_checked_again(name, built):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_input_exceeds_the_bound(name, built, monkeypatch):
-    monkeypatch.setattr("anchorhead.proof.callable_search.SAMPLES", 2048)
-    monkeypatch.setattr("anchorhead.proof.callable_search.ROUNDS", 15)
+    monkeypatch.setattr("anchorhead.proof.search.callable_search.SAMPLES", 2048)
+    monkeypatch.setattr("anchorhead.proof.search.callable_search.ROUNDS", 15)
     wanted, network = CASES[name][0], built(name)
     error, _ = largest_error(lambda x: run(network, x), wanted, seed=3)
     assert 0 < error <= network.certificate.bound

@@ -8,7 +8,7 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.gate import GateHead, GatePart
 from anchorhead.heads.own_anchor import Own, OwnHead
 from anchorhead.heads.own_closed import closed
-from anchorhead.proof.own_anchor import proven
+from anchorhead.proof.self_key.own_anchor import proven
 from anchorhead.targets.parser import parse
 
 CLOSED = ("silu", "relu", "leaky_relu", "hardtanh", "tanh")

@@ -18,7 +18,7 @@ from scipy.interpolate import (
 
 import anchorhead as ah
 from anchorhead.convert.splines import spline_target
-from anchorhead.proof.balls import upper
+from anchorhead.proof.enclosures.balls import upper
 from anchorhead.targets import Expression, target_of
 from anchorhead.targets.mlp import Mlp
 

@@ -15,7 +15,7 @@ import anchorhead as ah
 from anchorhead.export.coq_file import make
 from anchorhead.export.coq_proof import SETTINGS
 from anchorhead.export.coq_terms import dyadic, term
-from anchorhead.proof.head import TERMS
+from anchorhead.proof.heads.head import TERMS
 from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
 from tools import coq
@@ -212,9 +212,18 @@ def test_an_axiom_of_ours_would_be_seen(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_coq
-@pytest.mark.parametrize("function", ["square", "sin(3*x)*exp(x)", "max(sin(x), cos(x))"])
-def test_coq_accepts_what_rounding_limits_and_expressions(function: str, tmp_path: Path) -> None:
-    head = ah.head(function, on=(-1, 1), within=1e-3 if function == "square" else 1e-2, dtype="float32", progress=False)
+@pytest.mark.parametrize(
+    ("function", "on", "dtype"),
+    [
+        ("square", (-1, 1), "float32"),
+        ("sin(3*x)*exp(x)", (-1, 1), "float64"),
+        ("where(x < 0, sin(x), x)", (-2, 2), "float64"),
+    ],
+)
+def test_coq_accepts_what_rounding_limits_and_expressions(
+    function: str, on: tuple[float, float], dtype: str, tmp_path: Path
+) -> None:
+    head = ah.head(function, on=on, within=1e-3, dtype=dtype, progress=False)
     path = tmp_path / "head.v"
     ah.export(head, path, progress=False)
     accepted, seconds, megabytes, said = compiled(path)

@@ -6,7 +6,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.heads.grid import GridAtom, solve_grid, uniform_grid
 from anchorhead.heads.grid_rounding import axis_log_errors, grid_read_error
-from anchorhead.proof.arithmetic import arithmetic_of
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
 
 def waves(x):

@@ -13,7 +13,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_table import PATH, OwnFrontier, known_functions, own_frontier, own_frontiers
 from anchorhead.heads.table import read, write
-from anchorhead.proof.arithmetic import arithmetic_of
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
 
 def test_every_function_has_heads_in_both_dtypes() -> None:

@@ -16,8 +16,8 @@ from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import table
 from anchorhead.heads.table import STANDARD, Entry, Frontier, frontiers, lookup, read, write
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.head import prove_head
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.head import prove_head
 from anchorhead.targets import NAMED, target_of
 
 DTYPES = ("float64", "float32")

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.incontext.link_heads import link_head
-from anchorhead.proof.arithmetic import FLOAT32, FLOAT64
-from anchorhead.proof.descent_linked_layers import Scoring
-from anchorhead.proof.descent_linked_score import written
-from anchorhead.proof.descent_varying import VaryingDrift, most_rate
-from anchorhead.proof.link_slopes import slopes_of
+from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
+from anchorhead.proof.descent.descent_linked_layers import Scoring
+from anchorhead.proof.descent.descent_linked_score import written
+from anchorhead.proof.descent.descent_varying import VaryingDrift, most_rate
+from anchorhead.proof.heads.link_slopes import slopes_of
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.parser import parse
 

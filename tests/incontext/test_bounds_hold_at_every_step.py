@@ -10,9 +10,9 @@ import pytest
 import anchorhead as ah
 from anchorhead import AnchorheadError, CertificateError, incontext
 from anchorhead.incontext.squared import squared_network
-from anchorhead.proof import descent_squared
-from anchorhead.proof.arithmetic import FLOAT32
-from anchorhead.proof.descent import Drift
+from anchorhead.proof.arithmetic.arithmetic import FLOAT32
+from anchorhead.proof.descent import descent_squared
+from anchorhead.proof.descent.descent import Drift
 from anchorhead.targets.descent import Descent
 
 

@@ -14,7 +14,7 @@ from anchorhead.incontext.linked import linked_network
 from anchorhead.incontext.settled import settle, states
 from anchorhead.incontext.squared import squared_network
 from anchorhead.incontext.tables import made_table
-from anchorhead.proof.descent_threshold import NotKnown
+from anchorhead.proof.descent.descent_threshold import NotKnown
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 

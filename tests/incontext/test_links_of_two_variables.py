@@ -14,7 +14,7 @@ from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.linked_grid import linked_grid_network
 from anchorhead.incontext.linked_sequence import linked_sequence_network
 from anchorhead.network import Attention, Repeat
-from anchorhead.proof.descent_grid import read
+from anchorhead.proof.descent.descent_grid import read
 from anchorhead.targets.descent import Descent
 
 from .data import regression

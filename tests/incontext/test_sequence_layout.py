@@ -14,7 +14,7 @@ from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.linked_sequence import linked_sequence_network
 from anchorhead.network import Attention, Embed, Repeat
-from anchorhead.proof.descent_sequence import read
+from anchorhead.proof.descent.descent_sequence import read
 from anchorhead.targets.descent import Descent
 
 from .data import AWKWARD, regression

@@ -16,9 +16,9 @@ from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.squared import squared_network
 from anchorhead.network import Attention, Linear, Network, Repeat
-from anchorhead.proof import descent_squared
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.descent_threshold import NotKnown, unshrunk
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.descent import descent_squared
+from anchorhead.proof.descent.descent_threshold import NotKnown, unshrunk
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 

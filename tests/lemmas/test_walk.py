@@ -18,9 +18,9 @@ from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
 from anchorhead.lemmas.mlp import MlpBound, prove_mlp
 from anchorhead.network import Attention, Linear, Network
-from anchorhead.proof.affine_forms import Forms, Sources, embedded
-from anchorhead.proof.arithmetic import FLOAT32, FLOAT64, arithmetic_of
-from anchorhead.proof.readings import of_attention, visible
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, embedded
+from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of
+from anchorhead.proof.arithmetic.readings import of_attention, visible
 from networks.converted import causal, neurons
 
 ON = Box.of((-1, 1))

@@ -18,7 +18,7 @@ from anchorhead.convert import KernelSmoother
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.precision import precision
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}

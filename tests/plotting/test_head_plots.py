@@ -13,7 +13,7 @@ from anchorhead.network.files import load
 from anchorhead.plotting import plot
 from anchorhead.plotting.head import MOST_NUMBERED, draw_head
 from anchorhead.plotting.head_view import HeadView
-from anchorhead.proof.head import TERMS
+from anchorhead.proof.heads.head import TERMS
 
 
 def measured(x):

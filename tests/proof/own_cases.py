@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorhead.heads.own_anchor import OwnHead
 from anchorhead.heads.own_powers import powers
-from anchorhead.proof.own_balls import BallOwnHead
+from anchorhead.proof.self_key.own_balls import BallOwnHead
 from anchorhead.targets.expression import Expression
 
 BITS = 300

@@ -10,7 +10,7 @@ from flint import acb, arb, ctx
 
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
-from anchorhead.proof.analytic import Proof, prove_sup
+from anchorhead.proof.enclosures.analytic import Proof, prove_sup
 
 from .analytic_cases import (
     Case,

@@ -10,8 +10,8 @@ from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anchorhead.proof.balls import lower, upper
-from anchorhead.proof.ellipse import DEGREES, bound_on_cell, bound_on_ellipse, cardinal
+from anchorhead.proof.enclosures.balls import lower, upper
+from anchorhead.proof.enclosures.ellipse import DEGREES, bound_on_cell, bound_on_ellipse, cardinal
 
 
 @given(st.floats(-1e300, 1e300), st.floats(1e-320, 1e300))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.proof.analytic import lipschitz_bound, range_bound
-from anchorhead.proof.lipschitz import prove_sup_lipschitz
+from anchorhead.proof.enclosures.analytic import lipschitz_bound, range_bound
+from anchorhead.proof.enclosures.lipschitz import prove_sup_lipschitz
 
 from .analytic_cases import Case, candidates, exact, gelu8, mirrored, random_part, relu_part, softmax
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.proof.callable_search import largest_error
+from anchorhead.proof.search.callable_search import largest_error
 
 
 class Function:

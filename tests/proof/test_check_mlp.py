@@ -174,7 +174,7 @@ def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():
 def test_logits_that_are_lowered_below_those_out_of_reach_are_refused(monkeypatch):
     """What all logits of a group share changes no softmax, but those that were to be out of reach would then win."""
     monkeypatch.setattr(sequence_layout, "MOST_DEALT", 0)
-    network = convert(mlp(1, None, (RELU, parse("tanh(x)")), seed=2), form="attention-softmax", layout="sequence")
+    network = convert(mlp(1, None, (RELU, LEAKY), seed=2), form="attention-softmax", layout="sequence")
     assert ah.check(network)
     logits = network.layers[2]
     bias = np.array(logits.bias)

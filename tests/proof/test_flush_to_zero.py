@@ -18,7 +18,7 @@ from anchorhead.constructions.gate_head import gate_head
 from anchorhead.convert.attention_only.attend import GateAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.incontext import gradient_descent
-from anchorhead.proof.descent import lengths
+from anchorhead.proof.descent.descent import lengths
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.parser import parse
 

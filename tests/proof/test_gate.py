@@ -7,9 +7,9 @@ import pytest
 
 from anchorhead.constructions.gate_head import gate_head
 from anchorhead.heads.gate import GatePart
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.gate import prove_gate
-from anchorhead.proof.gate_rounding import gate_rounding
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.gate import prove_gate
+from anchorhead.proof.heads.gate_rounding import gate_rounding
 from tests.heads.gate_cases import TINY, computed, exact_parts, excess, gates_inputs
 
 

@@ -15,8 +15,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Network
 from anchorhead.progress import Status
-from anchorhead.proof.hunt import Claim, hunt
-from anchorhead.proof.hunt_points import Ground, from_ordinals, to_ordinals
+from anchorhead.proof.search.hunt import Claim, hunt
+from anchorhead.proof.search.hunt_points import Ground, from_ordinals, to_ordinals
 from anchorhead.targets import target_of
 from tests.networks import names, network, quick
 

@@ -10,7 +10,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.network import Network
-from anchorhead.proof.mlp_search import EVALUATIONS, Worst, bends_of, worst_error
+from anchorhead.proof.search.mlp_search import EVALUATIONS, Worst, bends_of, worst_error
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 

@@ -14,11 +14,11 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.own_anchor import Own, OwnHead
 from anchorhead.heads.own_closed import closed
 from anchorhead.heads.own_table import own_frontiers
-from anchorhead.proof.arithmetic import FLOAT32, FLOAT64, arithmetic_of
-from anchorhead.proof.own_anchor import prove_own, proven
-from anchorhead.proof.own_exact import prove_exact_own
-from anchorhead.proof.own_powers_rounding import powers_rounding
-from anchorhead.proof.own_rounding import softmax_rounding
+from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of
+from anchorhead.proof.self_key.own_anchor import prove_own, proven
+from anchorhead.proof.self_key.own_exact import prove_exact_own
+from anchorhead.proof.self_key.own_powers_rounding import powers_rounding
+from anchorhead.proof.self_key.own_rounding import softmax_rounding
 from anchorhead.targets.activation_names import activation_of
 from anchorhead.targets.asymptotes import asymptotes
 

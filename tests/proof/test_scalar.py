@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anchorhead.proof.arithmetic import FLOAT32, FLOAT64
-from anchorhead.proof.scalar import sup_error
-from anchorhead.proof.scalar_head import Piece, Readout, ScalarHead
+from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
+from anchorhead.proof.heads.scalar import sup_error
+from anchorhead.proof.heads.scalar_head import Piece, Readout, ScalarHead
 
 
 def head_of(slopes, offsets, values, origin=0.0):

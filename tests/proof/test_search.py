@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.domain import Box
 from anchorhead.network import Network
-from anchorhead.proof.search import Segments, Worst, worst_error
+from anchorhead.proof.search.search import Segments, Worst, worst_error
 from anchorhead.targets.ramp import TruncatedLinear
 
 

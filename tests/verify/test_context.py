@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from anchorhead.verify import rounding
-from anchorhead.verify.attention import _bounded, _joint
+from anchorhead.verify.attention import _bounded
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Attention
+from anchorhead.verify.joint import direction, joint
 
 from .test_claims import claims
 
@@ -70,14 +71,29 @@ def test_tokens_that_nobody_reads_are_bounded() -> None:
 
 
 def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
-    _, unit = claims()
-    t = unit.reading.t
+    known, unit = claims()
+    t, quantities = unit.reading.t, known.quantities
     mine, theirs = (Forms(t.ids, t.coefficients, t.constant + by, *[np.full((1, 1), 0.1)] * 2) for by in (0.0, 0.5))
     units = [replace(unit, reading=replace(unit.reading, t=one, ends=(-2.2, 2.7))) for one in (mine, theirs)]
-    first, second = _joint(units).parts
+    first, second = joint(units, quantities).parts
     assert first.lean == 0.0
     assert second.lean >= 0.4
     np.testing.assert_allclose(second.offsets, unit.parts[0].offsets + 0.5 * unit.parts[0].slopes)
-    low, high = _joint(units).reading.ends
+    low, high = joint(units, quantities).reading.ends
     assert low <= -2.7
     assert high >= 2.7
+
+
+def test_numbers_of_opposite_signs_that_nearly_agree_lean_by_how_far_they_are_apart() -> None:
+    known, unit = claims()
+    t, zero = unit.reading.t, np.zeros((1, 1))
+    away = 1e-11 * t.coefficients
+    theirs = Forms(t.ids, -t.coefficients + away, 0.25 - t.constant, zero, zero)
+    mine = Forms(t.ids, t.coefficients, t.constant, zero, zero)
+    assert direction(mine) == direction(theirs)
+    one, other = (replace(unit, reading=replace(unit.reading, t=form)) for form in (mine, theirs))
+    _, second = joint([one, other], known.quantities).parts
+    part = unit.parts[0]
+    assert second.lean >= float(np.abs(away[0, 0]) @ known.quantities.size(t.ids)) > 0
+    np.testing.assert_array_equal(second.slopes, -part.slopes)
+    np.testing.assert_allclose(second.offsets, part.offsets + 0.25 * part.slopes)

@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev
 
 import anchorhead as ah
 from anchorhead.network import Network
-from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision

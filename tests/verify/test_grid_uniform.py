@@ -12,9 +12,9 @@ from flint import arb
 import anchorhead as ah
 from anchorhead.heads.grid import uniform_grid
 from anchorhead.network import Network
-from anchorhead.proof.arithmetic import FLOAT64
-from anchorhead.proof.grid_form import grid_form
-from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64
+from anchorhead.proof.grids.grid_form import grid_form
+from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
@@ -98,7 +98,11 @@ def test_a_function_with_its_constant(constants: float | tuple[float, float]) ->
         verify_uniform_lipschitz(stored(atom), f, *given, stated * 0.9)
 
 
-@pytest.mark.parametrize("text", ["sin(x*y) + exp(-x)", "max(x, y*y)", "abs(x - y)/(2 + y)", "sqrt(1 + x*x)*tanh(y)"])
+SLOPES = ["sin(x*y) + exp(-x)", "max(x, y*y)", "abs(x - y)/(2 + y)", "sqrt(1 + x*x)*tanh(y)"]
+MEETING = ["elu(x*y, 2)*y", "celu(x - y, 0.5)", "leaky_relu(x*y, 0.3)", "selu(x + y)"]
+
+
+@pytest.mark.parametrize("text", [*SLOPES, *MEETING])
 def test_slopes_hold_every_difference_quotient(text: str) -> None:
     function, rng = read_expression(parse(text, ("x", "y")).to_json()), np.random.default_rng(1)
     with precision():
@@ -111,4 +115,5 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
                     r[j] = q[j]
                     ends = [function.ball({"x": arb(float(z[0])), "y": arb(float(z[1]))}) for z in (p, r)]
                     assert found.ball.overlaps(ends[0])
+                    assert found.along[j].is_finite()
                     assert found.along[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))

@@ -10,7 +10,7 @@ from flint import arb
 
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.network import Network
-from anchorhead.proof.kernel_smoother import _stored
+from anchorhead.proof.heads.kernel_smoother import _stored
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified

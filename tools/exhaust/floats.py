@@ -1,7 +1,7 @@
 """The floats of a dtype in their order, each once, by whole numbers.
 
 The place of a float is 0 for 0.0, 1 for the smallest number above it, and so on; -1 for -0.0, -2 for the largest number
-below it. Unlike the ordinals of a hunt (proof.hunt_points), places tell the two zeros apart: both are inputs.
+below it. Unlike the ordinals of a hunt (proof.search.hunt_points), places tell the two zeros apart: both are inputs.
 With b bits, the bits of the float at place p are p where p >= 0, and p with all bits but the sign flipped elsewhere.
 """
 

@@ -16,8 +16,8 @@ import torch
 from flint import arb
 from torch import Tensor
 
-from anchorhead.proof.hunt import MARGIN
-from anchorhead.proof.hunt_claim import PRECISION
+from anchorhead.proof.search.hunt import MARGIN
+from anchorhead.proof.search.hunt_claim import PRECISION
 from anchorhead.targets.expression import Data, Expression
 from anchorhead.targets.precision import precision
 from tools.exhaust.floats import Inputs, floats_at

@@ -21,7 +21,7 @@ from flint import arb
 from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.proof.hunt_claim import PRECISION
+from anchorhead.proof.search.hunt_claim import PRECISION
 from anchorhead.targets.precision import precision
 from tools.exhaust.floats import DTYPES, Inputs
 from tools.exhaust.jobs import Head, Job, Run

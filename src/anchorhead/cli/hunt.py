@@ -14,7 +14,7 @@ from anchorhead.cli.options import Dtype
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
-    from anchorhead.proof.hunt import Hunted
+    from anchorhead.proof.search.hunt import Hunted
 
 SUFFIX = ".safetensors"
 LISTED = 5
@@ -57,8 +57,8 @@ def hunt(
     else:
         check_head(function, (on.low, on.high), within)
     from anchorhead.progress import progress_line
-    from anchorhead.proof.hunt import Claim
-    from anchorhead.proof.hunt import hunt as search
+    from anchorhead.proof.search.hunt import Claim
+    from anchorhead.proof.search.hunt import hunt as search
 
     if on is None or within is None:
         claim = Claim.of(_loaded(function))

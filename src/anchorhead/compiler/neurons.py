@@ -14,7 +14,7 @@ from flint import arb
 
 from anchorhead.compiler.quantities import Combination, Quantities
 from anchorhead.errors import NotDefined
-from anchorhead.proof.shape import degree_of
+from anchorhead.proof.heads.shape import degree_of
 from anchorhead.targets import build
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.ridges import X, split_constant

@@ -8,8 +8,8 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import NotDefined
-from anchorhead.proof.balls import lower, upper
-from anchorhead.proof.shape import range_of
+from anchorhead.proof.enclosures.balls import lower, upper
+from anchorhead.proof.heads.shape import range_of
 from anchorhead.targets.expression import Expression
 
 CELLS = (64, 1024)

@@ -34,7 +34,7 @@ from anchorhead.language.program import Program
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.grid_form import grid_form
+from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables

@@ -13,8 +13,8 @@ from anchorhead.constructions.neuron_layers import felt_by_outputs, shaped
 from anchorhead.constructions.shapes import Shapes
 from anchorhead.constructions.sketches import Sketches
 from anchorhead.errors import NotDefined
-from anchorhead.proof.affine_forms import Sources
-from anchorhead.proof.neurons import Layer
+from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Mlp, merged
 
 TRIES = 12

@@ -26,9 +26,9 @@ from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import side_by_side
 from anchorhead.network.tensors import as_numbers, require_dense
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import HeadBound, prove_head, target_words
-from anchorhead.proof.overflow import require_room
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.arithmetic.overflow import require_room
+from anchorhead.proof.heads.head import HeadBound, prove_head, target_words
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 POINTS = 161

@@ -11,7 +11,7 @@ from anchorhead.heads.atom import Atom
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Network, Softmax
 from anchorhead.network.derivation import Entry
-from anchorhead.proof.neurons import Layer
+from anchorhead.proof.heads.neurons import Layer
 
 
 def head_entries(atom: Atom, name: str, on: tuple[float, float], exact: float, rounding: float) -> tuple[Entry, ...]:

@@ -27,7 +27,7 @@ from anchorhead.given import checked_count, checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
-from anchorhead.proof.callable_search import largest_error
+from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.parser import parse

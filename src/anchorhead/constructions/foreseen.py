@@ -22,11 +22,11 @@ from anchorhead.heads.atom import Part
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.group_values import weight_sums
 from anchorhead.lemmas.scalar_head import Reads
-from anchorhead.proof.affine_forms import Forms, Sources, own_error
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic, arithmetic_of
-from anchorhead.proof.head_rounding import head_rounding
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from anchorhead.proof.heads.head_rounding import head_rounding
+from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.mlp import Merged
 
 UP = 1 + 1e-5

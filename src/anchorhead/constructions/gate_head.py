@@ -10,7 +10,7 @@ from anchorhead.given import checked_number, checked_within
 from anchorhead.heads.gate import GateHead
 from anchorhead.heads.gate_table import NAMES, gate_frontiers
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import require_model
 
 
 def gate_head(activation: str, within: float, dtype: Any = "float32", reach: float = 64.0) -> GateHead:

@@ -1,7 +1,8 @@
 """Smooth functions of two to four variables as one softmax head over a tensor grid of anchors, proven.
 
-heads.grid picks keys and solves for values, constructions.grid_network lays them out, proof.grid bounds the error. A
-proof that does not end, because it is interrupted or takes too long, leaves the network with an error that is measured.
+heads.grid picks keys and solves for values, constructions.grid_network lays them out, proof.grids.grid bounds the
+error. A proof that does not end, because it is interrupted or takes too long, leaves the network with an error that is
+measured.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.callable_search import largest_error
-from anchorhead.proof.grid import OPERATIONS, prove_grid, smooth_on_box
-from anchorhead.proof.grid_work import TooLong
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.grids.grid import OPERATIONS, prove_grid, smooth_on_box
+from anchorhead.proof.grids.grid_work import TooLong
+from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.several import SeveralVariables
 
 __all__ = ["approximate_grid", "certified_grid", "grid_network"]

@@ -20,8 +20,8 @@ from anchorhead.heads.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import HeadBound
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.head import HeadBound
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]

@@ -24,8 +24,8 @@ from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.shape import Shape, range_of
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.shape import Shape, range_of
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.expression_network import name_of
 from anchorhead.targets.mlp import Mlp

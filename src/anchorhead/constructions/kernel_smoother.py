@@ -1,9 +1,10 @@
 """Kernel smoothers are softmax heads: the weights are written down, and nothing errs but rounding.
 
 The centres are anchors. Token k carries anchor k, as features (slopes, offset, responses), the input token anchor 0;
-the query is (x - origin, 1). proof.kernel_smoother derives the slopes and offsets, and why shifts that all anchors
-share change nothing. Three such freedoms keep the numbers, and so their rounding, small: the origin is the middle of
-the box, slopes and offsets are centred, and responses are stored less the middle of their range, which the bias adds.
+the query is (x - origin, 1). proof.heads.kernel_smoother derives the slopes and offsets, and why shifts that all
+anchors share change nothing. Three such freedoms keep the numbers, and so their rounding, small: the origin is the
+middle of the box, slopes and offsets are centred, and responses are stored less the middle of their range, which the
+bias adds.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from anchorhead.given import checked_within
 from anchorhead.network import Attention, Embed, Network, Outside
 from anchorhead.network.derivation import Entry
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.kernel_smoother import exact_logits, prove_kernel_smoother
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.kernel_smoother import exact_logits, prove_kernel_smoother
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
 MOST_NUMBERS = 1_000_000

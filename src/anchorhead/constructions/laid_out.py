@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorhead.constructions.feature_names import inputs_called, less
 from anchorhead.constructions.neuron_layers import Laid
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.heads.shape import Shape
 
 FAR = 1000.0
 

@@ -26,9 +26,9 @@ from anchorhead.lemmas.mlp import MlpBound, prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
-from anchorhead.proof.affine_forms import Sources
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.neurons import Layer
+from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Merged, Mlp
 from anchorhead.targets.record import TargetRecord
 

@@ -19,9 +19,9 @@ from jaxtyping import Float, Int
 
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.proof.affine_forms import Sources
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.shape import Shape
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
 

@@ -22,9 +22,9 @@ from anchorhead.heads.grid_atom import MOST_VARIABLES, GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.callable_search import largest_error
-from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.uniform_shape import SHARPNESS
+from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
 

@@ -1,7 +1,8 @@
 """Callables of a few variables with a Lipschitz constant as one head over a grid, proven.
 
 Of two grids the one with fewer anchors is taken: solved, checked at the centres of cells that cover the box
-(proof.grid_cover); or uniform, the paper's, whose error follows from the constant alone (proof.uniform_grid_lipschitz).
+(proof.grids.grid_cover); or uniform, the paper's, whose error follows from the constant alone
+(proof.grids.uniform_grid_lipschitz).
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.grid_samples import BoxedFunction, Samples
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, Status, at_its_pace
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.grid_cover import CoverBound, cell_counts, prove_cover, steepest
-from anchorhead.proof.grid_rounding import prove_grid_rounding
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.grids.grid_cover import CoverBound, cell_counts, prove_cover, steepest
+from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
+from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
+from anchorhead.proof.heads.uniform_shape import SHARPNESS
 from anchorhead.proof.statement import Statement
-from anchorhead.proof.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
-from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.record import TargetRecord

@@ -26,9 +26,9 @@ from anchorhead.heads.single import Solution
 from anchorhead.heads.summed import Sums
 from anchorhead.heads.table import lookup
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.own_anchor import proven
-from anchorhead.proof.own_rounding import REACH
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.self_key.own_anchor import proven
+from anchorhead.proof.self_key.own_rounding import REACH
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.activation_names import NEARLY, activation_of
 from anchorhead.targets.expression import Expression

@@ -22,9 +22,9 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.progress import Progress
-from anchorhead.proof.arithmetic import Arithmetic, require_model
-from anchorhead.proof.grid_form import grid_form
-from anchorhead.proof.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
+from anchorhead.proof.grids.grid_form import grid_form
+from anchorhead.proof.heads.parts import Share, Stated, grid_share, network_share, parts_statement, total_error
 from anchorhead.targets.expressions import Expressions
 from anchorhead.targets.jump_search import find_jump_of
 from anchorhead.targets.parts import GridPart

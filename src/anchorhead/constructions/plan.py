@@ -32,9 +32,9 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype
 from anchorhead.progress import Progress
-from anchorhead.proof.affine_forms import Sources
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.neurons import Layer
+from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Merged, Mlp, merged
 
 SMALLEST = 1e-20

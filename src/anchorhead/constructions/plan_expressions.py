@@ -38,9 +38,9 @@ from anchorhead.heads.solve import SAFETY, smallest
 from anchorhead.heads.table import lookup
 from anchorhead.network import Attention, Network, Softmax
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.shape import Shape
-from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.shape import Shape
+from anchorhead.proof.heads.uniform_shape import SHARPNESS
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.several import SeveralVariables

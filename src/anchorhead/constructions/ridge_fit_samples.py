@@ -10,7 +10,7 @@ from jaxtyping import Float
 from anchorhead.constructions.ridge_fit_model import Model
 from anchorhead.constructions.ridge_fit_step import values
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.callable_search import largest_error
+from anchorhead.proof.search.callable_search import largest_error
 
 """Called with (neurons, largest error so far met)."""
 

@@ -14,10 +14,10 @@ from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.straight import best_straight
 from anchorhead.heads.table import STANDARD, Entry, Frontier, lookup
 from anchorhead.progress import Progress
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import prove_head
-from anchorhead.proof.shape import Shape, degree_of
-from anchorhead.proof.uniform_shape import prove_uniform, ramp_of
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.head import prove_head
+from anchorhead.proof.heads.shape import Shape, degree_of
+from anchorhead.proof.heads.uniform_shape import prove_uniform, ramp_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expression import Expression
 from anchorhead.targets.mlp import IDENTITY

@@ -19,8 +19,8 @@ import numpy as np
 
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
-from anchorhead.proof.ramp import Lattice
-from anchorhead.proof.scalar_form import QUERY
+from anchorhead.proof.heads.ramp import Lattice
+from anchorhead.proof.heads.scalar_form import QUERY
 from anchorhead.targets.ramp import TruncatedLinear
 
 

@@ -16,7 +16,7 @@ from anchorhead.constructions.laid_out import FAR, out_of_reach
 from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.constructions.sketches import Sketch, lengths
 from anchorhead.constructions.way import Way
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.heads.shape import Shape
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ import numpy as np
 from anchorhead.constructions.head import MOST_EVEN
 from anchorhead.constructions.shapes import MOST_UNIFORM, outlined, uniform_anchors
 from anchorhead.heads.atom import Dtype, Part
-from anchorhead.proof.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.shape import Shape, range_of, slope_bound
-from anchorhead.proof.uniform_shape import SHARPNESS, ramp_of
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.heads.shape import Shape, range_of, slope_bound
+from anchorhead.proof.heads.uniform_shape import SHARPNESS, ramp_of
 from anchorhead.targets.expression import Expression
 
 LATTICE = 0.064

@@ -21,7 +21,7 @@ from anchorhead.constructions.head_labels import argument_beside, in_argument, n
 from anchorhead.constructions.laid_out import FAR, LaidOut, anchors_of
 from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Embed, Linear, Network
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.heads.shape import Shape
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from anchorhead.network import Attention, Network, Outside
 from anchorhead.network.derivation import Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.ramp import Lattice, Theorem, lattice_of, prove_ramp, ramp_statement
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.ramp import Lattice, Theorem, lattice_of, prove_ramp, ramp_statement
 from anchorhead.targets.ramp import TruncatedLinear
 
 MOST_ANCHORS = 1_000_000

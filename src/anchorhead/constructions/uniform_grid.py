@@ -1,7 +1,8 @@
 """The paper's universal approximation theorem, carried out: a uniform grid of anchors that hold values of the function.
 
 Any continuous function of one to four variables will do. How fine the grid must be follows from the function's modulus
-of continuity, how sharp the softmax from one formula, beta = c / spacing^2, and proof.uniform_grid proves the error.
+of continuity, how sharp the softmax from one formula, beta = c / spacing^2, and proof.grids.uniform_grid proves the
+error.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from anchorhead.heads.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.uniform_grid import UniformBound, prove_uniform_grid
-from anchorhead.proof.uniform_shape import SHARPNESS
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.grids.uniform_grid import UniformBound, prove_uniform_grid
+from anchorhead.proof.heads.uniform_shape import SHARPNESS
 from anchorhead.targets.several import SeveralVariables
 
 _TRIES = 8

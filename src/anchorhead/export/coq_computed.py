@@ -21,7 +21,7 @@ import numpy as np
 from anchorhead.export.coq_pieces import Lines, Piece, pieces_of
 from anchorhead.export.coq_proof import joined, small_weights
 from anchorhead.export.coq_terms import decimal, dyadic
-from anchorhead.proof.head_form import HeadForm, ReadPart
+from anchorhead.proof.heads.head_form import HeadForm, ReadPart
 from anchorhead.targets import ScalarTarget
 
 FLOATS = {"float64": (-1074, 53), "float32": (-149, 24)}

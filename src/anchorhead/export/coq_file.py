@@ -23,8 +23,8 @@ from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
 from anchorhead.export.coq_proof import Settings, interval_settings, joined, lemma
 from anchorhead.export.coq_terms import decimal, dyadic, term
 from anchorhead.network import Network
-from anchorhead.proof.head import TERMS, target_words
-from anchorhead.proof.head_form import HeadForm, head_form
+from anchorhead.proof.heads.head import TERMS, target_words
+from anchorhead.proof.heads.head_form import HeadForm, head_form
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.scalar import KIND
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from anchorhead.proof.head_form import HeadForm, ReadPart
+from anchorhead.proof.heads.head_form import HeadForm, ReadPart
 from anchorhead.targets.pieces import Pieces
 
 STEEP = 60

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from anchorhead.export.coq_pieces import Piece
 from anchorhead.export.coq_terms import dyadic
-from anchorhead.proof.head_form import HeadForm, ReadPart
+from anchorhead.proof.heads.head_form import HeadForm, ReadPart
 
 FEWEST_BITS, SPARE_BITS = 50, 20
 LEAST_DEGREE, BITS_A_DEGREE = 5, 4.5

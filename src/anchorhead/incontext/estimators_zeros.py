@@ -1,10 +1,10 @@
 """Exact zeros: entries of w that the soft threshold made 0, as far as its proven error tells, are read as 0.
 
 The last layer of a lasso's step makes S(u) = u - clip(u, -tau, tau) of an entry u, tau = rate threshold, and softmax
-heads do so within an error that is proven for every u (proof.descent_threshold). So what is 0 at the minimum leaves the
-network as 1e-15 or so. Let the column have the scale t, so that the head asks with s = u / t and t times what it reads
-is subtracted. If S(u) = 0, that is |u| <= t tau, then with roundings by at most u0 each (those of 1 / t, of its product
-with u, of t, of its product with what is read, and of the difference) what comes out is no larger than
+heads do so within an error that is proven for every u (proof.descent.descent_threshold). So what is 0 at the minimum
+leaves the network as 1e-15 or so. Let the column have the scale t, so that the head asks with s = u / t and t times
+what it reads is subtracted. If S(u) = 0, that is |u| <= t tau, then with roundings by at most u0 each (those of 1 / t,
+of its product with u, of t, of its product with what is read, and of the difference) what comes out is no larger than
 
     e = t (E + 6 u0 (tau + E)),    E the proven error of the clip.
 
@@ -20,8 +20,8 @@ from jaxtyping import Float
 from anchorhead.errors import CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.threshold import clip_anchors
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.descent_threshold import Clip
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.descent.descent_threshold import Clip
 from anchorhead.targets.descent import Descent
 
 

@@ -22,8 +22,8 @@ from anchorhead.incontext.squared import squared_network
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof import descent_grid, descent_linked
-from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.descent import descent_grid, descent_linked
 from anchorhead.targets.descent import Descent, LearnerLayout
 from anchorhead.targets.losses import Loss, named_loss
 from anchorhead.targets.scalar import interval
@@ -104,7 +104,7 @@ def gradient_descent(
 
 def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
     """The range of the link's argument. Residuals of the squared loss are at most (1 + mu)/(1 - mu) sqrt(n) y in exact
-    arithmetic (proof.descent_squared)."""
+    arithmetic (proof.descent.descent_squared)."""
     if given is not None:
         return interval(given)
     if target.loss.name == "squared":

@@ -23,7 +23,7 @@ from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.descent import most_curvature
+from anchorhead.proof.descent.descent import most_curvature
 from anchorhead.targets.descent import Descent
 
 

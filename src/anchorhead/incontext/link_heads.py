@@ -16,8 +16,8 @@ from anchorhead.heads.grid import solve_grid
 from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.heads.straight import best_straight
 from anchorhead.network.dtypes import dtype_name
-from anchorhead.proof.grid import smooth_on_box
-from anchorhead.proof.link_heads import LinkFacts, link_facts, logistic_form
+from anchorhead.proof.grids.grid import smooth_on_box
+from anchorhead.proof.heads.link_heads import LinkFacts, link_facts, logistic_form
 from anchorhead.targets import Expression
 from anchorhead.targets.losses import Loss
 from anchorhead.targets.parser import parse

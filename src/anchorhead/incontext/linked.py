@@ -11,7 +11,8 @@ With z_i the argument of the link phi at example i (s - y, s or y s, as its form
 
 Copies of sign -1 have scores of the other sign and need links of the other sign, so there are anchors for them too,
 with slopes and values negated. Examples see registers and states alone, so the cost of a step grows with the number of
-examples and not with its square. The matrices are those of proof.descent_linked_layers. A threshold is one more layer.
+examples and not with its square. The matrices are those of proof.descent.descent_linked_layers. A threshold is one more
+layer.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from anchorhead.incontext.link_heads import link_head
 from anchorhead.incontext.squared import entry_names, kept, weight_names
 from anchorhead.incontext.threshold import with_threshold
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.proof.descent_linked_form import ROOM, least_far
-from anchorhead.proof.descent_linked_layers import (
+from anchorhead.proof.descent.descent_linked_form import ROOM, least_far
+from anchorhead.proof.descent.descent_linked_layers import (
     Scoring,
     Slots,
     collect_layer,

@@ -4,7 +4,7 @@ Score and collect are those of incontext.linked. In between every example asks a
 the score that was written for it along one axis and its label along the other. The prompt holds (x, 1, y) and its
 negative, and the copy of sign -1 needs -g(-s, -y) at its own score s and label y: a second head asks with both negated,
 and is subtracted. One anchor more along s, with values 0, takes over in the head that is not meant for a copy. The
-matrices are those of proof.descent_grid. A threshold is one more layer.
+matrices are those of proof.descent.descent_grid. A threshold is one more layer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from anchorhead.incontext.link_heads import link_grid
 from anchorhead.incontext.linked import assembled, out_of_reach, scoring_of
 from anchorhead.incontext.squared import entry_names
 from anchorhead.network import Network
-from anchorhead.proof.descent_grid import grid_embed, grid_far, grid_layer, grid_names, grid_slots
+from anchorhead.proof.descent.descent_grid import grid_embed, grid_far, grid_layer, grid_names, grid_slots
 from anchorhead.targets.descent import Descent
 
 

@@ -25,7 +25,7 @@ from anchorhead.heads.grid_atom import GridAtom
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
 from anchorhead.incontext.squared import entry_names, kept, weight_names
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.proof.descent_sequence_form import Slots, addresses
+from anchorhead.proof.descent.descent_sequence_form import Slots, addresses
 from anchorhead.targets.descent import Descent
 
 LEAST_REACH = 2.0**20
@@ -89,8 +89,8 @@ def linked_sequence_network(
 
 
 def _scores(target: Descent, labels: float) -> tuple[float, float]:
-    """What residuals of a straight link reach with a safe rate (see proof.descent_squared), with some room; for others
-    a range that serves standardised examples."""
+    """What residuals of a straight link reach with a safe rate (see proof.descent.descent_squared), with some room; for
+    others a range that serves standardised examples."""
     if target.loss.link.affine() is None:
         return -8.0, 8.0
     grown = (1 + target.momentum) / (1 - target.momentum)

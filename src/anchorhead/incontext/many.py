@@ -26,8 +26,8 @@ from anchorhead.network.named_inputs import the_only
 from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import as_numbers, without_torch
 from anchorhead.network.threads import threads_for
-from anchorhead.proof import descent_many
-from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.descent import descent_many
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.losses import Loss, named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of

@@ -9,7 +9,8 @@ state that reads w at the end. Before the steps, w is copied from the prompt's s
     collect   the register of w asks the rows: logits h g_i, values v_i, as in incontext.squared; that of -w with -h
 
 Rows and registers that a layer does not mean are left out by `grid` (only the first registers are seen) or are out of
-reach. So a step costs a multiple of the number of rows. The weights themselves stand in proof.descent_many_form.
+reach. So a step costs a multiple of the number of rows. The weights themselves stand in
+proof.descent.descent_many_form.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from anchorhead.incontext.link_heads import LinkHead
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.proof.descent_many_form import (
+from anchorhead.proof.descent.descent_many_form import (
     OUT_OF_REACH,
     Slots,
     Weights,

@@ -16,7 +16,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.mlp_search import worst_error
+from anchorhead.proof.search.mlp_search import worst_error
 from anchorhead.targets.mlp import KIND, Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
 

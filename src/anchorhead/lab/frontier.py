@@ -22,8 +22,8 @@ from anchorhead.lab.polynomial import best_polynomial
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.plotting import Frontier, FrontierRow
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.arithmetic import require_model
-from anchorhead.proof.head import prove_head
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.head import prove_head
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 FEWEST, MOST, LIMIT = 2, 16, 64

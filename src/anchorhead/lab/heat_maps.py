@@ -13,7 +13,7 @@ from anchorhead.domain import Box
 from anchorhead.lab.sweeps import ON, known_of, sample_functions, sharpness_of
 from anchorhead.network import Network
 from anchorhead.plotting import HeatMap, HeatMaps
-from anchorhead.proof.search import Segments
+from anchorhead.proof.search.search import Segments
 
 WIDTHS = (1.0, 2.0, 4.0, 8.0)
 FARTHEST = 2.4

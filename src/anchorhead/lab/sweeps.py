@@ -14,8 +14,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import Row, Sweep, Theorem
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.scalar_form import scalar_form
-from anchorhead.proof.search import worst_error
+from anchorhead.proof.heads.scalar_form import scalar_form
+from anchorhead.proof.search.search import worst_error
 from anchorhead.targets.ramp import TruncatedLinear
 
 ON = 10.0

@@ -1,6 +1,6 @@
 """In which ways softmaxes compute steps of a program, a way a file, and the walk that tries them in turn.
 
-A lemma is about readings (proof.readings), to which attention and softmax groups are both lowered:
+A lemma is about readings (proof.arithmetic.readings), to which attention and softmax groups are both lowered:
 
     build   what the anchors are           heads.atom.Part; layouts place them in registers, tokens or groups
     read    which claim readings meet      or a Refusal, with the reason

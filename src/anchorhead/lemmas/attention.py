@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 from anchorhead.lemmas import copy, interval, scalar_head
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Attention, Linear
-from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped, own_error
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.readings import Readings, Refusal, of_attention, visible
-from anchorhead.proof.rounding import exact_factor
+from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped, own_error
+from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_attention, visible
+from anchorhead.proof.arithmetic.rounding import exact_factor
+from anchorhead.proof.heads.neurons import Layer
 
 
 def after_attention(known: Known, layer: Attention) -> Known:

@@ -1,15 +1,15 @@
 """A softmax that copies: constant logits of which one is so far above the others that it takes all the weight.
 
-The others' exponentials are 0 in the dtype (proof.silence), the winner's is 1, and what is read is its value, exactly:
-the bound is that of the value itself.
+The others' exponentials are 0 in the dtype (proof.arithmetic.silence), the winner's is 1, and what is read is its
+value, exactly: the bound is that of the value itself.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from anchorhead.proof.readings import Readings
-from anchorhead.proof.silence import one_winner
+from anchorhead.proof.arithmetic.readings import Readings
+from anchorhead.proof.arithmetic.silence import one_winner
 
 
 def read(readings: Readings) -> list[int | None]:

@@ -18,12 +18,12 @@ from jaxtyping import Float, Int
 from anchorhead.heads.atom import Part
 from anchorhead.lemmas.known import Others
 from anchorhead.lemmas.scalar_head import Reads
-from anchorhead.proof.affine_forms import Forms, Sources
-from anchorhead.proof.analytic import range_bound
-from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.readings import Refusal
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.enclosures.analytic import range_bound
+from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.shape import Shape
 
 STEEP = 100.0
 """Slopes that many times those before them are set apart."""

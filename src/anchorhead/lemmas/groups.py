@@ -12,9 +12,9 @@ from anchorhead.lemmas import copy, own_logits, scalar_head
 from anchorhead.lemmas.group_values import taken, weight_sums
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Linear, Softmax
-from anchorhead.proof.affine_forms import Forms, Sources, mapped
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.readings import Readings, Refusal, of_groups
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_groups
 
 
 def after_groups(known: Known, before: Linear, softmax: Softmax, after: Linear) -> Known:

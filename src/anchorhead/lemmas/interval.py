@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.network import Attention
-from anchorhead.proof.affine_forms import NOTHING, Forms, Sources, mapped
-from anchorhead.proof.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
 
 def bound(

@@ -9,10 +9,10 @@ from jaxtyping import Float
 
 from anchorhead.lemmas import interval
 from anchorhead.lemmas.scalar_head import Reads
-from anchorhead.proof.affine_forms import NOTHING, Forms, Sources
-from anchorhead.proof.arithmetic import Arithmetic
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.readings import Refusal
+from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.heads.neurons import Layer
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
-from anchorhead.proof.affine_forms import Forms, Sources, own_error
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.overflow import require_room
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
+from anchorhead.proof.arithmetic.overflow import require_room
+from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Merged, Mlp
 
 TERMS = ("anchors: heads in place of activations, in exact arithmetic", "rounding, weights as stored included")

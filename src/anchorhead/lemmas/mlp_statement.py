@@ -9,11 +9,11 @@ import numpy as np
 from anchorhead.decimals import counted
 from anchorhead.lemmas.mlp import MlpBound
 from anchorhead.network import Network
-from anchorhead.proof.direct import evaluations_of
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.shape import Shape
+from anchorhead.proof.heads.direct import evaluations_of
+from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.shape import Shape
+from anchorhead.proof.heads.uniform_shape import SHARPNESS
 from anchorhead.proof.statement import Statement
-from anchorhead.proof.uniform_shape import SHARPNESS
 from anchorhead.targets.mlp import Merged, Mlp
 
 

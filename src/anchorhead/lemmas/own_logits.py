@@ -12,12 +12,12 @@ from jaxtyping import Float, Int
 from anchorhead.heads.atom import Part
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.scalar_head import Reads
-from anchorhead.proof.affine_forms import Forms, Sources
-from anchorhead.proof.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.head_rounding import head_rounding
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.readings import Refusal
-from anchorhead.proof.silence import out_of_reach
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.arithmetic.silence import out_of_reach
+from anchorhead.proof.heads.head_rounding import head_rounding
+from anchorhead.proof.heads.neurons import Layer
 
 
 def read(

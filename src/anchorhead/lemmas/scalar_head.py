@@ -2,10 +2,10 @@
 
 A neuron's query t, times the scale of its shape, stands for z = w . source + b, the target's pre-activation. If it is
 off by e, then |read - phi(z)| <= |r - phi| + L e + J, with L the largest slope of phi and J the sum of its jumps, if it
-has any: the head's own error (proof.shape), and what phi makes of its argument's.
+has any: the head's own error (proof.heads.shape), and what phi makes of its argument's.
 
-The claim is a layer of neurons (proof.neurons): ask number r parts + p is to be part p of neuron r. Which head it is,
-is told by the keys that are not always out of reach: they must be the shape's anchors, number by number.
+The claim is a layer of neurons (proof.heads.neurons): ask number r parts + p is to be part p of neuron r. Which head it
+is, is told by the keys that are not always out of reach: they must be the shape's anchors, number by number.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.heads.atom import Part
-from anchorhead.proof.affine_forms import Forms, Sources, own_error
-from anchorhead.proof.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.readings import Keys, Readings, Refusal
-from anchorhead.proof.shape import Shape, range_of
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal
+from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.shape import Shape, range_of
 
 
 @dataclass(frozen=True, eq=False)

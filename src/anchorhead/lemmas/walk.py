@@ -1,10 +1,10 @@
 """One walk through a network of neurons: what is known of every feature, layer by layer, until the output is reached.
 
-Features are affine forms in exact quantities of the target (proof.affine_forms): first in the inputs, and after every
-layer of neurons in the neurons' exact values. Linear maps carry forms. Attention and softmax groups are lowered to
-readings (proof.readings), and each is explained by the first lemma that fits: a scalar head, if it is one of the layer
-of neurons that the target has next; a copy; else the interval in which a mean of values always lies. Everything is read
-from the stored weights; of shapes only what was proven.
+Features are affine forms in exact quantities of the target (proof.arithmetic.affine_forms): first in the inputs, and
+after every layer of neurons in the neurons' exact values. Linear maps carry forms. Attention and softmax groups are
+lowered to readings (proof.arithmetic.readings), and each is explained by the first lemma that fits: a scalar head, if
+it is one of the layer of neurons that the target has next; a copy; else the interval in which a mean of values always
+lies. Everything is read from the stored weights; of shapes only what was proven.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from anchorhead.lemmas.attention import after_attention, after_neurons_as_tokens
 from anchorhead.lemmas.groups import after_groups, shares
 from anchorhead.lemmas.known import Known
 from anchorhead.network import Attention, Linear, Network, Softmax
-from anchorhead.proof.affine_forms import Forms, Sources, after_linear, embedded
-from anchorhead.proof.arithmetic import arithmetic_of
-from anchorhead.proof.neurons import Layer
-from anchorhead.proof.readings import Refusal
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, after_linear, embedded
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.heads.neurons import Layer
 
 
 def walk(network: Network, layers: Sequence[Layer], sources: Sources) -> tuple[Forms, Sources]:

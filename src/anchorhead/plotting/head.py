@@ -12,7 +12,7 @@ from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.head_view import HeadView, Keys
 from anchorhead.plotting.page import AS_DESIGNED, Page
-from anchorhead.proof.head import TERMS
+from anchorhead.proof.heads.head import TERMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from anchorhead.constructions.head import Head
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Network
-from anchorhead.proof.head_form import head_form
+from anchorhead.proof.heads.head_form import head_form
 from anchorhead.targets import CallableTarget, ScalarTarget
 from anchorhead.targets.precision import precision
 from anchorhead.targets.scalar import KIND

@@ -11,7 +11,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
-from anchorhead.proof.search import Segments
+from anchorhead.proof.search.search import Segments
 from anchorhead.targets.ramp import KIND, TruncatedLinear
 
 if TYPE_CHECKING:

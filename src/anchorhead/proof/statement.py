@@ -9,7 +9,7 @@ from anchorhead.certificate import Certificate, Worst
 from anchorhead.conditions import Condition
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
-from anchorhead.proof.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import require_model
 
 MORE = 1.01
 """So many times what was proven is stated."""

@@ -14,8 +14,8 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import KINDS, Attention, Stream
 from anchorhead.verify.grids.tensor import GridReading, grid_reading
+from anchorhead.verify.joint import joint
 from anchorhead.verify.readings import Reading, heard, lowered, seen
-from anchorhead.verify.rounding import OWN_UNIT, own_error
 from anchorhead.verify.scalar import Part
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
@@ -196,39 +196,12 @@ def merged(context: Context, units: Units) -> Units:
     found: Units = []
     for group in groups.values():
         if len(group) > 1:
-            together = _joint([unit for _, _, unit in group])
+            together = joint([unit for _, _, unit in group], context.quantities)
             if context.claims.match(together)[0] < sum(context.claims.match(unit)[0] for _, _, unit in group):
                 found.append((*group[0][:2], together))
                 continue
         found += group
     return found
-
-
-def _joint(group: list[Unit]) -> Unit:
-    """Units in t_1, t_2, ... that differ by constants, as one in t_1: logits a (t_1 + shift) + g.
-
-    As computed, t_h is t_1 + shift up to the errors of both, by which t leans in that part.
-    """
-    first = group[0].reading
-    low, high = first.ends
-    parts = []
-    for unit in group:
-        own = unit.reading
-        shift = float(own.t.constant[0, 0] - first.t.constant[0, 0])
-        low, high = min(low, own.ends[0] - shift), max(high, own.ends[1] - shift)
-        lean = 0.0 if own is first else float((own.t.error + first.t.error)[0, 0]) + 4 * OWN_UNIT * abs(shift)
-        for part in unit.parts:
-            moved = np.abs(part.slopes) * abs(shift)
-            parts.append(
-                replace(
-                    part,
-                    offsets=part.offsets + part.slopes * shift,
-                    sizes=part.sizes + moved,
-                    wrong=part.wrong + own_error(2) * (np.abs(part.offsets) + moved),
-                    lean=part.lean + lean,
-                )
-            )
-    return replace(group[0], reading=replace(first, ends=(low, high)), parts=tuple(parts))
 
 
 def head_hints(context: Context, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:

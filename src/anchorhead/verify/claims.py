@@ -102,6 +102,7 @@ class Claims:
         self.proven: dict[tuple, tuple[Proven, _Job]] = {}
         self.learned: list[tuple[float, float]] = []
         self._grouped: dict[bytes, list[Atom]] | None = None
+        self._matched: dict[Unit, tuple[float, tuple[Atom | None, Claim] | None]] = {}
         self._stacked: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
@@ -158,6 +159,11 @@ class Claims:
 
     def match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
         """The atom and the claim with the smallest error at some points, and that error."""
+        if unit not in self._matched:
+            self._matched[unit] = self._match(unit)
+        return self._matched[unit]
+
+    def _match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
         if self.exact.excluded:

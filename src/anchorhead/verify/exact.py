@@ -6,7 +6,7 @@ are kept: heads are compared with atoms. Functions that are affine themselves ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,7 +169,13 @@ class Exact:
         line = self._line(function, own)
         if line is not None:
             return line
-        parts = self._sum(linear, own, where) if len(linear.terms) > 1 else self._ridges(function, own, where)
+        if len(linear.terms) == 1:
+            parts = self._ridges(function, own, where)
+            linear = multiplied_out(function) if parts is None else linear
+        else:
+            parts = None
+        if parts is None and len(linear.terms) > 1:
+            parts = self._sum(linear, own, where)
         return self._atom(function, own, where, parts)
 
     def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
@@ -264,6 +270,33 @@ def split(expression: Expression) -> Split:
     with precision():
         factors, constant = _linear(expression, len(expression.nodes) - 1)
     return Split([(expression.part(place), factor) for place, factor in factors.items()], constant)
+
+
+def multiplied_out(expression: Expression) -> Split:
+    """a (f b + g c + h) as f a b + g a c + h a, if each of these depends on fewer variables than the whole; else the
+    whole, as it is. So no more than the variables are the sums that can be taken apart within one another."""
+    op, _, places = expression.nodes[-1]
+    for n, place in enumerate(places if op == "mul" else ()):
+        linear = split(expression.part(place))
+        others = [expression.part(other) for other in (*places[:n], *places[n + 1 :])]
+        terms = [(_product([*others, part]), factor) for part, factor in linear.terms]
+        if not linear.constant.is_zero():
+            terms.append((_product(others), linear.constant))
+        if len(terms) > 1 and all(len(part.variables) < len(expression.variables) for part, _ in terms):
+            return Split(terms, arb(0))
+    return Split([(expression, arb(1))], arb(0))
+
+
+def _product(factors: Sequence[Expression]) -> Expression:
+    if len(factors) == 1:
+        return factors[0]
+    nodes: list[tuple] = []
+    last = []
+    for factor in factors:
+        first = len(nodes)
+        nodes += [(op, data, tuple(first + place for place in places)) for op, data, places in factor.nodes]
+        last.append(len(nodes) - 1)
+    return Expression.of((*nodes, ("mul", None, tuple(last))))
 
 
 def _linear(expression: Expression, place: int) -> tuple[dict[int, arb], arb]:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from flint import arb, arb_series
@@ -74,10 +75,19 @@ class Expression:
         for op, data, places in self.nodes:
             inside = [shown[place] for place in places]
             if op in ("number", "variable"):
-                shown.append(f"{data:g}" if op == "number" else str(data))
+                shown.append(f"{data:g}" if op == "number" else data if is_plain(data) else "?")
             else:
                 shown.append(f"{op}({', '.join([*inside, *([str(data)] if data is not None else [])])})"[:80])
         return shown[-1]
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}(\[[0-9]{1,6}(,[0-9]{1,6})?\])?")
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name can stand in a formula and be taken for nothing else: an identifier that no function or constant
+    has, with indices or without."""
+    return _PLAIN.fullmatch(name) is not None and name not in _ARGUMENTS
 
 
 def read_expression(data: Any) -> Expression:
@@ -135,7 +145,7 @@ def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[s
             found.append(arb(data))
         elif op == "variable":
             if data not in at:
-                raise NotVerified(f"{expression} depends on {data}, which it is not given")
+                raise NotVerified(f"{expression} depends on {data!a}, which it is not given")
             found.append(at[data])
         elif op in ("integer_power", "where"):
             found.append(rules[op](data, *args))
@@ -155,6 +165,9 @@ def _clip(rules: Any, x: Number, low: Number, high: Number) -> Number:
 
 def _elu(rules: Any, x: Number, alpha: Number) -> Number:
     return rules["where"]("<", arb(0), x, x, rules["mul"](alpha, rules["expm1"](x)))
+
+
+SELU = arb(1.6732632423543772)
 
 
 def _gelu(rules: Any, x: Number) -> Number:
@@ -184,7 +197,7 @@ NAMED: dict[str, Callable[..., Number]] = {
     "silu": lambda r, x: r["mul"](x, r["sigmoid"](x)),
     "mish": lambda r, x: r["mul"](x, r["tanh"](r["softplus"](x))),
     "elu": _elu,
-    "selu": lambda r, x: r["mul"](arb(1.0507009873554804934193349852946), _elu(r, x, arb(1.6732632423543772))),
+    "selu": lambda r, x: r["mul"](arb(1.0507009873554804934193349852946), r.get("elu", partial(_elu, r))(x, SELU)),
     "celu": lambda r, x, a: r["where"]("<", arb(0), x, x, r["mul"](a, r["expm1"](r["div"](x, a)))),
     "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
     "square": lambda r, x: r["integer_power"](2, x),

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.verify.errors import Unreadable
-from anchorhead.verify.expressions import Expression, read_expression
+from anchorhead.verify.expressions import Expression, is_plain, read_expression
 from anchorhead.verify.files import Stored
 
 MAX_STEPS = 100_000
@@ -106,7 +106,7 @@ class Program:
     token_axis: bool
 
     def name(self, place: int) -> str:
-        return self.names[place] or f"q{place}"
+        return self.names[place] if is_plain(self.names[place]) else f"q{place}"
 
 
 def read_program(stored: Stored) -> Program:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anchorhead.verify.expressions import Expression
+from anchorhead.verify.expressions import Expression, is_plain
 from anchorhead.verify.program import Affine, Apply, Input, Opaque, Program
 
 MAX_TEXT = 2_000
+ONE_LINE = 200
 Text = tuple[str, int]
 """A text, and how strongly its last operation binds: 1 for sums, 2 for products, 3 for powers, 4 for all else."""
 
@@ -28,6 +29,16 @@ def formula(program: Program) -> str:
     except TooLong:
         return "the program of the file, " + ", ".join(_step(step) for step in program.steps[:12])
     return entries[0] if len(entries) == 1 else f"[{', '.join(entries)}]"
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text that is too long for one line, and that it is no more than that."""
+    return text if len(text) <= ONE_LINE else f"{text[:ONE_LINE]} … and {len(text) - ONE_LINE:,} characters more"
+
+
+def printable(text: str) -> str:
+    """The text without characters that move the cursor, end the line or turn it around."""
+    return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def _step(step: object) -> str:
@@ -65,7 +76,9 @@ def _names(step: Input) -> list[list[str]]:
         raise TooLong
     if step.tokens > 1:
         return [[f"x[{i},{j}]" for j in range(len(step.features))] for i in range(step.tokens)]
-    return [[name or f"x{j}" for j, name in enumerate(step.features)]]
+    # names are the file's: one that reads like a formula, or two alike, would say what is not so
+    plain = all(map(is_plain, step.features)) and len(set(step.features)) == len(step.features)
+    return [list(step.features) if plain else [f"x{j}" for j in range(len(step.features))]]
 
 
 def _affine(step: Affine, found: Sequence[list[list[Text]]]) -> list[list[Text]]:

@@ -27,7 +27,7 @@ from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_
 from anchorhead.verify.learners.many import is_many
 from anchorhead.verify.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.text import formula
+from anchorhead.verify.text import formula, printable, shortened
 from anchorhead.verify.walk import compared, walk
 
 Tell = Callable[[int, int, str], object]
@@ -44,6 +44,7 @@ class Report:
     steps         everything that was explained, by which lemma, with the error that it leaves
     assumptions   what the verification rests on beside the file
     unverified    what is stated and was not looked at
+    function      what the program of the file computes, in full
     """
 
     verified: bool
@@ -54,6 +55,7 @@ class Report:
     assumptions: tuple[str, ...] = ()
     seconds: float = 0.0
     unverified: tuple[str, ...] = ()
+    function: str = ""
 
     @property
     def largest(self) -> Step | None:
@@ -69,9 +71,11 @@ class Report:
         lines = [f"{step.where}: {step.lemma}, {step.what}, error {step.error:.3g}" for step in self.steps]
         if self.largest is not None:
             lines.append(f"largest contribution: {self.largest.where}, {self.largest.what}, {self.largest.error:.3g}")
+        if shortened(self.function) != self.function:
+            lines.append(f"the program: {self.function}")
         lines += [f"assumed: {one}" for one in self.assumptions]
         lines += [f"not verified: {one}" for one in self.unverified]
-        return "\n".join([*lines, f"{self.seconds:.2f} s", self.line])
+        return "\n".join(map(printable, [*lines, f"{self.seconds:.2f} s", self.line]))
 
     __repr__ = __str__
 
@@ -119,7 +123,7 @@ def verify(
                 where = _verify_folder(Path(source), known, given)
             else:
                 where = _verify(read_file(source), known, given)
-        what = f"|network - ({known.function})| <=" if known.function else "error at most"
+        what = f"|network - ({shortened(known.function)})| <=" if known.function else "error at most"
         why = f"{what} {known.stated:.6g} {where}; {known.found:.6g} follows"
         verified = True
     except NotVerified as error:
@@ -127,8 +131,8 @@ def verify(
     except Exception as error:  # whatever a damaged file leads to, it is not verified
         why, verified = f"the verifier could not make sense of it: {error!r}"[:300], False
     return Report(
-        verified, why, known.stated, known.found, tuple(known.steps), tuple(known.assumptions),
-        time.perf_counter() - started, tuple(known.unverified),
+        verified, printable(why), known.stated, known.found, tuple(known.steps), tuple(known.assumptions),
+        time.perf_counter() - started, tuple(known.unverified), known.function,
     )  # fmt: skip
 
 
@@ -240,8 +244,8 @@ def _as_built(
     known.steps.append(Step("program", "equal forms", "as it was written, and as it was built", off))
     require(
         off < certificate.bound,
-        f"the program says {known.function}, and what the network was built for was not found to be the same: they may "
-        f"be {off:.3g} apart, more than the bound {certificate.bound:.6g}",
+        f"the program says {shortened(known.function)}, and what the network was built for was not found to be the "
+        f"same: they may be {off:.3g} apart, more than the bound {certificate.bound:.6g}",
     )
     return lowered, off
 

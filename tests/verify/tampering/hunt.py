@@ -44,12 +44,14 @@ class Remembered:
     def __init__(self) -> None:
         self.known: dict[tuple, Any] = {}
 
-    def __call__(self, parts: Any, claim: Any, intervals: Any, model: Any, limit: float = 0.0) -> Any:
+    def __call__(
+        self, parts: Any, claim: Any, intervals: Any, model: Any, limit: float = 0.0, required: bool = False
+    ) -> Any:
         arrays = tuple(array.tobytes() for part in parts for array in part.arrays)
         more = tuple((part.whole, part.lean, len(part.slopes)) for part in parts)
-        key = (arrays, more, claim, tuple(intervals), model, limit)
+        key = (arrays, more, claim, tuple(intervals), model, limit, required)
         if key not in self.known:
-            self.known[key] = prove(parts, claim, intervals, model, limit)
+            self.known[key] = prove(parts, claim, intervals, model, limit, required)
         return self.known[key]
 
 

@@ -39,7 +39,7 @@ from anchorhead.given import checked_within
 from anchorhead.heads.gate import GateHead
 from anchorhead.network.dtypes import CERTIFIED
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.arithmetic import Arithmetic, require_model
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
 from anchorhead.proof.statement import stated_bound
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

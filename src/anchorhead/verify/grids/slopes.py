@@ -2,7 +2,8 @@
 
 For operations that are smooth where they are defined that is the mean value theorem and the chain rule; abs, min and
 max take the hull of both sides where they are not decided, which holds the quotients across a kink. `where` may jump:
-undecided, its slopes are not finite, and its range is the hull of both branches.
+undecided, its slopes are not finite, and its range is the hull of both branches. Named functions that are a `where`
+whose branches meet at 0 have slopes all the same: f(b) - f(a) is (b - a) times a mean of f' between a and b.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from flint import arb
 
-from anchorhead.verify.expressions import BALLS, Expression, decided, evaluated
+from anchorhead.verify.expressions import BALLS, NAMED, Expression, decided, evaluated
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,22 @@ _SLOPES: dict[str, Callable[[arb], arb]] = {
     "erfc": lambda a: -_gauss(a),
 }
 
+
+def _meeting(name: str, slope: Callable[..., arb]) -> Callable[..., Any]:
+    """x above 0, and below it a function with this slope that is 0 at 0."""
+
+    def steep(a: arb, *parameters: arb) -> arb:
+        below = slope(a.min(arb(0)), *parameters)
+        return arb(1) if a >= 0 else below if a <= 0 else below.union(arb(1))
+
+    def found(x: Any, *parameters: Any) -> Any:
+        if any(isinstance(one, Slopes) for one in parameters):
+            return NAMED[name](RULES, x, *parameters)
+        return _chain_of(x, lambda a: NAMED[name](BALLS, a, *parameters), lambda a: steep(a, *parameters))
+
+    return found
+
+
 RULES: dict[str, Callable[..., Any]] = {
     "pi": arb.pi,
     "e": arb.const_e,
@@ -160,5 +177,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "min": _extreme("min", -1),
     "max": _extreme("max", 1),
     "where": _where,
+    "leaky_relu": _meeting("leaky_relu", lambda a, slope: slope),
+    "elu": _meeting("elu", lambda a, alpha: alpha * BALLS["exp"](a)),
+    "celu": _meeting("celu", lambda a, alpha: BALLS["exp"](a / alpha)),
     **{op: _chain(op, slope) for op, slope in _SLOPES.items()},
 }

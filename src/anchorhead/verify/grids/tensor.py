@@ -65,7 +65,8 @@ def grid_reading(
     reach = sum(_largest(one) for one in found if not (one.constant and _gates(one)))
     ids, axes, origins, index = [], [], [], []
     for j, (one, side) in enumerate(zip(found, sides, strict=True)):
-        hidden = _hidden(query, keys, j, sides, exact) if one.constant and not _gates(one) else None
+        hides = one.constant and not _gates(one) and not (one.logits.terms > 1).any()
+        hidden = _hidden(query, keys, j, sides, exact) if hides else None
         if hidden is not None:
             ids.append(hidden[0])
             axes.append((hidden[1], one.logits.offsets))
@@ -109,7 +110,7 @@ def _hidden(query: Forms, keys: Forms, j: int, sides: Sequence[int], exact: Exac
     size, stride = query.shape[1] // len(sides), prod(sides[j + 1 :])
     along = keys.tokens(slice(0, sides[j] * stride, stride))
     silent = [e for e in range(j * size, (j + 1) * size) if query.zero[0, e] and along.constant[:, e].any()]
-    if len(silent) != 1 or not along.fixed[:, silent[0]].all() or along.error[:, silent[0]].any() or size != 2:
+    if len(silent) != 1 or not along.fixed[:, silent[0]].all() or along.error[:, silent[0]].any():
         return None
     return int(exact.quantities.add(np.zeros(1), np.zeros(1))[0]), along.constant[:, silent[0]]
 
@@ -127,6 +128,7 @@ class Grids:
     hints: Sequence[float]
     scale: float = 0.0
     waiting: list[tuple[Grid, Expression, tuple[int, ...], float]] = field(default_factory=list)
+    _met: list[GridReading] = field(default_factory=list)
 
     def explain(
         self, reading: GridReading, values: np.ndarray, betas: Sequence[float]
@@ -151,7 +153,7 @@ class Grids:
                     best = error, form, beta
         if best is None:
             return None
-        allowed = self.scale * self.hints[len(self.waiting) % len(self.hints)]
+        allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
         _, form, beta = best
         grid = Grid(reading.axes, reading.origins, table[..., None], np.zeros(1))
         self.waiting.append((grid, _expression(self.exact, form, beta), reading.ids, allowed))
@@ -163,6 +165,16 @@ class Grids:
         size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
 
+    def _number(self, reading: GridReading) -> int:
+        """How many other grids were met before: several outputs, and tokens that do not see an input, may read one."""
+        for number, one in enumerate(self._met):
+            pairs = zip(one.ids, reading.ids, strict=False)
+            inputs = all(a == b or not {a, b} <= set(self.exact.inputs.tolist()) for a, b in pairs)
+            if inputs and [_bytes(axis) for axis in one.axes] == [_bytes(axis) for axis in reading.axes]:
+                return number
+        self._met.append(reading)
+        return len(self._met) - 1
+
     def verify(self, dtype: str, tell: Callable[[int, int, str], object]) -> None:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
         quantities = self.exact.quantities
@@ -170,6 +182,10 @@ class Grids:
             tell(number, len(self.waiting), f"grid {number + 1}")
             low, high = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
             _prove(grid, expression, [f"x{q}" for q in ids], low, high, dtype, allowed)
+
+
+def _bytes(axis: tuple[np.ndarray, np.ndarray]) -> tuple[bytes, bytes]:
+    return axis[0].tobytes(), axis[1].tobytes()
 
 
 def _prove(

@@ -107,12 +107,13 @@ def invariant(target: Descent, link: Link, box: Box, margin: float) -> Along:
         eigenvalue = min((limit / rate - less) / slope, box.length**2) * SLACK
         require(eigenvalue > 0, "a condition on curvature that no prompt keeps")
         per = box.length * target.times * rate * math.sqrt(eigenvalue) / (1 - mu) * SLACK**3
-        reach, most = taken, math.inf
-        while not (found := per * most + taken) <= reach:
-            reach = 1.02 * (found if math.isfinite(found) else taken) + 1e-6
+        reach, most, found = taken, 0.0, 1.02 * taken + 1e-6
+        while not found <= reach:
+            reach = 1.02 * found
             require(reach <= FARTHEST, "arguments of links may lie too far from 0")
             ends = max(low, -reach) - margin, min(high, reach) + margin
             most = (max(map(abs, between(link, *ends))) + label) * SLACK
+            found = per * most + taken
         rms, push = most, rate * math.sqrt(eigenvalue) * most / (1 - mu) * SLACK
     reach = min(reach, (box.length * target.times * push + taken) * SLACK)
     return Along(eigenvalue, rms, most, push, max(low, -reach), min(high, reach), taken, label)

@@ -1,0 +1,1 @@
+"""The arithmetic that proofs allow for: rounding, silence, room, and what is known of features."""

@@ -1,0 +1,235 @@
+"""What a network's features have to do with its target's: affine forms with errors, carried through linear maps.
+
+A feature v of a token, as the dtype computes it, is compared with an affine function of `sources` (the exact inputs, or
+the target's exact neurons of one layer), of which intervals are known:
+
+    |v - (coefficients . source + constant)| <= approximation + rounding     for every input of the box.
+
+`approximation` is what heads leave in exact arithmetic, `rounding` what floating point adds. A feature without
+coefficients and errors is a constant of the token, and exact. One of which nothing but an interval is known has no
+coefficients, the interval's middle as constant and its radius as approximation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network import Embed, Linear
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
+
+OWN = 4.0
+"""How many times the a priori bound of a float64 sum is allowed for the sums of this file itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """low <= source <= high for the exact quantities that forms refer to."""
+
+    low: Float[np.ndarray, " sources"]
+    high: Float[np.ndarray, " sources"]
+
+    @property
+    def middle(self) -> Float[np.ndarray, " sources"]:
+        return self.low + (self.high - self.low) / 2
+
+    @property
+    def radius(self) -> Float[np.ndarray, " sources"]:
+        middle = self.middle
+        return np.maximum(self.high - middle, middle - self.low) * (1 + 4 * FLOAT64.unit)
+
+    @property
+    def size(self) -> Float[np.ndarray, " sources"]:
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+NOTHING = Sources(np.zeros(0), np.zeros(0))
+"""The sources of constants."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Features of tokens: coefficients (..., tokens, features, sources), the rest (..., tokens, features)."""
+
+    coefficients: Float[np.ndarray, "*many tokens features sources"]
+    constant: Float[np.ndarray, "*many tokens features"]
+    approximation: Float[np.ndarray, "*many tokens features"]
+    rounding: Float[np.ndarray, "*many tokens features"]
+
+    @classmethod
+    def constants(cls, values: Float[np.ndarray, "tokens features"]) -> Forms:
+        """Forms of no source at all (see NOTHING): there may be many registers."""
+        values = np.asarray(values, np.float64)
+        return cls(np.zeros((*values.shape, 0)), values, np.zeros(values.shape), np.zeros(values.shape))
+
+    @classmethod
+    def between(cls, low: Float[np.ndarray, "tokens features"], high: Float[np.ndarray, "tokens features"]) -> Forms:
+        """Nothing but intervals that hold the features as computed."""
+        middle = low / 2 + high / 2
+        radius = np.maximum(high - middle, middle - low) * (1 + 4 * FLOAT64.unit)
+        return cls(np.zeros((*middle.shape, 0)), middle, radius, np.zeros(middle.shape))
+
+    def over(self, sources: Sources, count: int) -> Forms:
+        """The same as forms of `count` other sources: of what depends on these, intervals are left."""
+        if self.coefficients.any():
+            known = (self.coefficients == 0).all(axis=2)
+            loose = Forms.between(*self.ends(sources))
+            pairs = zip(self.arrays[1:], loose.arrays[1:], strict=True)
+            arrays = tuple(np.where(known, mine, other) for mine, other in pairs)
+        else:
+            arrays = self.arrays[1:]
+        return Forms(np.zeros((*self.constant.shape, count)), *arrays)
+
+    @property
+    def varying(self) -> Bool[np.ndarray, "tokens features"]:
+        """Which features are not exact constants."""
+        return (self.coefficients != 0).any(axis=2) | (self.approximation > 0) | (self.rounding > 0)
+
+    @property
+    def error(self) -> Float[np.ndarray, "tokens features"]:
+        return self.approximation + self.rounding
+
+    def size(self, sources: Sources) -> Float[np.ndarray, "tokens features"]:
+        """A bound on |v| as computed."""
+        low, high = self.ends(sources)
+        return np.maximum(np.abs(low), np.abs(high))
+
+    def ends(self, sources: Sources) -> tuple[Float[np.ndarray, "tokens features"], ...]:
+        """An interval that holds v as computed."""
+        if not self.coefficients.any():
+            low, high = self.constant - self.error, self.constant + self.error
+            return tuple(
+                np.where(self.error > 0, np.nextafter(end, way), end) for end, way in ((low, -np.inf), (high, np.inf))
+            )
+        middle = self.coefficients @ sources.middle + self.constant
+        reach = np.abs(self.coefficients) @ sources.radius + self.error
+        slack = own_error(self.coefficients.shape[2]) * (np.abs(self.coefficients) @ sources.size + np.abs(middle))
+        return middle - reach - slack, middle + reach + slack
+
+    def token(self, index: int) -> Forms:
+        return self.tokens(slice(index, index + 1))
+
+    def tokens(self, index: slice | Int[np.ndarray, " some"]) -> Forms:
+        return Forms(*(array[index] for array in self.arrays))
+
+    def features(self, index: slice | Int[np.ndarray, " some"]) -> Forms:
+        return Forms(*(array[:, index] for array in self.arrays))
+
+    def reshaped(self, tokens: int, features: int) -> Forms:
+        return Forms(*(array.reshape(tokens, features, *array.shape[2:]) for array in self.arrays))
+
+    def flat(self) -> Forms:
+        """All tokens as one."""
+        return self.reshaped(1, self.constant.size)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.coefficients, self.constant, self.approximation, self.rounding
+
+    @classmethod
+    def joined(cls, parts: list[Forms], axis: int = 0) -> Forms:
+        return cls(*(np.concatenate(arrays, axis) for arrays in zip(*(part.arrays for part in parts), strict=True)))
+
+
+def own_error(terms: int) -> float:
+    """The relative error of a sum of so many products in float64, generously."""
+    return OWN * (terms + 2) * FLOAT64.unit
+
+
+def mapped(
+    weight: Float[np.ndarray, "outputs inputs"],
+    bias: Float[np.ndarray, "tokens outputs"] | Float[np.ndarray, " outputs"] | None,
+    x: Forms,
+    sources: Sources,
+    arithmetic: Arithmetic,
+) -> Forms:
+    """W v + b on every token, in any order: gamma_n (|W| |v| + |b|) for n terms that are not 0.
+
+    A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two.
+    """
+    weight = np.asarray(weight, np.float64)
+    absolute = np.abs(weight)
+    fixed = not x.coefficients.any()
+    shape = (len(x.constant), len(weight), x.coefficients.shape[2])
+    coefficients = np.zeros(shape) if fixed else np.matmul(weight, x.coefficients)
+    constant = x.constant @ weight.T
+    size = x.size(sources)
+    reach = size @ absolute.T
+    terms = (weight != 0).sum(axis=1).astype(float)[None]
+    if bias is not None:
+        bias = np.broadcast_to(np.asarray(bias, np.float64), constant.shape)
+        constant, reach, terms = constant + bias, reach + np.abs(bias), terms + (bias != 0)
+    exact = (terms <= 1) & ((absolute <= 1) & (absolute % 1 == 0)).all(axis=1)
+    if bias is not None:
+        exact = exact | ((terms <= 1) & (bias != 0))
+    scaled = (terms <= 1) & _powers_of_two(weight)
+    gamma = np.where(scaled, 0.0, arithmetic.gamma(terms))
+    rounding = x.rounding @ absolute.T + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
+    moved = 0.0 if fixed else np.abs(coefficients) @ sources.size
+    slack = np.where(exact, 0.0, own_error(weight.shape[1]) * (moved + reach))
+    return Forms(coefficients, constant, _up(x.approximation @ absolute.T), _up(rounding) + slack)
+
+
+def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic) -> tuple[Forms, Forms]:
+    """Input tokens and registers after the Embed; the sources are the entries of the input, token by token.
+
+    An input of another type is rounded to the dtype first.
+    """
+    tokens, inputs = embed.tokens, embed.inputs
+    if tokens is None or embed.states is not None:
+        raise AnchorheadError("a network with states or any number of tokens has no affine forms")
+    count = tokens * inputs
+    eye = np.eye(count).reshape(tokens, inputs, count)
+    size = sources.size.reshape(tokens, inputs)
+    x = Forms(eye, np.zeros((tokens, inputs)), np.zeros((tokens, inputs)), arithmetic.unit * size + arithmetic.tiny)
+    places = np.arange(tokens) if embed.source is None else embed.source
+    weight = np.broadcast_to(embed.weight, (len(places), *embed.weight.shape[-2:]))
+    bias = np.broadcast_to(embed.bias, (len(places), embed.bias.shape[-1]))
+    if embed.weight.ndim == 2 and embed.source is None:
+        result = mapped(embed.weight, bias, x, sources, arithmetic)
+    else:
+        rows = [mapped(weight[i], bias[i], x.token(int(p)), sources, arithmetic) for i, p in enumerate(places)]
+        result = Forms.joined(rows)
+    registers = np.zeros((0, weight.shape[1])) if embed.registers is None else embed.registers
+    return result, Forms.constants(registers)
+
+
+def after_linear(
+    layer: Linear, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Forms, Forms]:
+    """Input tokens and registers after a Linear, on each token or across all of them; a mix is a sum of its own."""
+    if not layer.across:
+        weight = layer.on_features()
+        y = mapped(weight, layer.bias, inputs, sources, arithmetic)
+        return y, mapped(weight, layer.bias, registers, NOTHING, arithmetic)
+    x = inputs
+    if len(registers.constant):
+        x = Forms.joined([inputs, registers.over(NOTHING, len(sources.low))])
+    if layer.mix is None:
+        tokens, outputs = layer.weight.shape[:2]
+        bias = None if layer.bias is None else np.broadcast_to(layer.bias, (tokens, outputs)).reshape(-1)
+        y = mapped(layer.dense(), bias, x.flat(), sources, arithmetic).reshaped(tokens, outputs)
+    else:
+        each = mapped(layer.on_features(), None, x, sources, arithmetic)
+        y = _turned(mapped(layer.mix, None, _turned(each), sources, arithmetic))
+        if layer.bias is not None:
+            y = mapped(np.eye(layer.outputs), layer.bias, y, sources, arithmetic)
+    return y, Forms.constants(np.zeros((0, layer.outputs)))
+
+
+def _turned(forms: Forms) -> Forms:
+    """Tokens and features exchanged."""
+    return Forms(*(np.swapaxes(array, 0, 1) for array in forms.arrays))
+
+
+def _powers_of_two(weight: Float[np.ndarray, "outputs inputs"]) -> Bool[np.ndarray, " outputs"]:
+    """Rows whose entries are all 0 or powers of two."""
+    mantissa, _ = np.frexp(weight)
+    return ((weight == 0) | (np.abs(mantissa) == 0.5)).all(axis=1)
+
+
+def _up(array: np.ndarray) -> np.ndarray:
+    return array * (1 + 1e-12)

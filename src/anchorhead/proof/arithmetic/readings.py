@@ -1,0 +1,269 @@
+"""Attention and softmax groups lowered to readings: who asks, with which number t, and the logits of the keys it meets.
+
+A reading is a softmax whose logits are slopes_k t + offsets_k in one number t of its own, as the dtype has it, up to
+their own rounding. Many ask at once, in few ways: `keys` are what each kind of question meets. Masks, shared keys and
+values, grids of one axis and softmax groups live here and nowhere else. What is no reading is refused, with the reason:
+other lemmas may know of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
+from anchorhead.network import Attention, Embed
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic.rounding import constant_dot_error, exact_factor
+from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
+
+
+class Refusal(AnchorheadError):
+    """Why a lemma does not explain what a layer computes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """What linear maps make of constant tokens: (tokens, rows) each, with a bound on what the dtype makes of it."""
+
+    values: Float[np.ndarray, "tokens rows"]
+    error: Float[np.ndarray, "tokens rows"]
+
+    @property
+    def exact(self) -> bool:
+        return not self.error.any()
+
+
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """What one kind of question meets: the logit slopes_k t + offsets_k of every key that is seen.
+
+    values   (keys, entries), where they are constants that are looked up, and not what a map makes of the weights
+    terms    of how many products each logit is the sum
+    sizes    the sums of the absolute values of those that the offsets add up
+    *_error  how far the dtype's slopes and offsets, which it computes, may be from these
+    """
+
+    slopes: Float[np.ndarray, " keys"]
+    offsets: Float[np.ndarray, " keys"]
+    slope_error: Float[np.ndarray, " keys"]
+    offset_error: Float[np.ndarray, " keys"]
+    terms: Int[np.ndarray, " keys"]
+    sizes: Float[np.ndarray, " keys"]
+    values: Constants | None
+    arithmetic: Arithmetic
+
+    @classmethod
+    def of(cls, part: Part, arithmetic: Arithmetic) -> Keys:
+        """The anchors of a part of a head: a product with t, and an offset."""
+        slopes, offsets, values = part.astype(np.float64)
+        none, two = np.zeros(len(part)), np.full(len(part), 2)
+        return cls(slopes, offsets, none, none, two, np.abs(offsets), Constants(values, 0 * values), arithmetic)
+
+    @property
+    def still(self) -> bool:
+        """Whether the logits do not depend on t."""
+        return not self.slopes.any()
+
+    def live(self, beside: Keys, queries: tuple[float, float]) -> Bool[np.ndarray, " keys"]:
+        """The keys that are somewhere within reach of the largest logit of some keys, these or others."""
+        _, most = self.ends(queries)
+        least, _ = beside.ends(queries)
+        return ~out_of_reach(most, least.max())
+
+    def ends(self, queries: tuple[float, float]) -> tuple[Float[np.ndarray, " keys"], Float[np.ndarray, " keys"]]:
+        """Between what each logit stays as computed, for every t between two queries."""
+        at = [self.slopes * t + self.offsets for t in queries]
+        reach = max(map(abs, queries))
+        rounded = rounding_of(np.abs(self.slopes) * reach + self.sizes, self.terms, self.arithmetic)
+        rounded = rounded + (self.slope_error * reach + self.offset_error) * (1 + 1e-6)
+        return np.minimum(*at) - rounded, np.maximum(*at) + rounded
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Softmaxes in one number each.
+
+    t      forms (1, asks) of the number, as the dtype has it
+    kinds  (asks,) which of the `keys` each meets
+    """
+
+    t: Forms
+    kinds: Int[np.ndarray, " asks"]
+    keys: tuple[Keys, ...]
+
+    def only(self, asks: slice) -> Readings:
+        return Readings(self.t.features(asks), self.kinds[asks], self.keys)
+
+    def heard(self, asks: Int[np.ndarray, " some"], sources: Sources) -> dict[int, Bool[np.ndarray, " keys"]]:
+        """For each kind among some that ask, the keys that are within reach for one of them."""
+        low, high = (end[0, asks] for end in self.t.ends(sources))
+        found = {}
+        for kind in np.unique(self.kinds[asks]).tolist():
+            own = self.kinds[asks] == kind
+            found[kind] = self.keys[kind].live(self.keys[kind], (float(low[own].min()), float(high[own].max())))
+        return found
+
+
+def constant_part(embed: Embed, also: int | None = None) -> tuple[Forms, Forms]:
+    """Inputs and registers after an Embed for what is constant in them; of other features, just that they vary.
+
+    also   a feature that is taken to vary, whether it does or not
+    """
+    varying = (embed.weight != 0).any(axis=-1)
+    if also is not None:
+        varying[..., also] = True
+    bias = np.broadcast_to(embed.bias, (embed.tokens or 0, embed.bias.shape[-1])).astype(np.float64)
+    nothing = np.zeros(bias.shape)
+    inputs = Forms(np.zeros((*bias.shape, 0)), bias, nothing, nothing + varying)
+    return inputs, Forms.constants(np.zeros((0, bias.shape[1])) if embed.registers is None else embed.registers)
+
+
+def constants(weight: Float[np.ndarray, "rows features"], tokens: Forms, arithmetic: Arithmetic) -> Constants:
+    """Rows that read nothing but constants of these tokens."""
+    weight = np.asarray(weight, np.float64)
+    if ((weight != 0) @ tokens.varying.any(axis=0)).any():
+        raise Refusal("keys, values or constants of a query depend on the input")
+    return Constants(tokens.constant @ weight.T, constant_dot_error(weight, tokens.constant, arithmetic))
+
+
+def visible(layer: Attention, inputs: Forms, registers: Forms, token: int) -> tuple[Forms, Forms]:
+    """The inputs and the registers that an input token sees."""
+    if layer.grid is not None:
+        return inputs.tokens(slice(0)), registers.tokens(slice(layer.points))
+    match layer.mask:
+        case None:
+            return inputs, registers
+        case "causal":
+            return inputs.tokens(slice(token + 1)), registers
+        case "self+registers":
+            return inputs.token(token), registers
+    return inputs.tokens(slice(0)), registers
+
+
+def of_attention(
+    layer: Attention, asking: Forms, seen: tuple[Forms, Forms], sources: Sources, arithmetic: Arithmetic
+) -> Readings:
+    """The questions of all heads at the tokens `asking`, which see the same ones: token by token, head by head."""
+    if layer.grid is not None and len(layer.grid) > 1:
+        raise Refusal("an attention has a grid of several axes")
+    heads, size, width = layer.query.shape
+    tokens = len(asking.constant)
+    flat = np.asarray(layer.query, np.float64).reshape(heads * size, width)
+    touches = ((flat != 0) @ asking.varying.any(axis=0)).reshape(heads, size)
+    entry = int(np.argmax(touches.any(axis=0)))
+    if touches.any(axis=0).sum() > 1:
+        raise Refusal("more than one entry of the queries depends on the input")
+    rest = [n for n in range(size) if n != entry]
+    t = mapped(layer.query[:, entry], None, asking, sources, arithmetic)
+    fixed_heads = np.flatnonzero(~touches[:, entry])
+    if len(fixed_heads):
+        number = constants(layer.query[fixed_heads, entry], asking, arithmetic)
+        t.constant[:, fixed_heads], t.rounding[:, fixed_heads] = number.values, number.error
+    fixed = constants(layer.query[:, rest].reshape(-1, width), asking, arithmetic)
+    if not fixed.exact:
+        raise Refusal("a constant of a query is rounded")
+
+    shown = Forms.joined([_constant_part(one) for one in seen])
+    labels = np.concatenate(
+        [
+            fixed.values.reshape(tokens, heads, len(rest)),
+            np.broadcast_to(np.stack([_kinds(layer.key, heads), _kinds(layer.value, heads)], 1), (tokens, heads, 2)),
+        ],
+        axis=2,
+    )
+    unique, kinds = np.unique(labels.reshape(tokens * heads, -1), axis=0, return_inverse=True)
+    keys = tuple(_keys(layer, shown, entry, rest, row, arithmetic) for row in unique)
+    return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys)
+
+
+def _constant_part(tokens: Forms) -> Forms:
+    """Tokens for what is constant in them; of other features, which may depend on many sources, just that they vary."""
+    shape = tokens.constant.shape
+    return Forms(np.zeros((*shape, 0)), tokens.constant, np.zeros(shape), tokens.varying.astype(np.float64))
+
+
+def _kinds(weight: np.ndarray, heads: int) -> Float[np.ndarray, " heads"]:
+    """For each head the first with the same weights."""
+    flat = weight.reshape(len(weight), -1)
+    if len(flat) == 1:
+        return np.zeros(heads)
+    _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+    return first[inverse.reshape(-1)].astype(float)
+
+
+def _keys(
+    layer: Attention, seen: Forms, entry: int, rest: list[int], row: Float[np.ndarray, " label"], arithmetic: Arithmetic
+) -> Keys:
+    """The keys of one kind: a query's constants, and the heads whose keys and values it meets."""
+    fixed, key_head, value_head = row[:-2], int(row[-2]), int(row[-1])
+    key = constants(layer.key[key_head], seen, arithmetic)
+    try:
+        values = constants(layer.value[value_head], seen, arithmetic)
+    except Refusal:
+        values = None
+    products = key.values[:, rest] * fixed
+    wrong = key.error[:, rest] @ np.abs(fixed) + _products_error(products, key.values[:, rest], fixed, arithmetic)
+    return Keys(
+        key.values[:, entry],
+        products.sum(axis=1),
+        key.error[:, entry],
+        wrong,
+        (key.values[:, entry] != 0) + (products != 0).sum(axis=1),
+        np.abs(products).sum(axis=1),
+        values,
+        arithmetic,
+    )
+
+
+def _products_error(
+    products: Float[np.ndarray, "... n"], left: np.ndarray, right: np.ndarray, arithmetic: Arithmetic
+) -> Float[np.ndarray, "..."]:
+    """By how much products of two constants are rounded or lost, together, before they are added up."""
+    size = np.abs(products)
+    exact = exact_factor(left) | exact_factor(right)
+    rounded = arithmetic.unit * np.where(exact, 0.0, size).sum(axis=-1)
+    return rounded + arithmetic.tiny * ((products != 0) & (size < arithmetic.tiny)).sum(axis=-1)
+
+
+def of_groups(
+    weight: Float[np.ndarray, "groups size features"],
+    bias: Float[np.ndarray, "groups size"],
+    x: Forms,
+    arithmetic: Arithmetic,
+) -> Readings:
+    """Groups of logits weight_gk . x + bias_gk, for x (1, features) that all groups read, or (groups, features).
+
+    Where one of these varies it is t, else the first that a group reads at all.
+    """
+    groups, size, _ = weight.shape
+    touched = (weight != 0).any(axis=1)
+    varies = touched & x.varying
+    if (varies.sum(axis=1) > 1).any():
+        raise Refusal("a group of logits depends on more than one number")
+    entry = np.where(varies.any(axis=1), varies.argmax(axis=1), touched.argmax(axis=1))
+    here = np.arange(groups)
+    t = Forms(*(array[here if len(array) > 1 else 0 * here, entry][None] for array in x.arrays))
+    slopes = weight[here, :, entry]
+    still = weight.copy()
+    still[here, :, entry] = 0.0
+    fixed = x.constant[:, None, :]
+    products = still * fixed
+    columns = (
+        slopes,
+        bias + products.sum(axis=2),
+        _products_error(products, still, fixed, arithmetic),
+        (bias != 0) + (products != 0).sum(axis=2) + (slopes != 0),
+        np.abs(bias) + np.abs(products).sum(axis=2),
+    )
+    unique, kinds = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)
+    none = np.zeros(size)
+    keys = tuple(
+        Keys(slope, offset, none, wrong, terms.astype(int), sizes, None, arithmetic)
+        for slope, offset, wrong, terms, sizes in (row.reshape(5, size) for row in unique)
+    )
+    return Readings(t, kinds.reshape(-1), keys)

@@ -1,0 +1,104 @@
+"""What the layer *score* writes for the argument z of a link (incontext.linked), and how far that is from z.
+
+The state and the reference answer with tanh(h_a z / 2), so S(z) = sum_a o_a tanh(h_a z / 2) is written. With
+k_m = sum_a o_a (h_a / 2)^(2m+1), and because tanh t is t - t^3/3 up to 2 |t|^5/15 for every real t,
+
+    |S(z) - z| <= d(|z|),    d(z) = |k_0 - 1| z + |k_1| z^3/3 + sum_a |o_a| 2 (h_a z / 2)^5 / 15.
+
+For large z that says nothing. But two sharpnesses h_1 < h_2 with o_1 > 0 > o_2 and o_1 h_1 >= |o_2| h_2 make S grow
+with z, because sech^2 falls: 2 S'(z) >= (o_1 h_1 + o_2 h_2) sech^2(h_2 z / 2) >= 0. So S(z) >= S(t) >= t - d(t) for
+every t <= z: a link that has settled at t has settled at what is written for z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.descent.descent_linked_layers import Scoring
+
+Array = Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """For arguments z in given intervals, what is written lies in [low_i, high_i], at most `wrong` from z, of which
+    `rounding` by rounding."""
+
+    low: Array
+    high: Array
+    wrong: Array
+    rounding: Array
+
+
+def written(
+    scoring: Scoring, low: Array, high: Array, terms: Array, w: Float[np.ndarray, " weights"], model: Arithmetic
+) -> Written:
+    """terms: bounds on |w| . |x_i| + |y_i|; w: bounds on |w_j|."""
+    rounding = _rounding(scoring, np.maximum(np.abs(low), np.abs(high)), terms, w, model)
+    lowest = np.where(low >= 0, _at_least(scoring, low), -_at_most(scoring, -low))
+    highest = np.where(high >= 0, _at_most(scoring, high), -_at_least(scoring, -high))
+    farthest = np.maximum(np.abs(low), np.abs(high))
+    wrong = np.minimum(_distance(scoring, farthest), farthest + scoring.most) + rounding
+    return Written(lowest - rounding, highest + rounding, wrong * UP, rounding)
+
+
+def _distance(scoring: Scoring, z: Array) -> Array:
+    """d(z)."""
+    h, o = np.array(scoring.sharpness)[:, None], np.abs(scoring.outputs)[:, None]
+    k0, k1 = scoring.powers
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = (k0 * z + k1 * z**3 / 3 + (o * 2 / 15 * (h * z / 2) ** 5).sum(axis=0)) * UP
+    return np.where(np.isnan(found), np.inf, found)
+
+
+def _at_most(scoring: Scoring, z: Array) -> Array:
+    """S(z) is not above this, for z >= 0."""
+    z = np.maximum(z, 0.0)
+    return np.minimum(z + _distance(scoring, z), scoring.most)
+
+
+def _at_least(scoring: Scoring, z: Array) -> Array:
+    """S(z) is not below this, for z >= 0."""
+    z = np.maximum(z, 0.0)
+    near = z - _distance(scoring, z)
+    if not _grows(scoring):
+        return near
+    turn, most = _turn(scoring)
+    return np.maximum(np.maximum(near, 0.0), np.where(z >= turn, most, 0.0))
+
+
+@lru_cache(maxsize=64)
+def _turn(scoring: Scoring) -> tuple[float, float]:
+    """t, and t - d(t), which is the most that it becomes where d(t) is t/5, near t = 1/h."""
+    turns = 1.0 / np.array([scoring.sharpness[0]])
+    for _ in range(4):
+        distance = float(_distance(scoring, turns)[0])
+        turns = turns * min(max((0.2 * float(turns[0]) / distance) ** 0.25, 0.5), 2.0) if distance > 0 else turns
+    return float(turns[0]), float((turns - _distance(scoring, turns))[0])
+
+
+@lru_cache(maxsize=64)
+def _grows(scoring: Scoring) -> bool:
+    if len(scoring.sharpness) != 2:
+        return False
+    (h1, h2), (o1, o2) = (tuple(map(Fraction, pair)) for pair in (scoring.sharpness, scoring.outputs))
+    return h1 < h2 and o1 > 0 > o2 and o1 * h1 + o2 * h2 >= 0
+
+
+def _rounding(scoring: Scoring, z: Array, terms: Array, w: np.ndarray, model: Arithmetic) -> Array:
+    """The logits are h z, with a dot product's error, and exactly 0. Their difference is wrong by at most twice the
+    error of an exponent, and tanh of half of it by half as much; two weights that add up to 1 are divided and summed.
+    """
+    h, o = np.array(scoring.sharpness)[:, None], np.abs(scoring.outputs)[:, None]
+    tiny = model.tiny * (len(w) + 2) * (1 + float(w.sum()))
+    logit = float(model.gamma(len(w) + 2)) * h * terms + tiny
+    exponent = logit + model.unit * (h * z + 2 * logit) + model.exp_error
+    weighed = exponent + float(model.gamma(6)) + 8 * model.tiny
+    summed = float(model.gamma(len(h) + 1)) * np.minimum(h * z / 2 + weighed, 1.1)
+    return (o * (weighed + summed)).sum(axis=0) * UP

@@ -1,0 +1,1 @@
+"""Enclosures and suprema of functions of one variable: balls, ellipses, cells."""

@@ -1,0 +1,196 @@
+"""A proof of how far a head is from a piecewise analytic target, and of how far and how fast a head moves.
+
+The difference target - head is bounded, not the two apart: see `supremum.py`, and `ellipse.py` for the
+theorem.
+
+A kink is a ball, such as that of sqrt(2). Each piece is proven on the whole of the balls at its ends. Within
+such a ball both neighbours are then proven, and the target is one of the two (or within `jump` of them).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import acb, arb
+from jaxtyping import Float
+
+from anchorhead.effort import Effort
+from anchorhead.errors import AnchorheadError
+from anchorhead.proof.enclosures.balls import BallHead, Part, ball_heads, lower, upper
+from anchorhead.proof.enclosures.ellipse import Enclosure
+from anchorhead.proof.enclosures.operations import OPERATIONS, operations_of
+from anchorhead.proof.enclosures.supremum import Span, Supremum
+from anchorhead.targets.precision import precision
+
+Piece = tuple[arb, arb, Enclosure]
+"""Left and right end, and an enclosure of the analytic function that the target is between them."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What has been proven of |target - head|.
+
+    bound    |target(s) - head(s)| <= bound for every real s of the interval (infinity if nothing could be
+             shown)
+    found    |target(at) - head(at)| >= found: the largest difference that was evaluated
+    at       where, rounded to a float (NaN if no difference was seen)
+    tight    the bound is within the tolerance of found, or at most the floor
+    cells    how many cells the proof is made of
+    """
+
+    bound: float
+    found: float
+    at: float
+    tight: bool
+    cells: int
+
+
+def prove_sup(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Any,
+    pieces: Sequence[Piece] | Sequence[Sequence[Piece]],
+    low: float,
+    high: float,
+    rtol: float = 0.02,
+    floor: float = 0.0,
+    effort: Effort | None = None,
+    tell_share: Callable[[float], None] | None = None,
+    jump: float = 0.0,
+) -> Proof:
+    """Prove |target(s) - head(s)| <= bound for all real s in [low, high], for every output, exactly.
+
+    head(s) = bias + sum over parts of sum_k values_k softmax_k(slopes_k (s - origin) + offsets_k), the
+    weights being the stored floats. `pieces` describe the target from left to right, adjoining at its kinks,
+    and cover [low, high]; for m outputs give m such lists. The function of a piece
+
+    - takes a complex ball and encloses the target's values on it, at the working precision;
+    - gives a finite ball only if the target is analytic on the ball given, that is, on a neighbourhood of
+      every point;
+    - on a ball of reals (imaginary part exactly 0) need only enclose its values where it is defined: so the
+      end of a square root is reached, by balls that extend a little beyond it. It is the piece's own function
+      there too, not that of a neighbour.
+
+    The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
+    values (an exact head). Once the effort is over the bound is what has been shown by then, and not `tight`.
+    `tell_share` is told the fraction done. Where a kink's ball hides more than two neighbours, give `jump`:
+    within such a ball the target differs from either neighbour by at most that. It is added to the bound.
+    """
+    check_interval(low, high)
+    if not (rtol > 0 and floor >= 0 and jump >= 0):
+        raise AnchorheadError(
+            f"rtol={rtol!r}, floor={floor!r}, jump={jump!r}: give rtol > 0, and 0 or more for the others"
+        )
+    heads = ball_heads(parts, origin, bias)
+    several = _lists(pieces)
+    if len(several) != len(heads):
+        raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
+    sup = Supremum(rtol, floor, effort, tell_share)
+    for head, own in zip(heads, several, strict=True):
+        spans = _spans(own, head, low, high)
+        sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))
+    with precision(128):
+        bound = upper(arb(sup.bound) + jump) if jump else sup.bound
+    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells)
+
+
+def lipschitz_bound(
+    parts: Sequence[Part],
+    low: float,
+    high: float,
+    origin: float = 0.0,
+    rtol: float = 0.02,
+    effort: Effort | None = None,
+) -> float:
+    """L >= |r'(s)| for every s in [low, high] and every output; at most (1 + rtol) times the largest |r'|, within the
+    effort.
+
+    Once that is over: r' = Cov_w(slopes, values) is at most a quarter of the slopes' range times the values'.
+    """
+    check_interval(low, high)
+    sup = Supremum(rtol, effort=effort)
+    for head in ball_heads(parts, origin):
+        bits = head.logit_bits(low, high)
+        sup.cover([_whole(head.derivative, low, high, head.operations)], head.steepness, bits, head.landmarks(), 1.0)
+    if not sup.effort.over:
+        return sup.bound
+    widest = sum(np.ptp(part.slopes.astype(float)) * np.ptp(part.values.astype(float), axis=0) / 4 for part in parts)
+    return min(sup.bound, float(np.max(widest)) * (1 + 1e-12))
+
+
+def range_bound(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Any,
+    low: float,
+    high: float,
+    rtol: float = 0.002,
+    effort: Effort | None = None,
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """lo and hi, an entry an output, with lo <= r(s) <= hi for every s in [low, high].
+
+    r <= a + sup |r - a| for any a. With a the smallest value of a few, that exceeds the largest value of r by
+    about rtol of its range at most; and so from above.
+    """
+    check_interval(low, high)
+    effort = effort or Effort(OPERATIONS)
+    ends = [
+        [_farthest(head, low, high, rtol, effort, sign) for head in ball_heads(parts, origin, bias)] for sign in (-1, 1)
+    ]
+    return np.array(ends[0]), np.array(ends[1])
+
+
+def _farthest(head: BallHead, low: float, high: float, rtol: float, effort: Effort, sign: int) -> float:
+    """The end of the head's range on the side of `sign`, not short of it."""
+    bits = head.logit_bits(low, high)
+    with precision(72 + bits):
+        points = [arb(s) for s in np.linspace(low, high, 33).tolist()]
+        points += [s for s in head.landmarks() if low <= s <= high]
+        start = min((float(head(s)) for s in points), key=lambda value: sign * value)
+    sup = Supremum(rtol, effort=effort)
+    sup.cover([_whole(lambda z: head(z) - start, low, high, head.operations)], head.scale, bits, head.landmarks(), 1.0)
+    with precision(128):
+        return upper(arb(start) + sup.bound) if sign > 0 else lower(arb(start) - sup.bound)
+
+
+def _lists(pieces: Sequence[Any]) -> Sequence[Sequence[Piece]]:
+    """A list of pieces for each output, whether one was given or several."""
+    return [pieces] if pieces and isinstance(pieces[0][0], arb) else pieces
+
+
+def _whole(f: Enclosure, low: float, high: float, operations: int) -> Span:
+    return Span(arb(low), arb(high), (arb(low), arb(high)), f, operations)
+
+
+def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> list[Span]:
+    """target - head on the pieces that [low, high] needs, with exact ends; an error if they leave a gap."""
+    spans: list[Span] = []
+    reached = start = arb(low)
+    end = arb(high)
+    with precision(256):
+        for left, right, target in pieces:
+            outer = left.lower().max(start), right.upper().min(end)
+            if not (outer[0] <= outer[1] and outer[0] <= reached):
+                continue
+            reached = reached.max(outer[1])
+            inner = left.upper().max(start), right.lower().min(end)
+            operations = operations_of(target) + head.operations
+            spans.append(Span(*outer, inner, _difference(target, head), operations))
+    if not spans or not reached >= end:
+        raise AnchorheadError(
+            f"the pieces of the target cover [{low}, {high}] only up to {float(reached)}: give pieces that adjoin"
+        )
+    return spans
+
+
+def _difference(target: Enclosure, head: BallHead) -> Callable[[acb], acb]:
+    return lambda z: target(z) - head(z)
+
+
+def check_interval(low: float, high: float) -> None:
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise AnchorheadError(f"low={low!r}, high={high!r} is not an interval: give two finite numbers, low <= high")

@@ -1,0 +1,197 @@
+"""A head in ball arithmetic: every number that comes out encloses the exact one.
+
+Balls are python-flint's `arb` (real) and `acb` (complex). A stored weight is a binary float, and `arb(float)`
+is exact, so that the only widths are those of the argument and of the working precision (targets.precision).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from flint import arb
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.proof.enclosures.operations import PER_ANCHOR
+from anchorhead.targets import Pieces
+from anchorhead.targets.precision import FLOAT64_BITS, precision, working_bits
+
+
+@runtime_checkable
+class Part(Protocol):
+    """One softmax on a scalar: slopes and offsets (p,), values (p,) or (p, m)."""
+
+    @property
+    def slopes(self) -> np.ndarray: ...
+    @property
+    def offsets(self) -> np.ndarray: ...
+    @property
+    def values(self) -> np.ndarray: ...
+
+
+def upper(ball: arb) -> float:
+    """A float that is not below any number of the ball; infinity for a ball that is not finite."""
+    end = ball.upper()
+    near = float(end)
+    if math.isnan(near):
+        return math.inf
+    return near if near >= end else math.nextafter(near, math.inf)
+
+
+def lower(ball: arb) -> float:
+    """A float that is not above any number of the ball; minus infinity for a ball that is not finite."""
+    return -upper(-ball)
+
+
+@precision(FLOAT64_BITS)
+def largest_jump(pieces: Pieces) -> float:
+    """How much a function may jump by at one of its kinks: the two sides of a `where` meet up to rounding only."""
+    return max((upper(kink.jump) for kink in pieces.kinks), default=0.0)
+
+
+class BallSoftmax:
+    """One softmax, one output, in balls.
+
+    With any anchor j as the reference,
+
+        sum_k v_k softmax_k(alpha_k t + gamma_k) = v_j + N / (1 + D),
+        e_k = exp((alpha_k - alpha_j) t + gamma_k - gamma_j),
+        N = sum_{k != j} (v_k - v_j) e_k,  D = sum_{k != j} e_k
+
+    for every complex t with 1 + D(t) != 0. The reference is the anchor with the largest logit at the ball's
+    midpoint: the e_k are then at most 1 there, anchors far below cost nothing in accuracy, and none is
+    dropped. The quotient is a finite ball only if the ball of 1 + D keeps away from 0, so a finite result
+    proves the head analytic on the ball. (It is analytic wherever |Im t| < pi / (alpha_max - alpha_min):
+    multiply numerator and denominator by exp(-(alpha_max + alpha_min) t / 2); every term of the denominator
+    then has an argument within (-pi/2, pi/2), hence a positive real part. That says where to look; no proof
+    leans on it.)
+    """
+
+    def __init__(self, slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> None:
+        self.slopes, self.offsets, self.values = (
+            [float(number) for number in array] for array in (slopes, offsets, values)
+        )
+        self._relative: dict[tuple[int, int], list[tuple[arb, arb, arb]]] = {}
+
+    def reference(self, t: float) -> int:
+        """The anchor with the largest logit at t (nearly the largest will do)."""
+        logits = [slope * t + offset for slope, offset in zip(self.slopes, self.offsets, strict=True)]
+        return logits.index(max(logits))
+
+    def relative(self, j: int) -> list[tuple[arb, arb, arb]]:
+        """Slopes, offsets and values of the other anchors, less those of anchor j."""
+        key = j, working_bits()
+        if key not in self._relative:
+            self._relative[key] = [
+                (arb(a) - self.slopes[j], arb(g) - self.offsets[j], arb(v) - self.values[j])
+                for k, (a, g, v) in enumerate(zip(self.slopes, self.offsets, self.values, strict=True))
+                if k != j
+            ]
+        return self._relative[key]
+
+    def __call__(self, t: Any) -> Any:
+        """The softmax on a ball, arb or acb; the result is of the same kind."""
+        j = self.reference(float(t.real.mid()))
+        numerator, denominator = t * 0, t * 0 + 1
+        for slope, offset, value in self.relative(j):
+            weight = (slope * t + offset).exp()
+            denominator += weight
+            numerator += value * weight
+        return numerator / denominator + self.values[j]
+
+    def derivative(self, t: Any) -> Any:
+        """Cov_w(alpha, v) = E_w[alpha v] - E_w[alpha] E_w[v] on a ball, both less those of anchor j."""
+        j = self.reference(float(t.real.mid()))
+        slopes, values, products, total = t * 0, t * 0, t * 0, t * 0 + 1
+        for slope, offset, value in self.relative(j):
+            weight = (slope * t + offset).exp()
+            total += weight
+            slopes += slope * weight
+            values += value * weight
+            products += slope * value * weight
+        return products / total - (slopes / total) * (values / total)
+
+
+class BallHead:
+    """One output of a head, r(s) = bias + sum over parts of softmaxes of s - origin, in balls."""
+
+    def __init__(self, softmaxes: Sequence[BallSoftmax], origin: float, bias: float) -> None:
+        self.softmaxes, self.origin, self.bias = tuple(softmaxes), origin, bias
+
+    @property
+    def operations(self) -> int:
+        """What a value takes."""
+        return PER_ANCHOR * sum(len(part.slopes) for part in self.softmaxes)
+
+    @property
+    def scale(self) -> float:
+        """The size of the numbers that add up: the largest |value| of each part, and |bias|."""
+        return sum(max(map(abs, part.values)) for part in self.softmaxes) + abs(self.bias)
+
+    def logit_bits(self, low: float, high: float) -> int:
+        """How many bits of a logit stand before the point on [low, high]: so many more are needed."""
+        far = max(abs(low - self.origin), abs(high - self.origin))
+        size = max(
+            abs(slope) * far + abs(offset)
+            for part in self.softmaxes
+            for slope, offset in zip(part.slopes, part.offsets, strict=True)
+        )
+        return max(0, math.frexp(min(size, 1e300))[1])
+
+    @property
+    def steepness(self) -> float:
+        """The size of the numbers that add up in r': the range of slopes times that of values, each part."""
+        return sum(
+            (max(part.slopes) - min(part.slopes)) * (max(part.values) - min(part.values)) for part in self.softmaxes
+        )
+
+    def landmarks(self) -> Iterator[arb]:
+        """Crossings of neighbouring anchors, and a few lengths 1/(difference of slopes) to either side."""
+        for part in self.softmaxes:
+            order = sorted(range(len(part.slopes)), key=part.slopes.__getitem__)
+            for j, k in pairwise(order):
+                slope = arb(part.slopes[k]) - part.slopes[j]
+                if slope > 0:
+                    crossing = (arb(part.offsets[j]) - part.offsets[k]) / slope + self.origin
+                    yield from (crossing + multiple / slope for multiple in (-4, -2, -1, 0, 1, 2, 4))
+
+    def __call__(self, s: Any) -> Any:
+        """The head on a ball, arb or acb; the result is of the same kind."""
+        t = s - self.origin
+        return sum((part(t) for part in self.softmaxes), t * 0 + self.bias)
+
+    def derivative(self, s: Any) -> Any:
+        """r' on a ball."""
+        t = s - self.origin
+        return sum((part.derivative(t) for part in self.softmaxes), t * 0)
+
+
+def ball_heads(parts: Sequence[Part], origin: float = 0.0, bias: Any = 0.0) -> list[BallHead]:
+    """The head that the parts make up, one BallHead an output."""
+    if not parts:
+        raise AnchorheadError("a head without parts: give at least one, with slopes, offsets and values")
+    arrays = [
+        tuple(np.asarray(a, dtype=np.float64) for a in (part.slopes, part.offsets, part.values)) for part in parts
+    ]
+    values = [v.reshape(len(v), -1) if v.ndim else v.reshape(1, 1) for _, _, v in arrays]
+    biases = np.asarray(bias, dtype=np.float64).reshape(-1)
+    biases = np.repeat(biases, values[0].shape[1]) if len(biases) == 1 else biases
+    for (slopes, offsets, _), v in zip(arrays, values, strict=True):
+        if slopes.ndim != 1 or not len(slopes) == len(offsets) == len(v) > 0 or v.shape[1:] != biases.shape:
+            raise AnchorheadError(
+                f"a part with slopes {slopes.shape}, offsets {offsets.shape}, values {v.shape} for "
+                f"{len(biases)} outputs: give (p,), (p,) and (p,) or (p, m), the same m for all parts"
+            )
+    if not all(np.isfinite(a).all() for a in (*(a for part in arrays for a in part), biases, origin)):
+        raise AnchorheadError("a head with a weight that is not finite: nothing can be proven of it")
+    return [
+        BallHead(
+            [BallSoftmax(a, g, v[:, i]) for (a, g, _), v in zip(arrays, values, strict=True)],
+            float(origin),
+            float(biases[i]),
+        )
+        for i in range(len(biases))
+    ]

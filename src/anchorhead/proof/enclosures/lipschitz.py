@@ -1,0 +1,126 @@
+"""A proof of how far a head is from a target of which only values and a Lipschitz constant are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part as AtomPart
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.enclosures.analytic import Proof, check_interval, lipschitz_bound
+from anchorhead.proof.enclosures.balls import Part
+from anchorhead.proof.heads.head_rounding import head_rounding
+
+_STRETCHES = 12  # the head's own Lipschitz constant is bounded on each of so many
+_CHUNK = 1 << 18  # points at once
+
+
+def prove_sup_lipschitz(
+    parts: Sequence[Part],
+    origin: float,
+    bias: Any,
+    function: Callable[[Float[np.ndarray, " n"]], np.ndarray],
+    lipschitz: float,
+    low: float,
+    high: float,
+    f_error: float = 0.0,
+    rtol: float = 0.1,
+    floor: float = 0.0,
+    evaluations: int = 2_000_000,
+    tell_share: Callable[[float], None] | None = None,
+) -> Proof:
+    """Prove |f(s) - r(s)| <= bound on [low, high], given |f(s) - f(t)| <= lipschitz |s - t| and values of f.
+
+    `function` takes n points and returns (n,) or (n, m) floats, each within f_error of f. On a cell with
+    centre c and half width h, with |r'| <= R on it (proven on a few stretches of the interval),
+
+        |f - r| <= |f(c) - r(c)| + f_error + noise + (lipschitz + R) h,
+
+    r(c) being computed in float64, within `noise` of its value (proof.heads.head_rounding). Cells are halved until
+    bound <= max((1 + rtol) (found + 2 (f_error + noise)), floor), or until so many `evaluations`
+    are spent: the bound is then what the cells give, and not `tight`. `tell_share` is told
+    the fraction of the evaluations spent.
+    """
+    check_interval(low, high)
+    if not (0 <= lipschitz < math.inf and 0 <= f_error < math.inf and rtol > 0 and floor >= 0):
+        raise AnchorheadError(
+            f"lipschitz={lipschitz!r}, f_error={f_error!r}, rtol={rtol!r}, floor={floor!r}: "
+            "give finite numbers, 0 or more, and rtol > 0"
+        )
+    parts = [_columns(part) for part in parts]
+    bias = np.broadcast_to(np.atleast_1d(np.asarray(bias, np.float64)), parts[0].values.shape[1:])
+    noise = head_rounding(parts, origin, bias, low, high, require_model("float64"))
+    ends = np.unique(np.linspace(low, high, _STRETCHES + 1))
+    left, right = (ends[:-1], ends[1:]) if low < high else (ends, ends)
+    rates = np.array(
+        [lipschitz_bound(parts, a, b, origin, rtol=0.1) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    )
+    bound, goal, found, at, cells, spent = 0.0, floor, 0.0, math.nan, 0, 0
+    while len(left):
+        centre = np.clip(left + (right - left) / 2, left, right)
+        half = np.nextafter(np.maximum(centre - left, right - centre), math.inf)
+        gaps = np.concatenate(
+            [
+                np.abs(_evaluate(function, some, len(bias)) - _head(parts, origin, bias, some)).max(axis=1)
+                for some in np.array_split(centre, -(-len(centre) // _CHUNK))
+            ]
+        )
+        slack = (f_error + noise) * (1 + 1e-12) + 1e-15 * gaps
+        bounds = np.nextafter((gaps + slack + (lipschitz + rates) * half) * (1 + 1e-14), math.inf)
+        spent += len(left)
+        best = int(gaps.argmax())
+        if gaps[best] - slack[best] > found:
+            found, at = math.nextafter(float(gaps[best] - slack[best]), 0.0), float(centre[best])
+        goal = max((1 + rtol) * (found + 2 * (f_error + noise)), floor)
+        unfinished = (bounds > goal) & (left < centre) & (centre < right)
+        if spent + 2 * unfinished.sum() > evaluations:
+            unfinished[:] = False
+        bound = max(bound, float(bounds[~unfinished].max(initial=0.0)))
+        cells += int((~unfinished).sum())
+        left, right, rates = (
+            np.concatenate([left[unfinished], centre[unfinished]]),
+            np.concatenate([centre[unfinished], right[unfinished]]),
+            np.tile(rates[unfinished], 2),
+        )
+        if tell_share:
+            tell_share(spent / evaluations if len(left) else 1.0)
+    return Proof(bound, found, at, bound <= goal, cells)
+
+
+def _columns(part: Part) -> AtomPart:
+    """The part in float64, with a column of values for each output."""
+    slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values))
+    return AtomPart(slopes, offsets, values.reshape(len(slopes), -1))
+
+
+def _head(parts: Sequence[AtomPart], origin: float, bias: Float[np.ndarray, " m"], s: np.ndarray) -> np.ndarray:
+    """r(s) in float64, by the softmax whose arithmetic is tested."""
+    total = np.zeros((len(s), len(bias)))
+    for part in parts:
+        logits = (s - origin)[:, None] * part.slopes + part.offsets
+        total += torch.softmax(torch.from_numpy(logits), dim=1).numpy() @ part.values
+    return total + bias
+
+
+def _evaluate(
+    function: Callable[[Float[np.ndarray, " n"]], np.ndarray], points: Float[np.ndarray, " n"], outputs: int
+) -> Float[np.ndarray, "n m"]:
+    values = np.asarray(function(points), dtype=np.float64)
+    if values.shape != (len(points), outputs) and not (outputs == 1 and values.shape == points.shape):
+        raise AnchorheadError(
+            f"the function gave shape {values.shape} for {len(points)} points: "
+            f"give ({len(points)}, {outputs}), a row a point"
+        )
+    values = values.reshape(len(points), outputs)
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        raise AnchorheadError(
+            f"the function is not finite at {float(points[~finite][0])!r}: choose a domain on which it is"
+        )
+    return values

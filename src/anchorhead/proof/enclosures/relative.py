@@ -1,0 +1,38 @@
+"""The difference of a function and its approximation, divided by max(1, |s|): the pieces on which that is analytic."""
+
+from __future__ import annotations
+
+import math
+
+from flint import acb, arb
+
+from anchorhead.proof.enclosures.ellipse import Enclosure
+from anchorhead.proof.enclosures.operations import operations_of
+from anchorhead.proof.enclosures.supremum import Span
+from anchorhead.proof.heads.head import ExpressionOnBalls
+from anchorhead.targets import ScalarTarget
+from anchorhead.targets.precision import precision
+
+
+def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:
+    """(f - r) / max(1, |s|) on the pieces of the target, each cut at -1 and 1: there the divisor is -s, 1 or s."""
+    spans = []
+    with precision(256):
+        for piece in target.pieces.pieces:
+            f = ExpressionOnBalls(piece.expression, target.variable)
+            for start, end, sign in ((-math.inf, -1.0, -1), (-1.0, 1.0, 0), (1.0, math.inf, 1)):
+                left, right = (arb(min(max(x, target.low), target.high)) for x in (start, end))
+                outer = piece.left.lower().max(left), piece.right.upper().min(right)
+                inner = piece.left.upper().max(left), piece.right.lower().min(right)
+                if outer[0] < outer[1]:
+                    operations = operations_of(f) + operations_of(r)
+                    spans.append(Span(*outer, inner, _quotient(f, r, sign), operations))
+    return spans
+
+
+def _quotient(f: Enclosure, r: Enclosure, sign: int) -> Enclosure:
+    def quotient(z: acb) -> acb:
+        difference = f(z) - r(z)
+        return difference / (sign * z) if sign else difference
+
+    return quotient

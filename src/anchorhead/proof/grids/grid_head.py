@@ -1,0 +1,170 @@
+"""A softmax over a tensor grid, exactly: its values on tensor grids, and how far it is from a polynomial.
+
+Along axis j the head is sum_k w_k(x_j) (…)_k, w = softmax(a_k t + g_k). Let a' be the middle of the slopes and
+R = max |a_k - a'|. For z = x + iy multiply numerators and denominator by exp(-a' z): every term of the denominator
+has a real part of at least cos(R y) times its size, so w is analytic for R |y| < pi/2 and
+
+    sum_k |w_k(z)| <= 1 / cos(R y).                                                                        (S)
+
+With the Bernstein ellipse of [low, high] on which R |y| <= STEEP, parameter rho and S = 1 / cos(STEEP): the Chebyshev
+coefficients C_ik of w_k obey sum_k |C_ik| <= 2 S rho^-i. At real points of the other axes their weights are at least 0
+and add up to 1, so r = sum_i T_i(x_j) B_i with |B_i| <= beta_i = max over the other indices |sum_k C_ik v_k|, and
+interpolation at the cos(l pi / n) errs along axis j by at most 2 sum_{i > n} beta_i. That is far less than the decay of
+the C_ik says, because the values vary smoothly.
+
+C is computed for i <= N in balls from interpolation at N + 1 points. Aliasing moves each T_i, i > N, onto one T_i': the
+sum over i and k of all changes, and the rest beyond N, are at most 2 S rho^-N / (rho - 1) each, times max |v|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from flint import arb, arb_mat, fmpq
+from jaxtyping import Float, Shaped
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.proof.arithmetic.arithmetic import UP
+from anchorhead.proof.enclosures.balls import upper
+from anchorhead.targets.precision import precision
+
+STEEP = 1.45
+LARGEST_RHO = 8.0
+MOST_COEFFICIENTS = 640
+PRECISION = 128
+WIDE = np.longdouble
+"""The widest type of the machine: values of a grid may be far larger than what they add up to."""
+UNIT = max(float(np.finfo(WIDE).eps) / 2, 2.0**-64)
+"""Its round-off, as far as it is used."""
+
+
+def chebyshev_points(low: float, high: float, degree: int) -> list[arb]:
+    """The balls of (low + high)/2 + (high - low)/2 cos(k pi / n), k = 0 … n."""
+    centre, half = (arb(low) + arb(high)) / 2, (arb(high) - arb(low)) / 2
+    return [centre + half * arb.cos_pi_fmpq(fmpq(k, degree)) for k in range(degree + 1)]
+
+
+def weights(slopes: np.ndarray, offsets: np.ndarray, origin: float, points: Sequence[arb]) -> list[list[arb]]:
+    """softmax(slopes t + offsets) in balls, a row a point."""
+    a, g = ([arb(float(number)) for number in array] for array in (slopes, offsets))
+    rows = []
+    for x in points:
+        t = x - origin
+        logits = [slope * t + offset for slope, offset in zip(a, g, strict=True)]
+        top = max(logits, key=lambda z: float(z.mid())).mid()
+        powers = [(z - top).exp() for z in logits]
+        total = sum(powers, arb(0))
+        rows.append([power / total for power in powers])
+    return rows
+
+
+def rounded(rows: Sequence[Sequence[arb]], kind: type = np.float64) -> Shaped[np.ndarray, "n p"]:
+    """Balls as floats of a kind, float64 or WIDE, each right to 4 units of itself, or to 1e-300."""
+    if min(w.rel_accuracy_bits() for row in rows for w in row) < 72:
+        raise AnchorheadError("the logits of the grid are too large for a proof: use fewer anchors or a smaller box")
+    return _wide(rows).astype(kind)
+
+
+def _wide(rows: Sequence[Sequence[arb]]) -> Shaped[np.ndarray, "n p"]:
+    """The middles of balls, as the sum of two float64."""
+    middles = [[w.mid() for w in row] for row in rows]
+    near = np.array([[float(middle) for middle in row] for row in middles])
+    rest = [[float(m - x) for m, x in zip(row, floats, strict=True)] for row, floats in zip(middles, near, strict=True)]
+    return near.astype(WIDE) + np.array(rest)
+
+
+@dataclass(frozen=True, eq=False)
+class AxisTail:
+    """By how much interpolation along an axis may err, for every degree: errors (m, degrees), never increasing."""
+
+    errors: Float[np.ndarray, "m degrees"]
+
+    @property
+    def degrees(self) -> int:
+        return self.errors.shape[1]
+
+    def degree(self, allowed: float) -> int:
+        """The smallest degree, at least 2, that errs by no more than allowed; as large as there are, if none does."""
+        small = (self.errors.max(axis=0) <= allowed).nonzero()[0]
+        return max(2, int(small[0]) if len(small) else self.errors.shape[1] - 1)
+
+    def __getitem__(self, degree: int) -> Float[np.ndarray, " m"]:
+        return self.errors[:, min(degree, self.errors.shape[1] - 1)]
+
+
+def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: float) -> AxisTail | None:
+    """The tail along an axis on [low, high]; None if it takes too many coefficients to make the rest negligible."""
+    slopes, offsets = (array.astype(np.float64) for array in atom.axes[axis])
+    largest = atom.max_value
+    reach = (slopes.max() - slopes.min()) / 2 * (high - low) / 2 * UP
+    if reach == 0:
+        return AxisTail(np.zeros((atom.outputs, 3)))
+    sine = STEEP / reach / UP
+    rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
+    rest = 4 / math.cos(STEEP * UP) / (rho - 1) * largest * UP
+    count = max(4, math.ceil(math.log(max(rest / negligible, 1.0)) / math.log(rho)))
+    if count > MOST_COEFFICIENTS:
+        return None
+    count = -(-count // 16) * 16
+    table = _wide_coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)
+    values = np.moveaxis(atom.values.astype(np.float64), axis, 0).reshape(len(slopes), -1, atom.outputs)
+    read = np.tensordot(np.abs(table).astype(np.float64), np.abs(values), axes=(1, 0)).max(axis=1).T
+    noise = (len(slopes) + 8) * UNIT * 1.01 * read + len(slopes) * 1e-30 * largest
+    sizes = np.abs(np.tensordot(table, values.astype(WIDE), axes=(1, 0))).max(axis=1).T.astype(np.float64) + noise
+    beyond = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1]
+    after = np.concatenate([beyond[:, 1:], np.zeros((atom.outputs, 1))], axis=1)
+    return AxisTail(2 * (after + rest * rho**-count) * UP)
+
+
+def coefficients(
+    slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
+) -> Shaped[np.ndarray, "coefficients p"]:
+    """C_ik for i <= count, in float64, right to 2^-51 of each, or to 1e-30."""
+    return _wide_coefficients(slopes, offsets, origin, low, high, count).astype(np.float64)
+
+
+@lru_cache(maxsize=32)
+def _wide_coefficients(
+    slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
+) -> Shaped[np.ndarray, "coefficients p"]:
+    """C_ik for i <= count, as WIDE floats, right to 4 UNIT of each, or to 1e-30.
+
+    C_ik = (2/N) h_i sum_l h_l cos(i l pi / N) w_k(x_l),   h = 1/2 at 0 and N, otherwise 1.
+    """
+    a, g = (np.frombuffer(array, np.float64) for array in (slopes, offsets))
+    with precision(PRECISION):
+        rows = weights(a, g, origin, chebyshev_points(low, high, count))
+        half = arb(1) / 2
+        rows[0], rows[-1] = ([w * half for w in row] for row in (rows[0], rows[-1]))
+        cosines = [arb.cos_pi_fmpq(fmpq(i, count)) for i in range(2 * count)]
+        transform = arb_mat([[cosines[i * k % (2 * count)] for k in range(count + 1)] for i in range(count + 1)])
+        product = transform * arb_mat(rows)
+        balls = [[product[i, k] * 2 / count for k in range(len(a))] for i in range(count + 1)]
+        if max(upper(ball.rad()) for row in balls for ball in row) > 1e-31:
+            raise AnchorheadError("the logits of the grid are too large for a proof: use fewer anchors")
+        table = _wide(balls)
+    table[[0, -1]] /= 2
+    return table
+
+
+def head_on_grid(atom: GridAtom, matrices: Sequence[np.ndarray]) -> tuple[np.ndarray, Float[np.ndarray, " m"]]:
+    """r on a tensor grid, (m, n_1, …, n_d), from `rounded` weights and in their kind, and a bound on its error.
+
+    With u the unit of the kind, weights are off by 4 u of themselves, sums over p terms by gamma_p, relative to
+    sum_k w_k |v_k|.
+    """
+    kind = matrices[0].dtype
+    unit = max(float(np.finfo(kind).eps) / 2, UNIT)
+    values = np.moveaxis(atom.values.astype(np.float64), -1, 0)
+    read = np.stack([contract(one, matrices) for one in values.astype(kind)])
+    narrow = [matrix.astype(np.float64) for matrix in matrices]
+    largest = np.array([contract(one, narrow).max() for one in np.abs(values)]) * UP
+    bias = atom.bias.astype(np.float64)
+    steps = sum(side + 6 for side in atom.sides) + 2
+    error = 1.01 * unit * (steps * largest + np.abs(bias)) + 1e-290 * (1 + atom.max_value)
+    return read + bias.astype(kind).reshape(-1, *[1] * atom.variables), error

@@ -1,0 +1,1 @@
+"""What is proven of heads on a scalar, and of what they are put together to."""

@@ -1,0 +1,111 @@
+"""How far a dtype's evaluation of the heads for a gated neuron may be from exact arithmetic.
+
+    r = sum_j F_j w_j(g) u,   w_j = 1 / (1 + sum_k e^(z_jk)),   z_jk = slopes_jk g + offsets_jk
+
+One head, p registers, own logit z_0 = 0. Let w be the weights in exact arithmetic, w_0 that of the own key.
+
+1. A logit errs by Delta_k = u |slope g| + u |z_k| + ... (heads.softmax_rounding), the own one by nothing. The largest
+   computed logit is within D = max_k (Delta_k - gap_k)+ of the largest logit, gap_k = max z - z_k: a key far below the
+   top cannot reach it. Subtracting it rounds by u (gap_k + Delta_k + D), exp adds its own error. The exponentials are
+   then C e^(z_k + lambda_k), |lambda_k| <= Lambda_k = Delta_k + u (gap_k + Delta_k + D) + exp_error, one C for all.
+2. Exact division of these gives w_0~ = w_0 e^(lambda_0) / sum w_k e^(lambda_k). By Jensen, and by log(1 + x) <= x,
+
+       -S <= log(w_0~ / w_0) <= T,   T = sum_(k >= 1) w_k (Lambda_k + Lambda_0),
+                                     S = sum_(k >= 1) w_k (e^(Lambda_k + Lambda_0) - 1),
+
+   so that |w_0~ - w_0| <= w_0 max(e^T - 1, min(S, 1)).
+3. Summing p + 1 positive numbers in any order, the division, the value F u, its product with the weight (the registers
+   add zeros) and the sum over n heads are p + 3 + (n - 1) roundings in a row.
+4. Exponentials below the smallest normal number are off by less than it, against a sum that is at least about 1.
+
+Hence |computed r - r| <= |u| sum_j |F_j| ((1 + gamma) |w_j~ - w_j| + gamma w_j), and underflow. Without the
+subtraction of the largest logit, 1 / (1 + sum e^z) in place of a softmax, there is less to round; where the sum
+overflows, the weight is 0 instead of a number below the smallest normal one. So this covers it too, and
+(sum_j F_j w_j) u in place of sum_j (F_j u) w_j.
+
+On a cell of g logits lie between their values at the ends, and a weight is largest where its own logit is largest and
+the others smallest. Cells are halved until the largest bound of a cell is close to the largest bound at a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.heads.atom import Part
+from anchorhead.heads.gate import GatePart
+from anchorhead.heads.softmax_rounding import logit_error
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.heads.head_rounding import first_cells, largest_on_cells
+
+
+def with_own(part: GatePart) -> Part:
+    """The head as one softmax with values F for the own key and 0 for the registers, exactly."""
+    slopes, offsets = (np.append(column, 0.0) for column in _columns(part))
+    return Part.of(slopes, offsets, np.append(np.zeros(len(part.slopes)), part.factor), "float64")
+
+
+def gate_rounding(parts: Sequence[GatePart], low: float, high: float, arithmetic: Arithmetic) -> float:
+    """A bound on |computed r - r| / (max(1, |g|) |u|) for every g of the dtype in [low, high]."""
+    left, right = first_cells([with_own(part) for part in parts], low, high)
+    return largest_on_cells(lambda a, b: _on_cells(parts, a, b, arithmetic), left, right)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
+def _on_cells(
+    parts: Sequence[GatePart],
+    left: Float[np.ndarray, " cells"],
+    right: Float[np.ndarray, " cells"],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, " cells"]:
+    """The bound on each cell; infinite where it overflows."""
+    total = sum((_part_on_cells(part, len(parts), left, right, arithmetic) for part in parts), np.zeros(len(left)))
+    least = np.where((left < 0) & (right > 0), 0.0, np.minimum(np.abs(left), np.abs(right)))
+    bound = total / np.maximum(1.0, least)
+    return np.where(np.isnan(bound), np.inf, bound * UP)
+
+
+def _part_on_cells(
+    part: GatePart,
+    heads: int,
+    left: Float[np.ndarray, " cells"],
+    right: Float[np.ndarray, " cells"],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, " cells"]:
+    """The term of one head on each cell, and the underflow of its exponentials. Key 0 is the own one."""
+    u, p = arithmetic.unit, len(part.slopes)
+    slopes, offsets = (np.insert(column, 0, 0.0) for column in _columns(part))
+    far = np.maximum(np.abs(left), np.abs(right))[:, None]
+    ends = left[:, None] * slopes + offsets, right[:, None] * slopes + offsets
+    # how far the logits computed here, in float64, may be off
+    noise = 4 * FLOAT64.unit * (np.abs(slopes) * far + np.abs(offsets))
+    lowest, highest = np.minimum(*ends) - noise, np.maximum(*ends) + noise
+
+    top, base = highest.max(axis=1, keepdims=True), lowest.max(axis=1, keepdims=True)
+    least = np.exp(lowest - base)
+    rest = np.maximum(least.sum(axis=1, keepdims=True) * (1 - 1e-13) - least, 0.0)
+    log_weights = 1e-12 - np.logaddexp(np.log(rest) - (highest - base), 0.0)
+
+    size = np.maximum(np.abs(lowest), np.abs(highest))
+    size[:, 0] = 0.0
+    errors = logit_error(np.abs(slopes), far, size, 0.0, arithmetic)
+    errors[:, 0] = 0.0
+    surely_below = np.maximum(base - highest, 0.0)
+    top_error = np.maximum(errors - surely_below, 0.0).max(axis=1, keepdims=True)
+    log_errors = errors + u * (top - lowest + errors + top_error) * UP + arithmetic.exp_error
+
+    both = log_errors[:, 1:] + log_errors[:, :1]
+    own, others = log_weights[:, 0], log_weights[:, 1:]
+    up = (np.exp(others) * both).sum(axis=1)
+    down = np.exp(np.minimum(others + both + np.log(-np.expm1(-both)), 700.0)).sum(axis=1)
+    grown = np.where(up < 1, np.exp(own) * np.expm1(np.minimum(up, 1.0)), np.exp(np.minimum(own + up, 700.0)))
+    gamma = arithmetic.gamma(p + 3 + heads - 1)
+    moved = np.maximum(grown, np.exp(own) * np.minimum(down, 1.0)) * (1 + gamma) + np.exp(own) * gamma
+    underflow = 8 * (p + 1) * max(abs(part.factor), 1.0) * arithmetic.tiny
+    return abs(part.factor) * moved + underflow
+
+
+def _columns(part: GatePart) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    return np.asarray(part.slopes, np.float64), np.asarray(part.offsets, np.float64)

@@ -1,0 +1,1 @@
+"""Searches for the largest error: they find what proofs must not exclude."""

@@ -1,0 +1,101 @@
+"""What a hunt tries to break: the claim of a certificate, and the judgement of one input by Arb."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from flint import arb
+from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Part
+from anchorhead.network import Network
+from anchorhead.network.chain import weights
+from anchorhead.proof.heads.head_form import head_form
+from anchorhead.targets import ScalarTarget
+from anchorhead.targets.precision import precision
+from anchorhead.targets.scalar import KIND
+
+PRECISION = 200
+"""Bits of Arb's enclosure of the target."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An input, what was computed there (by torch, then by numpy; one number an output), the error, and whether it is
+    proven to be above the bound."""
+
+    at: float
+    computed: tuple[tuple[float, ...], ...]
+    error: float
+    above: bool
+
+    def to_json(self) -> list[Any]:
+        """Floats in hexadecimal: every bit, infinities too."""
+        return [self.at.hex(), [[y.hex() for y in row] for row in self.computed], self.error.hex(), self.above]
+
+    @classmethod
+    def from_json(cls, data: Any) -> Found:
+        at, computed, error, above = data
+        rows = tuple(tuple(float.fromhex(y) for y in row) for row in computed)
+        return cls(float.fromhex(at), rows, float.fromhex(error), bool(above))
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """|network(x) - target(x)| <= bound for every x of the dtype in the target's interval."""
+
+    network: Network
+    target: ScalarTarget
+    bound: float
+
+    @classmethod
+    def of(cls, network: Network) -> Claim:
+        """What the certificate of a head on a scalar claims."""
+        if network.certificate is None or network.target is None or network.target.kind != KIND:
+            raise AnchorheadError(
+                "a hunt needs a head on a scalar with its certificate and its target as an expression: "
+                "build one with anchorhead.head('gelu', ...) and save it"
+            )
+        return cls(network, ScalarTarget.from_json(network.target.data), network.certificate.bound)
+
+    @cached_property
+    def atom(self) -> Atom:
+        """The same head, to be computed by numpy."""
+        form, dtype = head_form(self.network, self.target.low, self.target.high), self.network.dtype
+        parts = [Part.of(part.slopes, part.offsets, part.values, dtype) for part in form.parts]  # type: ignore[arg-type]
+        return Atom.of(parts, form.origin, form.bias, dtype)  # type: ignore[arg-type]
+
+    @property
+    def digest(self) -> str:
+        """Of all that the result of a hunt depends on but its size and seed."""
+        found = hashlib.sha256(json.dumps([self.target.to_json(), self.bound.hex()]).encode())
+        for array in weights(self.network.layers):
+            found.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+        return found.hexdigest()
+
+    def computed(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2 m"]:
+        """By torch and by numpy, as float64."""
+        by_torch = self.network(x.reshape(-1, 1, 1), outside="ignore").reshape(len(x), -1)
+        with np.errstate(all="ignore"):
+            return np.stack([by_torch, self.atom(x)], axis=1).astype(np.float64)
+
+    def judge(self, x: float, computed: Float[np.ndarray, "2 m"]) -> Found:
+        """The larger error of the two at x, from Arb's enclosure of the target; it is not less than said."""
+        outputs = tuple(tuple(map(float, row)) for row in computed)
+        if not np.isfinite(computed).all():
+            return Found(x, outputs, np.inf, above=True)
+        with precision(PRECISION):
+            exact = self.target.ball(arb(x))
+            pairs = [(y, f) for row in outputs for y, f in zip(row, exact, strict=True) if f.is_finite()]
+            errors = [(arb(y) - f).abs_lower() for y, f in pairs]
+            above = any(error > arb(self.bound) for error in errors)
+            return Found(x, outputs, max(map(float, errors), default=0.0), above)
+
+    def __str__(self) -> str:
+        return f"{self.target.name} on [{self.target.low:g}, {self.target.high:g}] within {self.bound:.3g}"

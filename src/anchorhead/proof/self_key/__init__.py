@@ -1,0 +1,1 @@
+"""What is proven of heads with a key of their own."""

@@ -1,0 +1,86 @@
+"""How far a head with its own key is from a named function in exact arithmetic, on the whole line.
+
+The largest |f(s) - r(s)| / max(1, |s|) is bounded in three parts.
+
+- On [-T, T], cut at -1, 1 and the kinks of f, the quotient is analytic piece by piece (divided by 1 between -1 and 1,
+  by s or -s beyond): complex balls and the theorem of proof.enclosures.ellipse bound it.
+- For s > T both are nearly straight. One key, `top`, has nearly all the weight, and by proof.self_key.own_balls
+  |r(s) - L(s)| <= left_over(T) max(1, |s|) with L(s) = skip s + bias + V_top(s), since every weight e^(-gap_k) falls
+  with |s|. By targets.asymptotes |f(s) - A(s)| <= remainder(T) max(1, |s|) for the line A that f tends to. L and A are
+  both straight: |L(s) - A(s)| <= (|slope of L - slope of A| + |constant of L - constant of A| / max(1, T)) max(1, |s|).
+  The three add up.
+- For s < -T likewise, with the key of the least slope.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flint import arb
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.own_anchor import OwnHead
+from anchorhead.proof.enclosures.balls import largest_jump, upper
+from anchorhead.proof.enclosures.relative import relative_spans
+from anchorhead.proof.enclosures.supremum import Supremum
+from anchorhead.proof.self_key.own_balls import BallOwnHead, tail_of
+from anchorhead.targets import ScalarTarget
+from anchorhead.targets.asymptotes import Asymptotes, Line, asymptotes
+from anchorhead.targets.expression import Expression
+from anchorhead.targets.precision import precision
+
+_DISTANCES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 512.0, 2048.0, 2.0**14)
+_NEAR = tuple(2.0**-k for k in range(30, -1, -2))
+
+
+def prove_exact_own(head: OwnHead, function: Expression, floor: float) -> float:
+    """A bound on |f(s) - r(s)| / max(1, |s|) for every real s in [head.low, head.high].
+
+    `floor`: what counts as nothing; tails begin where less than half of it remains.
+    """
+    balls = BallOwnHead(head)
+    lines = asymptotes(function)
+    low, low_rest = _end(head, lines, -1, floor)
+    high, high_rest = _end(head, lines, 1, floor)
+    if not low < high:  # the interval lies in a tail
+        return max(low_rest, high_rest)
+    sup = Supremum(0.02, floor)
+    target = ScalarTarget((function,), low, high)
+    jump = largest_jump(target.pieces)
+    spans = relative_spans(target, balls)
+    sup.cover(spans, balls.scale, balls.logit_bits(max(-low, high)), balls.landmarks(), 1.0)
+    return math.nextafter(max(sup.bound + jump, low_rest, high_rest), math.inf)
+
+
+def _end(head: OwnHead, lines: Asymptotes | None, side: int, floor: float) -> tuple[float, float]:
+    """Where the tail begins, and the bound on it: the head's own end and 0 where that comes first."""
+    end = head.high if side > 0 else head.low
+    if lines is None:
+        if not math.isfinite(end):
+            raise AnchorheadError(
+                f"{head.function} is not known to tend to a line: it is proven on an interval only, give low and high"
+            )
+        return end, 0.0
+    line = lines.right if side > 0 else lines.left
+    rests = []
+    for distance in (*_NEAR, *_DISTANCES):
+        if distance >= side * end:
+            return end, 0.0
+        rests.append((rest := _rest(head, line, side, distance), distance))
+        if rest <= floor / 2:
+            break
+    rest, distance = min(rests)
+    return side * distance, rest
+
+
+def _rest(head: OwnHead, line: Line, side: int, start: float) -> float:
+    """The bound on the tail from |s| = start on, as the module says."""
+    tail = tail_of(head, side, start)
+    if tail is None or not math.isfinite(tail.left_over):
+        return math.inf
+    own = head.own is not None and tail.top == head.registers
+    with precision(128):
+        slope = arb(head.skip) + (head.own.value if own and head.own is not None else 0.0)
+        constant = arb(head.bias) + (0.0 if own else float(head.values[tail.top]))
+        apart = abs(slope - line.slope) + abs(constant - line.constant) / max(1.0, start)
+        return upper(line.remainder(start) + apart + tail.left_over)
