@@ -15,11 +15,12 @@ import anchorhead.verify
 
 from .claims_of_tests import holds
 from .mutations import Mutation
+from .mutations_of_equality import EQUALITY
 from .mutations_of_lemmas import LEMMAS
 from .mutations_of_rooms import ROOMS
 from .mutations_of_the_walk import WALK
 
-MUTATIONS = (*LEMMAS, *WALK, *ROOMS)
+MUTATIONS = (*LEMMAS, *WALK, *ROOMS, *EQUALITY)
 ELSEWHERE = {
     "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "program.py", "exact.py", "expressions.py",
     "folders/activations.py", "folders/folder.py",

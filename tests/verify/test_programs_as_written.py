@@ -36,6 +36,8 @@ from anchorhead.verify.program import Program as Read
 from benchmarks.figures_cases import DEEP
 from tests.compiler.test_equal_forms import NAMES, grown
 
+from .files import report
+
 BOX = dict.fromkeys("xyzwu", (0.5, 2.0))
 SIGNED = dict.fromkeys("xyzw", (-1.0, 1.0))
 FUNCTIONS: dict[str, dict[str, tuple[float, float]]] = {
@@ -381,3 +383,22 @@ def test_tokens_that_cancel_stay_in_what_was_written(tmp_path: Path) -> None:
     assert found.verified, found.why
     assert "x[1,0] - x[1,0]" in found.why
     assert ah.check(net, progress=False).stated == net.certificate.bound  # type: ignore[union-attr]
+
+
+def in_other_units(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """The same program written with pre-activations twice as large, of which functions take half."""
+    written = header["program"]
+    header["derivation"]["lowered"] = json.loads(json.dumps(written))
+    for name in [name for name in arrays if name.startswith("program.")]:
+        arrays[f"lowered.{name.removeprefix('program.')}"] = arrays[name].copy()
+        arrays[name] *= 2 if name.startswith("program.1.") else 1
+    for function in written["steps"][2]["functions"]:
+        rest = ([n + 2 if type(n) is int else n for n in node] for node in function["nodes"][1:])
+        function["nodes"] = [["variable", "s"], ["number", 0.5], ["mul", 0, 1], *rest]
+
+
+def test_a_condition_on_pre_activations_is_one_on_those_that_were_written(tmp_path: Path) -> None:
+    assert report("truncated linear, one head (float64)", tmp_path, in_other_units).verified
+    found = report("truncated linear, outputs (float32)", tmp_path, in_other_units)
+    assert not found.verified
+    assert "a condition" in found.why

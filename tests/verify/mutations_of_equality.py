@@ -1,0 +1,41 @@
+"""The comparison of two programs broken in one place, and which test notices."""
+
+from __future__ import annotations
+
+from .mutations import Mutation
+
+DIFFERS = "equality: what differs is said to differ"
+REFUSED = "equality: what is not defined everywhere is refused"
+
+# fmt: off
+EQUALITY = (
+    Mutation("equality/algebra.py", "Algebra.maximum", "k * off + lost", "lost", f"{DIFFERS} (a maximum)"),
+    Mutation("equality/algebra.py", "Algebra.where", "change.is_zero() and", "", f"{DIFFERS} (a switch that moves)"),
+    Mutation("equality/asinh.py", "_sums", "[*(Counter(side[2]) - both).elements()]",
+             "[one for one in side[2] if one not in both]", f"{DIFFERS} (asinh, added twice)"),
+    Mutation("equality/asinh.py", "_sums", "Counter(u[2]) & Counter(w[2])",
+             "Counter({one: n for one, n in Counter(u[2]).items() if one in w[2]})",
+             f"{DIFFERS} (half of asinh, added twice)"),
+    Mutation("equality/compare.py", "_balls", "arb(*pair)", "arb(pair[0])",
+             "equality: numbers that may be elsewhere in a radius are not taken as they are written (weight)"),
+    Mutation("equality/polynomials.py", "Polynomials.add", "terms[m].abs_upper() * self.largest(m)", "arb(0)",
+             f"{DIFFERS} (a sum)"),
+    Mutation("equality/polynomials.py", "Polynomials.mul", "b.range.most * a.error", "0 * a.error",
+             f"{DIFFERS} (a product)"),
+    Mutation("equality/powers.py", "Powers.exp", "wrong.upper().expm1()", "arb(0)", f"{DIFFERS} (an exponential)"),
+    Mutation("equality/powers.py", "Powers.log", "off_by(2 * wrong)", "off_by(0 * wrong)", f"{DIFFERS} (a logarithm)"),
+    Mutation("equality/powers.py", "Powers.power", "(1 - wrong) ** -abs(n) - 1", "0 * wrong",
+             f"{DIFFERS} (a reciprocal)"),
+    Mutation("equality/powers.py", "Powers.root", " and b.error.is_zero()\n", "\n", f"{DIFFERS} (an exponent that moves)"),
+    Mutation("equality/powers.py", "Powers.function", "off * LIPSCHITZ[name]", "0 * off", f"{DIFFERS} (a sine)"),
+    Mutation("equality/powers.py", "_whole", "int(found)", "int(float(ball))",
+             f"{DIFFERS} (an exponent that no float64 is)"),
+    Mutation("equality/ranges.py", "Range.sign", "-1 if self.high < 0 else 0", "-1",
+             f"{DIFFERS} (the root of a square)"),
+    Mutation("equality/ranges.py", "_power", "n % 2 == 0 and not a.sign", "False",
+             "equality: the reciprocal of a square that may be 0 is refused"),
+    Mutation("equality/values.py", "Value.off_by", "self.error + error", "self.error", f"{DIFFERS} (an exponential)"),
+    Mutation("equality/work.py", "Work.count", "self.done > MOST", "False",
+             "equality: small files are refused before they take long (a power)"),
+)
+# fmt: on
