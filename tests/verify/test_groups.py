@@ -13,7 +13,7 @@ from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context
 from anchorhead.verify.forms import EXACT, Forms
 from anchorhead.verify.grammar import Linear, Softmax
-from anchorhead.verify.groups import _groups, valued, after_groups, shares
+from anchorhead.verify.groups import _groups, after_groups, shares, valued
 
 from .test_claims import claims
 

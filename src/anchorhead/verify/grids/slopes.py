@@ -148,6 +148,7 @@ _SLOPES: dict[str, Callable[[arb], arb]] = {
     "erfc": lambda a: -_gauss(a),
 }
 
+
 def _meeting(name: str, slope: Callable[..., arb]) -> Callable[..., Any]:
     """x above 0, and below it a function with this slope that is 0 at 0."""
 

@@ -166,7 +166,7 @@ class Grids:
         return found, size, f"a grid of {sides} along {names}"
 
     def _number(self, reading: GridReading) -> int:
-        """How many other grids were met before: several outputs, and tokens to which an input is hidden, may read one."""
+        """How many other grids were met before: several outputs may read one, and tokens that do not see an input."""
         for number, one in enumerate(self._met):
             pairs = zip(one.ids, reading.ids, strict=False)
             inputs = all(a == b or not {a, b} <= set(self.exact.inputs.tolist()) for a, b in pairs)
