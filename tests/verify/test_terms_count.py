@@ -83,7 +83,7 @@ def test_keys_that_may_weigh_something_are_kept() -> None:
     part, _, ends, _ = adversary.head("tanh, float32")
     far = replace(part, slopes=np.zeros(2), offsets=np.array([0.0, -100.0]))
     for wrong, kept in ((0.0, 1), (30.0, 2)):
-        softmax = scalar._Softmax(replace(far, wrong=np.array([0.0, wrong])), [ends], MODEL)
+        softmax = scalar.Softmax(replace(far, wrong=np.array([0.0, wrong])), [ends], MODEL)
         near, _, leak = softmax.window(0.0, 1.0)
         assert len(near) == kept
         assert leak >= (np.exp(-100.0) if kept == 1 else 0.0)
