@@ -97,35 +97,14 @@ def test_functions_of_one_number(function: Callable[..., Any], lipschitz: float)
     assert report.found <= report.stated
 
 
-def test_a_kink_between_steep_anchors_follows() -> None:
-    network = ah.approximate(lambda x: np.abs(x - 0.3), (-1, 1), 1e-4, lipschitz=1.0, progress=False)
+@pytest.mark.parametrize(
+    "function", [lambda x: np.abs(x - 0.3), pytest.param(lambda x: np.maximum(x, 0), marks=pytest.mark.slow)]
+)
+def test_a_kink_between_steep_anchors_follows(function: Callable[..., Any]) -> None:
+    network = ah.approximate(function, (-1, 1), 1e-4, lipschitz=1.0, progress=False)
     assert network.certificate is not None
     assert network.certificate.bound < 1e-5
-    assert ah.check(network, function=lambda x: np.abs(x - 0.3), progress=False).verified
-
-
-@pytest.mark.parametrize("width", [1.0, 0.1, 1e-3, 1e-6])
-def test_chords_bound_the_functions_that_turn_the_furthest_from_them(width: float) -> None:
-    """Of all functions with a constant and these values at the ends of a cell, those that follow the cones."""
-    rng, shares = np.random.default_rng(3), []
-    for _ in range(300):
-        slopes, offsets, values = (rng.normal(size=4) * size for size in (6.0, 1.0, 2.0))
-        grid = Grid([(slopes, offsets)], np.zeros(1), values[:, None], np.zeros(1))
-        low, sign = float(rng.uniform(-1, 1)), float(rng.choice([-1.0, 1.0]))
-        high, rise = low + width, float(rng.uniform(-2.0, 2.0)) * width
-
-        def cone(x: np.ndarray, low: float = low, high: float = high, rise: float = rise, sign: float = sign) -> Any:
-            x = x[:, 0]
-            return sign * np.minimum(2 * (x - low), sign * rise + 2 * (high - x))
-
-        x = np.linspace(low, high, 801)
-        w = np.exp(x[:, None] * slopes + offsets)
-        worst = float(np.abs(w @ values / w.sum(axis=1) - cone(x[:, None])).max())
-        cell = np.array([[low, high]])
-        (bound,) = cover._by_chords(grid, cone, 0.0, Lipschitz((2.0,), euclidean=False), cell)
-        shares.append(worst / float(bound))
-    assert max(shares) <= 1
-    assert max(shares) > 0.5
+    assert ah.check(network, function=function, progress=False).verified
 
 
 def ripple(x: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.expressions import Expression, read_expression
+from anchorhead.verify.grids.cover import Lipschitz, _by_chords
 from anchorhead.verify.grids.grid import _Proof, verify_grid
 from anchorhead.verify.grids.head import Expanded, Grid
 from anchorhead.verify.grids.polynomial import largest, on_part
@@ -286,3 +288,28 @@ def test_work_is_bounded() -> None:
         far.pieces(0, -1.0, 1.0)
     assert largest(np.array([0.5, 0.0, 0.25]), 0.0) >= 0.75
     assert largest(np.array([0.5, 0.0, 0.25]), -1.0) >= 0.75
+
+
+@pytest.mark.parametrize("width", [1.0, 0.1, 1e-3, 1e-6])
+def test_chords_bound_the_functions_that_turn_the_furthest_from_them(width: float) -> None:
+    """Of all functions with a constant and these values at the ends of a cell, those that follow the cones."""
+    rng, shares = np.random.default_rng(3), []
+    for _ in range(300):
+        slopes, offsets, values = (rng.normal(size=4) * size for size in (6.0, 1.0, 2.0))
+        grid = Grid([(slopes, offsets)], np.zeros(1), values[:, None], np.zeros(1))
+        low, sign = float(rng.uniform(-1, 1)), float(rng.choice([-1.0, 1.0]))
+        high, rise = low + width, float(rng.uniform(-2.0, 2.0)) * width
+
+        def cone(x: np.ndarray, low: float = low, high: float = high, rise: float = rise, sign: float = sign) -> Any:
+            x = x[:, 0]
+            return sign * np.minimum(2 * (x - low), sign * rise + 2 * (high - x))
+
+        x = np.linspace(low, high, 801)
+        w = np.exp(x[:, None] * slopes + offsets)
+        read = w @ values / w.sum(axis=1)
+        shift = float(read[400] - rise / 2)  # the head is then right at the middle of the chord
+        worst = float(np.abs(read - cone(x[:, None]) - shift).max())
+        (bound,) = _by_chords(grid, cone, shift, Lipschitz((2.0,), euclidean=False), np.array([[low, high]]))
+        shares.append(worst / float(bound))
+    assert max(shares) <= 1
+    assert max(shares) > 0.5

@@ -133,9 +133,7 @@ def interval_bound(
     return worst * UP
 
 
-def _by_chords(
-    grid: Grid, function: Values, shift: float, lipschitz: Lipschitz, ends: np.ndarray
-) -> np.ndarray:
+def _by_chords(grid: Grid, function: Values, shift: float, lipschitz: Lipschitz, ends: np.ndarray) -> np.ndarray:
     """The bound by chords on cells (n, 2) of an interval."""
     axis = _axis(grid, 0, ends.reshape(-1), 2)
     values, size = grid.values[:, 0], np.abs(grid.values[:, 0])
@@ -233,9 +231,11 @@ class _Axis:
 
 def _axis(grid: Grid, j: int, cuts: np.ndarray, every: int) -> _Axis:
     slopes = grid.axes[j][0]
-    centre, half, w, upper, mean, off = (one[::every] for one in upper_weights(grid, j, cuts))
-    lean, steep = slopes - mean, float(np.abs(slopes).max())
-    lean_off = (w * off * np.abs(lean)).sum(axis=1, keepdims=True) + 1e-13 * steep
+    centre, half, w, upper, _, off = (one[::every] for one in upper_weights(grid, j, cuts))
+    steep = slopes - slopes[w.argmax(axis=1)][:, None]  # what all slopes share is no error of a - A
+    lean = steep - (w * steep).sum(axis=1, keepdims=True)
+    lean_off = (w * (off + (len(slopes) + 8) * OWN_UNIT) * np.abs(steep)).sum(axis=1, keepdims=True) * UP
+    lean_off = lean_off + 4 * OWN_UNIT * np.abs(steep)
     variance = (upper * (np.abs(lean) + lean_off) ** 2).sum(axis=1, keepdims=True) * UP
     wide = np.abs(lean) + lean_off + half * variance
     return _Axis(centre[:, 0], half[:, 0], w, upper, off, lean, lean_off, wide, variance)
