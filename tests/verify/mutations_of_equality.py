@@ -5,12 +5,13 @@ from __future__ import annotations
 from .mutations import Mutation
 
 DIFFERS = "equality: what differs is said to differ"
-REFUSED = "equality: what is not defined everywhere is refused"
 
 # fmt: off
 EQUALITY = (
-    Mutation("equality/algebra.py", "Algebra.maximum", "k * off + lost", "lost", f"{DIFFERS} (a maximum)"),
-    Mutation("equality/algebra.py", "Algebra.where", "change.is_zero() and", "", f"{DIFFERS} (a switch that moves)"),
+    Mutation("equality/algebra.py", "Algebra.maximum", "k * off + lost", "lost",
+             f"{DIFFERS} (a maximum with a number)"),
+    Mutation("equality/algebra.py", "Algebra.where", "change.is_zero() and", "",
+             f"{DIFFERS} (a switch that moves)"),
     Mutation("equality/asinh.py", "_sums", "[*(Counter(side[2]) - both).elements()]",
              "[one for one in side[2] if one not in both]", f"{DIFFERS} (asinh, added twice)"),
     Mutation("equality/asinh.py", "_sums", "Counter(u[2]) & Counter(w[2])",
@@ -23,15 +24,19 @@ EQUALITY = (
     Mutation("equality/polynomials.py", "Polynomials.mul", "b.range.most * a.error", "0 * a.error",
              f"{DIFFERS} (a product)"),
     Mutation("equality/powers.py", "Powers.exp", "wrong.upper().expm1()", "arb(0)", f"{DIFFERS} (an exponential)"),
-    Mutation("equality/powers.py", "Powers.log", "off_by(2 * wrong)", "off_by(0 * wrong)", f"{DIFFERS} (a logarithm)"),
+    Mutation("equality/powers.py", "Powers.log", "off_by(2 * wrong)", "off_by(0 * wrong)",
+             f"{DIFFERS} (a logarithm)"),
     Mutation("equality/powers.py", "Powers.power", "(1 - wrong) ** -abs(n) - 1", "0 * wrong",
              f"{DIFFERS} (a reciprocal)"),
-    Mutation("equality/powers.py", "Powers.root", " and b.error.is_zero()\n", "\n", f"{DIFFERS} (an exponent that moves)"),
+    Mutation("equality/powers.py", "Powers.root", " and b.error.is_zero()\n", "\n",
+             f"{DIFFERS} (an exponent that moves)"),
     Mutation("equality/powers.py", "Powers.function", "off * LIPSCHITZ[name]", "0 * off", f"{DIFFERS} (a sine)"),
-    Mutation("equality/powers.py", "_whole", "int(found)", "int(float(ball))",
+    Mutation("equality/powers.py", "Powers.general_power",
+             "self.power(a, _whole(exponent)) if few else self.root(a, b)",
+             "self.power(a, int(float(exponent)))",
              f"{DIFFERS} (an exponent that no float64 is)"),
-    Mutation("equality/ranges.py", "Range.sign", "-1 if self.high < 0 else 0", "-1",
-             f"{DIFFERS} (the root of a square)"),
+    Mutation("equality/ranges.py", "Range.sign", "if self.high < 0 else 0", "if self.high < 0 else 1",
+             "equality: the reciprocal of a square that may be 0 is refused"),
     Mutation("equality/ranges.py", "_power", "n % 2 == 0 and not a.sign", "False",
              "equality: the reciprocal of a square that may be 0 is refused"),
     Mutation("equality/values.py", "Value.off_by", "self.error + error", "self.error", f"{DIFFERS} (an exponential)"),
