@@ -119,7 +119,7 @@ WALK = (
     Mutation("verifier.py", "_check_fit", "require(bool(inside)", "require(True",
              "refused: a larger box in the certificate alone"),
     Mutation("verifier.py", "_verify_network", "not known.found <= certificate.bound", "False",
-             "refused: a smaller bound"),
+             "refused: a smaller bound of neurons"),
     Mutation("grammar.py", "_Reader.layer", "if set(row) - allowed:", "if False:",
              "refused: something more", slow=True),
 )

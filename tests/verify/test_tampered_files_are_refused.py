@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "another output": (HEAD, _header("network", "output", value="register")),
     "a smaller bound": (RAMP, _header("certificate", "bound", value=lambda b: 0.9 * b)),
     "a smaller bound of neurons": (
-        DEEP,
+        TWO,
         lambda header, arrays: header["certificate"].update(
             bound=0.9 * header["certificate"]["bound"], terms={}, worst=None
         ),

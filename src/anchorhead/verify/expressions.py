@@ -256,6 +256,10 @@ def _integer_power(n: int, a: arb) -> arb:
 
 
 def _power(a: arb, b: arb) -> arb:
+    """Of a positive base, and of any base where the exponent is a whole number."""
+    whole = b.unique_fmpz() if b.is_exact() else None
+    if whole is not None and abs(whole) <= MAX_EXPONENT:
+        return _integer_power(int(whole), a)
     if a.lower() > 0:
         return BALLS["exp"](b * BALLS["log"](a))
     return arb(0).union(BALLS["exp"](b * a.upper().log())) if b > 0 and a.upper() > 0 else arb.nan()
