@@ -146,7 +146,8 @@ def test_a_request_between_levels_takes_the_fewest_anchors_that_do(monkeypatch):
     for fewer, more in itertools.pairwise(heads):
         assert ah.head("gelu", (-10, 10), fewer.bound).anchors == fewer.atom.anchors
         assert ah.head("gelu", (-10, 10), math.nextafter(fewer.bound, 0)).anchors == more.atom.anchors
-        assert ah.head("gelu", (-10, 10), anchors=fewer.atom.anchors).certificate.bound == fewer.bound
+        stated = ah.head("gelu", (-10, 10), anchors=fewer.atom.anchors).certificate.bound
+        assert fewer.bound <= stated <= 1.02 * fewer.bound
 
 
 def test_what_the_table_does_not_serve_is_solved(monkeypatch):

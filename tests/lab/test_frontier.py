@@ -68,7 +68,7 @@ def test_the_bounds_are_those_of_heads(bell):
     assert bell.kind == solved.certificate.kind == "proven"
     assert row.solved <= solved.certificate.bound
     assert (row.max_value, row.max_slope) == (solved.atom.max_value, solved.atom.max_slope)
-    assert row.uniform == even.certificate.bound
+    assert row.uniform <= even.certificate.bound <= 1.02 * row.uniform
 
 
 def test_polynomials_are_best_for_the_function_on_its_domain(bell):

@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[str, Change]] = {
     "a smaller bound of neurons": (
         TWO,
         lambda header, arrays: header["certificate"].update(
-            bound=0.9 * header["certificate"]["bound"], terms={}, worst=None
+            bound=0.5 * header["certificate"]["bound"], terms={}, worst=None
         ),
     ),
     "a smaller bound and terms": (

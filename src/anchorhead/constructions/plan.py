@@ -27,7 +27,6 @@ from anchorhead.constructions.plan_tables import WIDTH, csv_table, html_table, l
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.sizes import Sizes, sizes_of
 from anchorhead.constructions.uniform_estimates import UniformEstimates
-from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Dtype
@@ -35,6 +34,7 @@ from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.statement import stated_bound
 from anchorhead.targets.mlp import Merged, Mlp, merged
 
 SMALLEST = 1e-20
@@ -259,7 +259,7 @@ def _made(ladder: Ladder, options: BuildOptions, sizes: Sizes | None, bound: flo
         form=options.form,
         layout=options.layout,
         placement=options.placement,
-        bound=round_up(bound),
+        bound=stated_bound(bound, ladder.within),
         reachable=reachable,
         note=note,
         **known,  # type: ignore[arg-type]
