@@ -6,8 +6,8 @@ import numpy as np
 
 from anchorhead.targets.parser import parse
 from anchorhead.verify import constant, functions, rounding, scalar
-from anchorhead.verify.expressions import Expression, read_expression
 from anchorhead.verify.forms import Forms, Quantities
+from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.scalar import Claim, Part, Proven
 
 HEADS = ("logistic, float32", "tanh, float32", "ramp, float32", "square, float64", "kink, float32")

@@ -6,7 +6,7 @@ from anchorhead.heads.gate import GateHead
 from anchorhead.heads.self_key import SelfKeyHead
 from anchorhead.heads.self_key_powers import powers
 from anchorhead.targets.parser import parse
-from anchorhead.verify.expressions import Expression, read_expression
+from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.self_keys.gate import GatePart
 from anchorhead.verify.self_keys.head import Quotient, SelfKey
 

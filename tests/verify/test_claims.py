@@ -11,9 +11,9 @@ import pytest
 
 from anchorhead.verify import rounding
 from anchorhead.verify.claims import Claims, Pool, Unit, _Job, _without
-from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import read_file
-from anchorhead.verify.program import read_program
+from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.program import read_program
 from anchorhead.verify.readings import Reading
 
 from . import adversary

@@ -11,8 +11,8 @@ from flint import arb, ctx
 from anchorhead.verify.equality import work
 from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import read_expression
-from anchorhead.verify.program import Affine, Apply, Attend, Input, Normalise, Program
+from anchorhead.verify.programs.expressions import read_expression
+from anchorhead.verify.programs.program import Affine, Apply, Attend, Input, Normalise, Program
 
 Nodes = list[list[Any]]
 X, Y = ["variable", "x"], ["variable", "y"]

@@ -16,9 +16,9 @@ from safetensors.numpy import load_file, save_file
 
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import Undecided
 from anchorhead.verify.folders.activations import ACTIVATIONS
 from anchorhead.verify.folders.folder import FAMILIES, REPORT, verify_folder
+from anchorhead.verify.programs.expressions import Undecided
 
 pytest.importorskip("transformers")
 sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))

@@ -20,12 +20,12 @@ from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import Expression, read_expression
 from anchorhead.verify.grids.cover import Lipschitz, _by_chords
 from anchorhead.verify.grids.grid import _Proof, verify_grid
 from anchorhead.verify.grids.head import Expanded, Grid
 from anchorhead.verify.grids.polynomial import largest, on_part
 from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_weights
+from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
 
 QUICK = [

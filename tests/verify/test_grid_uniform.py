@@ -20,10 +20,10 @@ from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import read_expression
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
+from anchorhead.verify.programs.expressions import read_expression
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),

@@ -11,12 +11,12 @@ from flint import arb
 
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.learners.average import Average, box_moments, prompt_moments
 from anchorhead.verify.learners.growth import Drift, Varying, norm, safe_limit, weighted
 from anchorhead.verify.learners.link import Link, between, slopes
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.tokens import exact_rows
+from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import MODELS
 
 X = ("variable", "x", ())

@@ -18,7 +18,7 @@ from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners.learner import bound_for_one_prompt
 from anchorhead.verify.learners.many import read_many
-from anchorhead.verify.program import read_program
+from anchorhead.verify.programs.program import read_program
 
 from .learner_files import changed, loaded, tampered
 

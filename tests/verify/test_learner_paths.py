@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from anchorhead.targets.parser import parse
-from anchorhead.verify.expressions import Expression, read_expression
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.polynomial import largest
 from anchorhead.verify.learners import box, heads, link, link_error
@@ -19,6 +18,7 @@ from anchorhead.verify.learners.average import Mean, prompt_moments
 from anchorhead.verify.learners.growth import Apart
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.target import Descent
+from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar import Part
 

@@ -18,7 +18,7 @@ from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt
 from anchorhead.verify.learners.target import read_descent
-from anchorhead.verify.program import read_program
+from anchorhead.verify.programs.program import read_program
 
 from .learner_files import largest_error, loaded, tampered
 

@@ -10,7 +10,7 @@ import pytest
 
 from anchorhead.targets.parser import parse
 from anchorhead.verify.balls import precision
-from anchorhead.verify.expressions import read_expression
+from anchorhead.verify.programs.expressions import read_expression
 
 from .adversary import (
     HEADS,

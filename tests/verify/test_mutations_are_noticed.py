@@ -22,9 +22,9 @@ from .mutations_of_the_walk import WALK
 
 MUTATIONS = (*LEMMAS, *WALK, *ROOMS, *EQUALITY)
 ELSEWHERE = {
-    "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "program.py", "exact.py", "expressions.py",
-    "folders/activations.py", "folders/folder.py", "text.py", "grids/callables.py", "direct/held.py",
-    "direct/keys.py", "direct/plan.py", "direct/series.py", "direct/walk.py",
+    "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "programs/program.py", "programs/exact.py",
+    "programs/expressions.py", "programs/text.py", "folders/activations.py", "folders/folder.py",
+    "grids/callables.py", "direct/held.py", "direct/keys.py", "direct/plan.py", "direct/series.py", "direct/walk.py",
 }  # fmt: skip
 """What holds no lemma, or what suites of their own break: values of functions, files, programs, their text; lemmas of
 callables (test_callables.py) and of the evaluation without keys (test_direct.py)."""

@@ -31,8 +31,8 @@ from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.equality.values import Value
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
-from anchorhead.verify.program import Affine, Input, read_program
-from anchorhead.verify.program import Program as Read
+from anchorhead.verify.programs.program import Affine, Input, read_program
+from anchorhead.verify.programs.program import Program as Read
 from benchmarks.figures_cases import DEEP
 from tests.compiler.test_equal_forms import NAMES, grown
 

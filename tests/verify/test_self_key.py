@@ -14,7 +14,7 @@ from anchorhead.heads.self_key_table import self_key_frontiers
 from anchorhead.targets.parser import parse
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import read_expression
+from anchorhead.verify.programs.expressions import read_expression
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
 from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey

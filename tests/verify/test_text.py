@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.verify.expressions import Expression
-from anchorhead.verify.program import Affine, Apply, Input, Program
-from anchorhead.verify.text import ONE_LINE, formula
+from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.programs.program import Affine, Apply, Input, Program
+from anchorhead.verify.programs.text import ONE_LINE, formula
 from anchorhead.verify.verifier import verify
 
 

@@ -24,10 +24,10 @@ from flint import arb
 
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import require
-from anchorhead.verify.exact import Atom, Exact
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
 from anchorhead.verify.functions import behaviour
+from anchorhead.verify.programs.exact import Atom, Exact
+from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, Proven, prove

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anchorhead.verify.claims import Claims, Explained, Pool, Unit
-from anchorhead.verify.exact import Exact
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grids.tensor import Grids
+from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.rounding import Arithmetic
 
 Tokens = dict[str, Forms]

@@ -15,7 +15,7 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.programs.expressions import Expression, Undecided
 
 NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""

@@ -12,11 +12,11 @@ from flint import arb
 from anchorhead.verify.balls import precision
 from anchorhead.verify.certificate import Certificate
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.exact import Exact
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention, Network
 from anchorhead.verify.kernel import Kernel, verify_kernel
-from anchorhead.verify.program import Affine, Apply, Attend, Program
+from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.programs.program import Affine, Apply, Attend, Program
 
 REFUSED = "the network is not one Attention of an input to the keys of the program"
 

@@ -29,7 +29,7 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.rounding import (
     OWN_UNIT,
     SILENT,

@@ -16,7 +16,6 @@ from anchorhead.verify.context import Context, Step
 from anchorhead.verify.direct.walk import walk_directly
 from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.folders.folder import verify_folder
 from anchorhead.verify.grammar import Network, read_network
@@ -25,9 +24,10 @@ from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt, is_learner
 from anchorhead.verify.learners.many import is_many
-from anchorhead.verify.program import Attend, Input, Program, read_lowered, read_program
+from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.program import Attend, Input, Program, read_lowered, read_program
+from anchorhead.verify.programs.text import formula, printable, shortened
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.text import formula, printable, shortened
 from anchorhead.verify.walk import compared, walk
 
 Tell = Callable[[int, int, str], object]

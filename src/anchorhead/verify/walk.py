@@ -12,11 +12,11 @@ import numpy as np
 from anchorhead.verify.attention import after_attention
 from anchorhead.verify.context import Context, Tokens, every
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.exact import Exact
 from anchorhead.verify.forms import Forms, joined, summed
 from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat, Softmax, Stream
 from anchorhead.verify.groups import after_groups, shares
 from anchorhead.verify.needs import needs
+from anchorhead.verify.programs.exact import Exact
 
 MAX_LAYERS = 2_000
 """How many layers are followed one by one, those of a Repeat counted each time."""

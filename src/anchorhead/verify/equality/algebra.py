@@ -29,7 +29,7 @@ from anchorhead.verify.equality.powers import LIPSCHITZ, Powers
 from anchorhead.verify.equality.ranges import RANGES
 from anchorhead.verify.equality.values import ZERO, Monomial, Value, in_cells
 from anchorhead.verify.equality.work import Work
-from anchorhead.verify.expressions import Expression, evaluated
+from anchorhead.verify.programs.expressions import Expression, evaluated
 
 ASINH = arb(2) ** -200
 """How far what is taken for asinh may be from it."""

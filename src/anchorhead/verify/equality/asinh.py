@@ -13,7 +13,7 @@ from anchorhead.verify.balls import above, below
 from anchorhead.verify.equality.algebra import ASINH, Algebra
 from anchorhead.verify.equality.values import Value
 from anchorhead.verify.equality.work import Work
-from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.programs.expressions import Expression, Undecided
 
 CELLS = 64
 

@@ -12,8 +12,8 @@ from anchorhead.verify.equality.algebra import Algebra
 from anchorhead.verify.equality.asinh import with_asinh
 from anchorhead.verify.equality.values import Value
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Undecided
-from anchorhead.verify.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
+from anchorhead.verify.programs.expressions import Undecided
+from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
 
 BITS = 320
 """Of the balls: products of a few float64 are exact, and what cancels leaves next to nothing."""

@@ -12,7 +12,7 @@ from anchorhead.verify.equality.polynomials import MAX_POWER, Polynomials
 from anchorhead.verify.equality.ranges import RANGES, Range
 from anchorhead.verify.equality.values import ONE, Monomial, Value, joined
 from anchorhead.verify.errors import require
-from anchorhead.verify.expressions import BALLS, MAX_EXPONENT
+from anchorhead.verify.programs.expressions import BALLS, MAX_EXPONENT
 
 LIPSCHITZ = {"asinh": 1.0, "sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
 """Functions that have no rule of their own, and how fast they change at most: 2/sqrt(pi) < 1.13."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb
 
-from anchorhead.verify.expressions import BALLS
+from anchorhead.verify.programs.expressions import BALLS
 
 
 @dataclass(frozen=True)

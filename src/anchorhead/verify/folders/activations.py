@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import Expression, read_expression
+from anchorhead.verify.programs.expressions import Expression, read_expression
 
 X = ["variable", "x"]
 

@@ -25,7 +25,6 @@ from anchorhead.verify.certificate import Certificate, require_only
 from anchorhead.verify.claims import Explained, Pool, Unit
 from anchorhead.verify.context import Context, Step
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.exact import Exact
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Network
@@ -33,7 +32,8 @@ from anchorhead.verify.grids.cover import MAX_CELLS, Lipschitz, cover_bound, int
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.tensor import SAMPLES, GridReading, Grids, head_values
 from anchorhead.verify.grids.uniform import VALUE_ERROR, verify_uniform_lipschitz
-from anchorhead.verify.program import Apply, Input, Opaque, Program
+from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.program import Apply, Input, Opaque, Program
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 from anchorhead.verify.walk import compared, walk
 

@@ -26,10 +26,10 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import BALLS, Expression, Undecided, evaluated
 from anchorhead.verify.grids.head import Expanded, Grid
 from anchorhead.verify.grids.polynomial import Interval, added, from_values, largest, on_part
 from anchorhead.verify.grids.rounding import grid_rounding
+from anchorhead.verify.programs.expressions import BALLS, Expression, Undecided, evaluated
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
 from anchorhead.verify.self_keys.cover import coefficients
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import arb
 
-from anchorhead.verify.expressions import BALLS, NAMED, Expression, decided, evaluated
+from anchorhead.verify.programs.expressions import BALLS, NAMED, Expression, decided, evaluated
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from flint import arb
 
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.exact import Atom, Exact
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.uniform import verify_uniform_grid
+from anchorhead.verify.programs.exact import Atom, Exact
+from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
 

@@ -32,10 +32,10 @@ import numpy as np
 
 from anchorhead.verify.balls import above, below, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.rounding import axis_errors, upper_weights
 from anchorhead.verify.grids.slopes import slopes_of
+from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, arithmetic_of
 
 BLOCKS, PARTS, MAX_PARTS = 3, 64, 8_000

@@ -16,11 +16,11 @@ from functools import lru_cache
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention
 from anchorhead.verify.learners.average import MANY
 from anchorhead.verify.learners.reading import Reading, read_part
 from anchorhead.verify.learners.tokens import Live, exact_rows
+from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove, silent
 

@@ -25,7 +25,7 @@ from anchorhead.verify.learners.sequence import read_sequence_step
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent, read_descent
 from anchorhead.verify.learners.tokens import require_finite
-from anchorhead.verify.program import Program, Repeat
+from anchorhead.verify.programs.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 
 Conditions = Iterable[Mapping[str, Any]]

@@ -26,8 +26,8 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.expressions import SERIES, Expression, Undecided, evaluated
 from anchorhead.verify.learners.sums import Sums, constant, plus, put, scaled
+from anchorhead.verify.programs.expressions import SERIES, Expression, Undecided, evaluated
 
 FINE, COARSE = 1e-7, 3e-3
 """Cells are halved until their slopes are this close, relatively, to one that is met: of all, and of a part."""

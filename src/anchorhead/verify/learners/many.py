@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.grammar import Attention, Network
 from anchorhead.verify.grammar import Repeat as Repeated
 from anchorhead.verify.learners.average import Average
@@ -37,7 +36,8 @@ from anchorhead.verify.learners.sums import Sums, constant, plus, put
 from anchorhead.verify.learners.target import MAX_TIMES, Descent, combination, expression_of, kind_of, picked
 from anchorhead.verify.learners.tokens import require_finite
 from anchorhead.verify.learners.update import Update
-from anchorhead.verify.program import Apply, Attend, Dot, Input, Program, Repeat
+from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.programs.program import Apply, Attend, Dot, Input, Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of, power_of_two
 from anchorhead.verify.scalar import Part, silent
 

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.expressions import Expression
+from anchorhead.verify.programs.expressions import Expression
 
 Sum = dict[int, Fraction]
 """By the number of an atom, its factor, which is not 0."""

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression
 from anchorhead.verify.learners.sums import Sums, constant
-from anchorhead.verify.program import Affine, Apply, Attend, Dot, Input, Program, Repeat
+from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Program, Repeat
 
 MAX_TIMES = 200_000
 """Steps of a descent that is followed one by one."""

@@ -17,7 +17,7 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import precision, size
 from anchorhead.verify.errors import require
-from anchorhead.verify.expressions import Expression, Undecided
+from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
 from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey

@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb
 
-from anchorhead.verify.expressions import BALLS, Expression, Undecided, decided, evaluated
+from anchorhead.verify.programs.expressions import BALLS, Expression, Undecided, decided, evaluated
 
 
 @dataclass(frozen=True)

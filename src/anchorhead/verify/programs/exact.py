@@ -14,10 +14,10 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.expressions import Expression, Undecided
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.functions import behaviour, range_on
-from anchorhead.verify.program import Affine, Apply, Input, Opaque, Program
+from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.program import Affine, Apply, Input, Opaque, Program
 
 
 @dataclass(frozen=True, eq=False)

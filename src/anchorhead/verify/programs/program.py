@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from anchorhead.verify.errors import Unreadable
-from anchorhead.verify.expressions import Expression, is_plain, read_expression
 from anchorhead.verify.files import Stored
+from anchorhead.verify.programs.expressions import Expression, is_plain, read_expression
 
 MAX_STEPS = 100_000
 MAX_DEPTH = 8

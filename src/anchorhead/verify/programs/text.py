@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anchorhead.verify.expressions import Expression, is_plain
-from anchorhead.verify.program import Affine, Apply, Input, Opaque, Program
+from anchorhead.verify.programs.expressions import Expression, is_plain
+from anchorhead.verify.programs.program import Affine, Apply, Input, Opaque, Program
 
 MAX_TEXT = 2_000
 ONE_LINE = 200
