@@ -184,7 +184,7 @@ def tampered(network, rng):
     )
 
 
-@pytest.mark.parametrize("name", ["two variables, float32", "a sequence"])
+@pytest.mark.parametrize("name", ["two variables, float32", pytest.param("a sequence", marks=pytest.mark.slow)])
 def test_weights_whose_error_exceeds_the_bound_are_refused(name, built):
     network, wanted = built(name), CASES[name][0]
     rng = np.random.default_rng(2)

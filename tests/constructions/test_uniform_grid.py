@@ -148,14 +148,14 @@ def shift_the_keys(registers, names):
     registers[:, offset] += 0.2 * registers[:, slope]
 
 
-@pytest.mark.parametrize("name", ["kinks, float32", "a sequence of one feature"])
+@pytest.mark.parametrize("name", ["kinks, float32", pytest.param("a sequence of one feature", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("change", [move_a_value, blunt_the_keys, turn_the_keys, shift_the_keys])
 def test_tampered_weights_are_refused(name, change, built):
     with pytest.raises(ah.CertificateError):
         ah.check(changed(built(name), change))
 
 
-@pytest.mark.parametrize("name", ["kinks, float32", "a sequence of one feature"])
+@pytest.mark.parametrize("name", ["kinks, float32", pytest.param("a sequence of one feature", marks=pytest.mark.slow)])
 def test_a_bound_that_does_not_follow_is_refused(name, built):
     network = built(name)
     certificate = dataclasses.replace(network.certificate, bound=0.9 * network.certificate.bound, terms={})

@@ -14,6 +14,7 @@ from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.parser import parse
+from tests.sweeps import every_other
 
 DTYPES = ("float32", "float64")
 RELU, ABS, LEAKY = parse("relu(x)"), parse("abs(x)"), parse("leaky_relu(x)")
@@ -76,9 +77,7 @@ def arrays(network):
             yield place, "skip.weight", layer.skip.weight
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "layout", "dtype"), every_other(FORMS, LAYOUTS, DTYPES))
 def test_what_was_not_changed_is_accepted_and_files_keep_every_bit(tmp_path, form, layout, dtype):
     for tokens, activations in ((None, (RELU,)), (3, (RELU, LEAKY))):
         network = convert(mlp(1, tokens, activations), dtype, form=form, layout=layout)
