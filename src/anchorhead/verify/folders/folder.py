@@ -108,8 +108,8 @@ def verify_folder(folder: str | Path, tell: Tell = lambda done, total, what: Non
 def _verified(folder: Path, tell: Tell) -> list[LayerChecked]:
     config, report = _json(folder / "config.json"), _json(folder / REPORT)
     settings = config.get("attention_only")
-    require(isinstance(settings, dict) and settings.get("format") == 2, f"{folder} holds no attention-only model")
-    assert isinstance(settings, dict)
+    if not isinstance(settings, dict) or settings.get("format") != 2:
+        raise NotVerified(f"{folder} holds no attention-only model")
     require(report.get("kind") == "proven", f"{folder}: its errors are measured, nothing is stated as proven")
     model = arithmetic_of(str(settings.get("dtype")))
     require(report.get("dtype") == config.get("dtype") == model.dtype, "config and report name different dtypes")

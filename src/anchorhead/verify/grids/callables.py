@@ -95,7 +95,8 @@ def _given(program: Program, certificate: Certificate, function: Callable[..., A
     if not isinstance(box, Input) or box.low is None or box.high is None or len(opaque) != 1:
         raise NotVerified("a program that is more than one callable on a box")
     (one,) = opaque
-    assert isinstance(one, Opaque)
+    if not isinstance(one, Opaque):
+        raise NotVerified("a program that is no callable")
     low, high = (np.broadcast_to(end, certificate.low.shape).reshape(-1) for end in (box.low, box.high))
     require_only(certificate, "assumed Lipschitz constant")
     require(len(certificate.conditions) == 1, "a callable whose certificate does not say what is assumed")

@@ -65,10 +65,8 @@ def read_descent(program: Program) -> Descent:
     require(examples.of == labels.of and len(examples.of) == 1, "A and y are not made of one input")
     given = kind_of(program, examples.of[0], Input)
     d, size = len(given.features) - 1, examples.bias.shape[1]
-    require(
-        given.tokens is None and given.most is not None and d >= 1, "examples are any number of tokens up to a most"
-    )
-    assert given.most is not None
+    if given.tokens is not None or given.most is None or d < 1:
+        raise NotVerified("examples are any number of tokens up to a most")
     require(size in (d, d + 1) and not any(one.radii[0] is not None for one in (examples, labels)), "A is no example")
     pick, ones = np.eye(size, d + 1), np.zeros((1, size))
     if size > d:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.verify.errors import require
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Attention, Linear, Network, Repeat
 from anchorhead.verify.learners.average import MANY
 from anchorhead.verify.learners.target import Descent
@@ -46,11 +46,8 @@ def read_body(network: Network, target: Descent, output: str) -> tuple[list[Atte
     """The layers that are repeated, and the features of w."""
     fits = network.output == output and len(network.layers) == 2
     repeat, last = network.layers if fits else (None, None)
-    require(
-        isinstance(repeat, Repeat) and isinstance(last, Linear), f"a learner is Embed, Repeat, Linear to a {output}"
-    )
-    assert isinstance(repeat, Repeat)
-    assert isinstance(last, Linear)
+    if not isinstance(repeat, Repeat) or not isinstance(last, Linear):
+        raise NotVerified(f"a learner is Embed, Repeat, Linear to a {output}")
     require(repeat.times == target.times, f"it takes {repeat.times} steps, not {target.times}")
     for layer in repeat.layers:
         plain = isinstance(layer, Attention) and layer.bias is None

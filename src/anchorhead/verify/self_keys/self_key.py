@@ -42,8 +42,9 @@ def verify_self_key(
             return softmax_rounding(head, softmax, cell, model)
 
         cells = _covered(softmax, function, (low, high), stated, rounding, model)
-        for a, b, at in () if quotient is None else _spans(quotient, low, high, model):
-            cells += _powers(head, quotient, function, (a, b, at), stated, model)
+        if quotient is not None:
+            for a, b, at in _spans(quotient, low, high, model):
+                cells += _powers(head, quotient, function, (a, b, at), stated, model)
     return cells
 
 
@@ -58,13 +59,12 @@ def _spans(quotient: Quotient, low: float, high: float, model: Arithmetic) -> li
 
 def _powers(
     head: SelfKey,
-    quotient: Quotient | None,
+    quotient: Quotient,
     function: Expression,
     span: tuple[float, float, float | None],
     stated: float,
     model: Arithmetic,
 ) -> int:
-    assert quotient is not None
     low, high, at = span
     mixture = quotient.mixture(head.skip, head.bias, at)
 
