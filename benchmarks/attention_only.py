@@ -73,7 +73,7 @@ def numbers(within: float, heads: str) -> dict:
     """The smallest head for gelu with this error: solved, or read from a file."""
     if heads:
         return json.loads(Path(heads).read_text())[str(within)]
-    from anchorhead.constructions.self_key_head import self_key_head
+    from anchorhead.constructions.single.self_key_head import self_key_head
     from anchorhead.convert.attention_only.heads import numbers_of
 
     return numbers_of(self_key_head("gelu", within, "float32"))

@@ -12,7 +12,7 @@ from typing import cast, get_args
 import anchorhead as ah
 from anchorhead.decimals import round_up
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.table import STANDARD, Frontier, lookup
+from anchorhead.heads.tables.table import STANDARD, Frontier, lookup
 from anchorhead.proof.arithmetic.arithmetic import require_model
 
 LEVELS = tuple(10.0**-k for k in range(2, 11))

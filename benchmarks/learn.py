@@ -21,7 +21,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from anchorhead import incontext
-from anchorhead.incontext.estimators_reference import deviation, reference
+from anchorhead.incontext.estimators.reference import deviation, reference
 from anchorhead.incontext.settled import states
 from anchorhead.incontext.tables import made_table
 from benchmarks.measure import best_time, command, in_own_process, peak_megabytes

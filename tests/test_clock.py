@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.constructions.grid import approximate_grid
-from anchorhead.targets.parser import parse
+from anchorhead.constructions.grids.grid import approximate_grid
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
 
 ROOT = Path(ah.__file__).parent

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import anchorhead as ah
 from anchorhead.targets import Expression, ScalarTarget
-from anchorhead.targets.expression import SWITCHES, postorder
+from anchorhead.targets.expressions.expression import SWITCHES, postorder
 
 SECONDS = 20
 """Of CPU: what takes longer takes minutes, as a rule."""

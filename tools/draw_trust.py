@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from anchorhead.heads.gate_table import all_gates
-from anchorhead.heads.self_key_table import self_key_frontiers
-from anchorhead.heads.table import frontiers
+from anchorhead.heads.tables.gate_table import all_gates
+from anchorhead.heads.tables.self_key_table import self_key_frontiers
+from anchorhead.heads.tables.table import frontiers
 from tests.networks import names
 from tools import coq
 from tools.draw_idea import STYLE, text

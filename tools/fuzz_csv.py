@@ -70,7 +70,7 @@ def csv_seeds() -> list[bytes]:
 
 
 def read_csv(data: bytes, path: Path) -> None:
-    from anchorhead.cli.learn_table import read_table
+    from anchorhead.cli.learning.table import read_table
 
     path.write_bytes(data)
     read_table(path, "y", kind=("number", "class", "count")[len(data) % 3])  # type: ignore[arg-type]

@@ -23,8 +23,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.gate import GateHead
-from anchorhead.heads.gate_solver import (
+from anchorhead.heads.self_keys.gate import GateHead
+from anchorhead.heads.self_keys.gate_solver import (
     GateFit,
     GateProblem,
     Terms,
@@ -36,8 +36,8 @@ from anchorhead.heads.gate_solver import (
     shorter,
     switched,
 )
-from anchorhead.heads.gate_table import NAMES, PATH, REACHES, GateFrontier, all_gates
-from anchorhead.heads.table import read, write
+from anchorhead.heads.tables.gate_table import NAMES, PATH, REACHES, GateFrontier, all_gates
+from anchorhead.heads.tables.table import read, write
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.gate import prove_gate
 from tools.proven_again import failures, larger

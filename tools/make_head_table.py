@@ -23,10 +23,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.problem import Problem
-from anchorhead.heads.search import Search, Way
-from anchorhead.heads.single import Solution
-from anchorhead.heads.table import PATH, STANDARD, Entry, Frontier, frontiers, read, write
+from anchorhead.heads.solver.problem import Problem
+from anchorhead.heads.solver.search import Search, Way
+from anchorhead.heads.solver.single import Solution
+from anchorhead.heads.tables.table import PATH, STANDARD, Entry, Frontier, frontiers, read, write
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.head import prove_head

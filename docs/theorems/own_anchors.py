@@ -20,7 +20,7 @@
 # GELU and its like on the whole line.
 
 # %%
-from anchorhead.constructions.self_key_head import self_key_head
+from anchorhead.constructions.single.self_key_head import self_key_head
 
 for within in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10):
     head = self_key_head("gelu", within, "float64")

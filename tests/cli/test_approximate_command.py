@@ -88,7 +88,7 @@ def test_a_proof_that_is_interrupted_leaves_a_network_that_is_saved(tmp_path, mo
     def interrupted(*arguments, **words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("anchorhead.constructions.grid.prove_grid", interrupted)
+    monkeypatch.setattr("anchorhead.constructions.grids.grid.prove_grid", interrupted)
     file = tmp_path / "net.safetensors"
     output = ran(*GRID, "--within", "1e-3", "-o", file)
     assert "Warning: the proof was interrupted at 0%" in output

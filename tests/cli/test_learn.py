@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.cli import app
-from anchorhead.cli.learn_models import MODELS
+from anchorhead.cli.learning.models import MODELS
 
 runner = CliRunner()
 NAMES = ["area, m2", "rooms", "age"]
@@ -156,7 +156,7 @@ def test_what_scikit_learns_own_solver_refuses_leaves_our_fit(houses: Path, monk
 def test_tables_without_end_are_refused(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     assert "/dev/zero has a line of more than 10,000,000 signs" in _refused("/dev/zero", "--target", "price")
-    monkeypatch.setattr("anchorhead.cli.learn_table.MAX_SIGNS", 1000)
+    monkeypatch.setattr("anchorhead.cli.learning.table.MAX_SIGNS", 1000)
     assert "has more than 1,000 signs" in _refused(houses, "--target", "price", "--drop", "town", "--drop", "dear")
 
 

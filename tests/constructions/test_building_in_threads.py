@@ -9,7 +9,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.targets import ScalarTarget, parse
-from anchorhead.targets.precision import precision, working_bits
+from anchorhead.targets.expressions.precision import precision, working_bits
 
 BUILDS = {
     "a grid": lambda k: ah.approximate("sin(3*x)*cos(2*y)", on={"x": (-1, 1), "y": (-1, 1 + k / 8)}, within=1e-2),

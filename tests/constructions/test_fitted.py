@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions import fitted, ridge_fit
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
-from anchorhead.constructions.fitted import CONVERTING, FITTING, approximate_fitted
+from anchorhead.constructions.fitting import fitted, ridge_fit
+from anchorhead.constructions.fitting.fitted import CONVERTING, FITTING, approximate_fitted
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.proof.search import callable_search
 from anchorhead.targets.opaque_several import KIND, CallableSeveral

@@ -8,12 +8,12 @@ import torch
 from flint import arb, ctx
 
 import anchorhead as ah
-from anchorhead.constructions.grid import approximate_grid, certified_grid, grid_network
+from anchorhead.constructions.grids.grid import approximate_grid, certified_grid, grid_network
 from anchorhead.errors import NotReached, UnprovenWarning
-from anchorhead.heads.grid import GridAtom, uniform_grid
+from anchorhead.heads.grids.grid import GridAtom, uniform_grid
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
 
 
@@ -282,7 +282,7 @@ def test_a_proof_that_is_interrupted_leaves_the_network_measured():
 
 
 def test_a_proof_that_takes_too_long_leaves_the_network_measured(monkeypatch):
-    monkeypatch.setattr("anchorhead.constructions.grid.OPERATIONS", 1_000)
+    monkeypatch.setattr("anchorhead.constructions.grids.grid.OPERATIONS", 1_000)
     with pytest.warns(UnprovenWarning, match="more than 1,000 operations"):
         network = approximate_grid(PAIR, 1e-2)
     assert network.certificate.kind == "measured"
@@ -291,8 +291,8 @@ def test_a_proof_that_takes_too_long_leaves_the_network_measured(monkeypatch):
 
 def test_the_best_network_comes_with_the_error_that_is_not_reached(monkeypatch):
     """Where the proof is too loose for what is asked, the network that came closest is inside the error."""
-    monkeypatch.setattr("anchorhead.constructions.grid.TRIES", 1)
-    monkeypatch.setattr("anchorhead.constructions.grid.AIM", dict.fromkeys(range(1, 5), 3.0))
+    monkeypatch.setattr("anchorhead.constructions.grids.grid.TRIES", 1)
+    monkeypatch.setattr("anchorhead.constructions.grids.grid.AIM", dict.fromkeys(range(1, 5), 3.0))
     with pytest.raises(NotReached) as caught:
         approximate_grid(WAVES, 1e-6)
     assert caught.value.network.certificate.bound == caught.value.bound > 1e-6

@@ -10,8 +10,8 @@ import torch
 
 import anchorhead as ah
 from anchorhead.network import Attention, Network
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 
 NEURON = re.compile(r"\(?neuron (\d+)(?: ([+-]) ([\d.e-]+)\))?(?: / ([\d.e-]+))?")
 

@@ -7,10 +7,10 @@ from typer.testing import CliRunner
 
 import anchorhead as ah
 from anchorhead.cli.app import app
-from anchorhead.constructions import head as heads
 from anchorhead.constructions import neuron_layers
+from anchorhead.constructions.single import head as heads
 from anchorhead.effort import Effort
-from anchorhead.heads.solve import smallest
+from anchorhead.heads.solver.solve import smallest
 
 XY = {"x": (-1, 1), "y": (-1, 1)}
 
@@ -67,8 +67,8 @@ def test_errors_below_the_rounding_of_the_function_are_refused_at_once(dtype, mo
         raise AssertionError("a search was begun")
 
     for place in (
-        "constructions.head.smallest",
-        "constructions.plan_expressions.smallest",
+        "constructions.single.head.smallest",
+        "constructions.planning.plan_expressions.smallest",
         "constructions.mlp.ActivationHeads",
     ):
         monkeypatch.setattr(f"anchorhead.{place}", searched)

@@ -14,8 +14,8 @@ import anchorhead as ah
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.domain import Box
 from anchorhead.proof.search.mlp_search import worst_error
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 from network.test_modules_hold_linear_maps_and_softmax_only import (
     ARITHMETIC_ON_SIZES,
     CONSTANT,

@@ -5,8 +5,8 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.conditions import AssumedLipschitz
-from anchorhead.constructions.opaque import approximate_callable
-from anchorhead.heads.grid import solve_grid
+from anchorhead.constructions.fitting.opaque import approximate_callable
+from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.proof.grids.grid_cover import prove_cover
 from anchorhead.proof.grids.grid_derivatives import second_derivatives
 from anchorhead.proof.search.callable_search import largest_error

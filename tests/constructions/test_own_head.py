@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead.constructions.self_key_head import self_key_head
+from anchorhead.constructions.single.self_key_head import self_key_head
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import parse
-from anchorhead.targets.activation_names import ALIASES, activation_of
+from anchorhead.targets.expressions.activation_names import ALIASES, activation_of
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,21 @@ import pytest
 import torch
 
 import anchorhead as ah
-from anchorhead.constructions import mlp, sequence_layout
+from anchorhead.constructions import mlp
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions, options_of
-from anchorhead.constructions.estimated_bound import estimated_bound
+from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.constructions.mlp import built, mlp_network
-from anchorhead.constructions.plan import Ladder, plan
-from anchorhead.constructions.sizes import sizes_of
-from anchorhead.constructions.uniform_estimates import LATTICE, UniformEstimates
+from anchorhead.constructions.planning.estimated_bound import estimated_bound
+from anchorhead.constructions.planning.plan import Ladder, plan
+from anchorhead.constructions.planning.sizes import sizes_of
+from anchorhead.constructions.planning.uniform_estimates import LATTICE, UniformEstimates
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.network import Attention, Linear, Softmax
 from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 
 ACTIVATIONS = ("relu(x)", "gelu(x)", "tanh(x)", "abs(x)")
 UNIT = Box.of((0, 1))

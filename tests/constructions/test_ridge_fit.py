@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from anchorhead.constructions.ridge_fit import fit_ridges
-from anchorhead.constructions.ridge_fit_model import ACTIVATIONS, REACH, Ridges, TwoLayers
-from anchorhead.constructions.ridge_fit_network import block_of, network_of
-from anchorhead.constructions.ridge_fit_step import Effort, Steps, values
+from anchorhead.constructions.fitting.ridge_fit import fit_ridges
+from anchorhead.constructions.fitting.ridge_model import ACTIVATIONS, REACH, Ridges, TwoLayers
+from anchorhead.constructions.fitting.ridge_network import block_of, network_of
+from anchorhead.constructions.fitting.ridge_step import Effort, Steps, values
 
 
 class Function:

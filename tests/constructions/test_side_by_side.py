@@ -8,7 +8,7 @@ import torch
 
 import anchorhead as ah
 from anchorhead.network import Network
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.parser import parse
 from tests.sweeps import every_other
 
 BOX = {"x": (-1.0, 1.0), "y": (0.0, 2.0), "z": (-1.5, 1.0), "w": (-1.0, 1.0), "u": (0.0, 1.0)}

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.constructions.grid import MAX_ANCHORS
-from anchorhead.constructions.uniform_grid import approximate_uniform_grid
+from anchorhead.constructions.grids.grid import MAX_ANCHORS
+from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.network import Network
 from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
 
 

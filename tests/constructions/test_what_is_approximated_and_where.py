@@ -10,7 +10,7 @@ import anchorhead as ah
 from anchorhead.errors import AnchorheadError
 from anchorhead.lab import frontier
 from anchorhead.targets import parse
-from anchorhead.targets.sympy_expressions import without_sympy
+from anchorhead.targets.expressions.sympy_expressions import without_sympy
 
 X, Y, T = sympy.symbols("x y t")
 BOTH = {"a": (-1, 1), "b": (-1, 1)}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from anchorhead.constructions.self_key_head import self_key_head
+from anchorhead.constructions.single.self_key_head import self_key_head
 from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention
 from anchorhead.convert.attention_only.heads import numbers_of
-from anchorhead.heads.gate import GateHead, GatePart
+from anchorhead.heads.self_keys.gate import GateHead, GatePart
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 PATHS = ("triton", "auto", "plain", "direct")

@@ -5,9 +5,9 @@ import pytest
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import Atom, Part
-from anchorhead.heads.pieces import split, whole_pieces
-from anchorhead.heads.problem import Problem
-from anchorhead.heads.straight import best_straight, straight
+from anchorhead.heads.solver.pieces import split, whole_pieces
+from anchorhead.heads.solver.problem import Problem
+from anchorhead.heads.solver.straight import best_straight, straight
 from tests.heads.cases import TARGETS
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from anchorhead.constructions.gate_head import gate_head
+from anchorhead.constructions.single.gate_head import gate_head
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
-from anchorhead.heads.gate_table import NAMES, gate_frontiers
+from anchorhead.heads.tables.gate_table import NAMES, gate_frontiers
 from tests.heads.gate_cases import computed, excess, function_values, gates_inputs
 
 FUNCTIONS = sorted(set(NAMES.values()))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.heads.grid import GridAtom, solve_grid, uniform_grid
-from anchorhead.heads.grid_rounding import axis_log_errors, grid_read_error
+from anchorhead.heads.grids.grid import GridAtom, solve_grid, uniform_grid
+from anchorhead.heads.grids.grid_rounding import axis_log_errors, grid_read_error
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
 

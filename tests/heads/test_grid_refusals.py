@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid import solve_grid
+from anchorhead.heads.grids.grid import solve_grid
 
 
 @pytest.mark.parametrize(("dtype", "within"), [("float64", 1e-15), ("float32", 1e-7)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anchorhead.heads import SAFETY, Problem, smallest
-from anchorhead.heads.search import Search
+from anchorhead.heads.solver.search import Search
 from tests.heads.cases import TARGETS
 
 SMALL = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.self_key import Own, SelfKeyHead
-from anchorhead.heads.self_key_powers import MAX_POWERS, powers
-from anchorhead.heads.self_key_table import self_key_frontiers
+from anchorhead.heads.self_keys.self_key import Own, SelfKeyHead
+from anchorhead.heads.self_keys.self_key_powers import MAX_POWERS, powers
+from anchorhead.heads.tables.self_key_table import self_key_frontiers
 
 STEPPED = [head for one in self_key_frontiers() for head in one.heads if head.step > 0]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_closed import closed
-from anchorhead.heads.self_key_glued import glued_heads
-from anchorhead.heads.self_key_solver import Fit, Problem, fits, head_of
-from anchorhead.targets.activation_names import activation_of
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key_closed import closed
+from anchorhead.heads.self_keys.self_key_glued import glued_heads
+from anchorhead.heads.self_keys.self_key_solver import Fit, Problem, fits, head_of
+from anchorhead.targets.expressions.activation_names import activation_of
 
 S = np.concatenate([np.linspace(-30, 30, 4001), np.linspace(-1e-6, 1e-6, 501)])
 

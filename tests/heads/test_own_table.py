@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_table import (
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.tables.self_key_table import (
     PATH,
     SelfKeyFrontier,
     known_functions,
     self_key_frontier,
     self_key_frontiers,
 )
-from anchorhead.heads.table import read, write
+from anchorhead.heads.tables.table import read, write
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from anchorhead.heads.descent import gauss_newton
-from anchorhead.heads.keys import Keys
-from anchorhead.heads.projection import Loss, Samples, even, fitted, project
+from anchorhead.heads.solver.descent import gauss_newton
+from anchorhead.heads.solver.keys import Keys
+from anchorhead.heads.solver.projection import Loss, Samples, even, fitted, project
 
 
 def a_problem(outputs):

@@ -8,8 +8,8 @@ import pytest
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads import estimate, smallest, solve, uniform
 from anchorhead.heads.atom import Atom, Part
-from anchorhead.heads.problem import Problem
-from anchorhead.heads.search import Search
+from anchorhead.heads.solver.problem import Problem
+from anchorhead.heads.solver.search import Search
 from tests.heads.cases import TARGETS
 from tests.sweeps import every_other
 

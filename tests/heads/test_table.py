@@ -11,11 +11,11 @@ import pytest
 from flint import arb
 
 import anchorhead as ah
-from anchorhead.constructions import head as construction
+from anchorhead.constructions.single import head as construction
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads import table
-from anchorhead.heads.table import STANDARD, Entry, Frontier, frontiers, lookup, read, write
+from anchorhead.heads.tables import table
+from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, frontiers, lookup, read, write
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.head import prove_head
 from anchorhead.targets import NAMED, target_of

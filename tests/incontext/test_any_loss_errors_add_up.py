@@ -16,8 +16,8 @@ from anchorhead.proof.descent.descent_linked_layers import Scoring
 from anchorhead.proof.descent.descent_linked_score import written
 from anchorhead.proof.descent.descent_varying import VaryingDrift, most_rate
 from anchorhead.proof.heads.link_slopes import slopes_of
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.losses import named_loss
-from anchorhead.targets.parser import parse
 
 
 def _scoring(h: float) -> Scoring:

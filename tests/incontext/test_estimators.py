@@ -28,8 +28,8 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import estimator_checks_generator  # noqa: E402
 
-from anchorhead.incontext.estimators import ColumnWarning  # noqa: E402
-from anchorhead.incontext.estimators_reference import deviation, reference  # noqa: E402
+from anchorhead.incontext.estimators.estimators import ColumnWarning  # noqa: E402
+from anchorhead.incontext.estimators.reference import deviation, reference  # noqa: E402
 
 
 def _standardised(X: np.ndarray) -> np.ndarray:

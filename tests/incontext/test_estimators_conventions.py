@@ -16,8 +16,8 @@ from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from anchorhead.incontext.estimators_reference import reference
-from anchorhead.incontext.estimators_zeros import with_zeros
+from anchorhead.incontext.estimators.reference import reference
+from anchorhead.incontext.estimators.zeros import with_zeros
 
 X, Y = load_diabetes(return_X_y=True)
 X = X / X.std(axis=0)

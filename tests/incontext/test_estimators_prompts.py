@@ -15,7 +15,7 @@ sklearn = pytest.importorskip("sklearn")
 
 from sklearn.datasets import load_diabetes  # noqa: E402
 
-from anchorhead.incontext.estimators_reference import deviation, reference  # noqa: E402
+from anchorhead.incontext.estimators.reference import deviation, reference  # noqa: E402
 
 
 def _diabetes() -> tuple[np.ndarray, np.ndarray]:

@@ -18,17 +18,17 @@ from anchorhead.language.program import Program, Writer
 from anchorhead.language.ranges import ranges
 from anchorhead.language.steps import Affine, Apply, Attend, Input, Normalise, Repeat, Term
 from anchorhead.targets.descent import Descent
-from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows
 from anchorhead.targets.mlp import Affine as AffineMap
 from anchorhead.targets.mlp import Hidden, Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.parser import parse
-from anchorhead.targets.precision import precision
 from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.targets.scalar import ScalarTarget
+from anchorhead.targets.several_expressions import Expressions
 
 RNG = np.random.default_rng(0)
 ENTRIES = ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import options_of
 from anchorhead.constructions.mlp import MARGIN, built, inputs_of
 from anchorhead.constructions.neuron_layers import laid_out, shaped
+from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
 from anchorhead.lemmas.mlp import MlpBound, prove_mlp

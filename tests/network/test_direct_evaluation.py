@@ -19,7 +19,7 @@ from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.proof.heads.activation_head import ActivationHead
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
 WITHIN = {"float64": 1e-9, "float32": 1e-2}

@@ -10,8 +10,8 @@ import numpy as np
 import anchorhead as ah
 from anchorhead.convert import KernelSmoother
 from anchorhead.network import Network
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 
 from .row import Row, row
 

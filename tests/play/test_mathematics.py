@@ -10,10 +10,10 @@ import pytest
 from flint import arb
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.table import frontiers
+from anchorhead.heads.tables.table import frontiers
 from anchorhead.heads.uniform import uniform
 from anchorhead.targets import NAMED
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.spec import expression_of
 from tests.play.random_expressions import expression, mutated
 

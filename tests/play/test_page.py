@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from anchorhead.cli import app
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.table import frontiers
+from anchorhead.heads.tables.table import frontiers
 from anchorhead.play.bundle import bundle
 from anchorhead.play.tables import tables
 from anchorhead.targets import NAMED

@@ -13,9 +13,9 @@ from matplotlib.transforms import Bbox
 
 import anchorhead as ah
 from anchorhead import incontext
-from anchorhead.constructions.plan import Plan, Row
+from anchorhead.constructions.planning.plan import Plan, Row
 from anchorhead.domain import Box
-from anchorhead.incontext.estimators_path import CoefficientPath
+from anchorhead.incontext.estimators.path import CoefficientPath
 from anchorhead.lab import heat_maps
 from anchorhead.plotting import Frontier, FrontierRow, Sweep
 from anchorhead.plotting import Row as SweepRow

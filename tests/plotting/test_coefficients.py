@@ -10,8 +10,8 @@ def test_the_picture_ends_at_the_difference_that_is_printed():
     """Columns of very different scales: differences of coefficients, and of coefficients times scales, differ."""
     pytest.importorskip("sklearn")
     from anchorhead import incontext
-    from anchorhead.incontext.estimators_path import coefficient_path
-    from anchorhead.incontext.estimators_reference import deviation, reference
+    from anchorhead.incontext.estimators.path import coefficient_path
+    from anchorhead.incontext.estimators.reference import deviation, reference
     from anchorhead.plotting import plot
 
     rng = np.random.default_rng(0)

@@ -9,11 +9,11 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.conditions import Excluded
-from anchorhead.constructions import sequence_layout
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
+from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.network import Attention, Linear, Network
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 from tests.sweeps import every_other
 
 DTYPES = ("float32", "float64")

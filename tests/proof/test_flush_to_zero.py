@@ -14,13 +14,13 @@ import torch
 from flint import arb, ctx
 
 import anchorhead as ah
-from anchorhead.constructions.gate_head import gate_head
+from anchorhead.constructions.single.gate_head import gate_head
 from anchorhead.convert.attention_only.attend import GateAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.incontext import gradient_descent
 from anchorhead.proof.descent.descent import lengths
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.parser import parse
 
 TINY = {dtype: float(np.finfo(dtype).tiny) for dtype in ("float32", "float64")}
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anchorhead.constructions.gate_head import gate_head
-from anchorhead.heads.gate import GatePart
+from anchorhead.constructions.single.gate_head import gate_head
+from anchorhead.heads.self_keys.gate import GatePart
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.gate import prove_gate
 from anchorhead.proof.heads.gate_rounding import gate_rounding

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anchorhead.constructions.head import Head, head
-from anchorhead.constructions.head_network import head_network
+from anchorhead.constructions.single.head import Head, head
+from anchorhead.constructions.single.head_network import head_network
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Network

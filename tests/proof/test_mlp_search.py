@@ -11,8 +11,8 @@ import pytest
 import anchorhead as ah
 from anchorhead.network import Network
 from anchorhead.proof.search.mlp_search import EVALUATIONS, Worst, bends_of, worst_error
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 
 RELU = parse("relu(x)")
 

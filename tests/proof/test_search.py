@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anchorhead.constructions.truncated_linear import truncated_linear
+from anchorhead.constructions.theorems.truncated_linear import truncated_linear
 from anchorhead.domain import Box
 from anchorhead.network import Network
 from anchorhead.proof.search.search import Segments, Worst, worst_error

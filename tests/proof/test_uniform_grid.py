@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.heads.grid import GridAtom, even_places, uniform_grid
+from anchorhead.heads.grids.grid import GridAtom, even_places, uniform_grid
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.grids.uniform_grid import prove_uniform_grid, uniform_axes, uniform_rounding
 from anchorhead.proof.grids.uniform_grid_modulus import cell_modulus, without_jumps
 from anchorhead.proof.grids.uniform_grid_weights import axis_spread
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.parser import parse
 
 XY = ("x", "y")
 

@@ -10,8 +10,8 @@ from flint import acb, arb, ctx
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import Expression, analyse, parse
-from anchorhead.targets.build import add, div, integer_power, make, mul, neg, number, power, variable, where
-from anchorhead.targets.expression import SMOOTH, postorder
+from anchorhead.targets.expressions.build import add, div, integer_power, make, mul, neg, number, power, variable, where
+from anchorhead.targets.expressions.expression import SMOOTH, postorder
 
 X, Y = variable("x"), variable("y")
 

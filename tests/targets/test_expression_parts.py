@@ -5,10 +5,10 @@ import pytest
 from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions import Expressions
-from anchorhead.targets.normal_form import depends_on
-from anchorhead.targets.parser import parse
-from anchorhead.targets.summands import parts_of, summands
+from anchorhead.targets.analysis.summands import parts_of, summands
+from anchorhead.targets.expressions.normal_form import depends_on
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.several_expressions import Expressions
 
 NAMES = tuple("xyzuvw")
 LAYERS = "layers"

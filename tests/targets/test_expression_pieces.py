@@ -7,7 +7,7 @@ from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import ScalarTarget, analyse, parse
-from anchorhead.targets.positive import surely_positive
+from anchorhead.targets.expressions.positive import surely_positive
 
 KINKS = [
     ("abs(sin(5*x))", (-2, 2), [k * math.pi / 5 for k in range(-3, 4)]),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.targets.jump_search import find_jump, find_jump_of
-from anchorhead.targets.parser import parse
+from anchorhead.targets.analysis.jump_search import find_jump, find_jump_of
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
 
 ON = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}

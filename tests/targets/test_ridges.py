@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from anchorhead.targets.analysis.ridges import split_affine, split_constant, structure
 from anchorhead.targets.expression_network import expression_network
-from anchorhead.targets.parser import parse
-from anchorhead.targets.ridges import split_affine, split_constant, structure
+from anchorhead.targets.expressions.parser import parse
 
 SUMS = [
     "x*y + sin(z)",

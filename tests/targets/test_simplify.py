@@ -7,11 +7,11 @@ import pytest
 from flint import arb, ctx
 
 import anchorhead as ah
-from anchorhead.targets import build
-from anchorhead.targets.named import NAMED, call, expand
-from anchorhead.targets.normal_form import MAX_BITS, polynomial
-from anchorhead.targets.parser import parse
-from anchorhead.targets.simplify import simplified
+from anchorhead.targets.expressions import build
+from anchorhead.targets.expressions.named import NAMED, call, expand
+from anchorhead.targets.expressions.normal_form import MAX_BITS, polynomial
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.expressions.simplify import simplified
 
 XYZ = ("x", "y", "z")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from anchorhead.heads.gate import GateHead
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_powers import powers
-from anchorhead.targets.parser import parse
+from anchorhead.heads.self_keys.gate import GateHead
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key_powers import powers
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.self_keys.gate import GatePart
 from anchorhead.verify.self_keys.head import Quotient, SelfKey

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from flint import arb
 
-from anchorhead.heads.gate import GateHead
-from anchorhead.heads.gate_table import all_gates
+from anchorhead.heads.self_keys.gate import GateHead
+from anchorhead.heads.tables.gate_table import all_gates
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.rounding import arithmetic_of

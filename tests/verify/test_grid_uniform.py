@@ -10,13 +10,13 @@ import pytest
 from flint import arb
 
 import anchorhead as ah
-from anchorhead.heads.grid import uniform_grid
+from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64
 from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.parser import parse
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.polynomial import largest
 from anchorhead.verify.learners import box, heads, link, link_error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify.balls import precision
 from anchorhead.verify.programs.expressions import read_expression
 

@@ -23,8 +23,8 @@ from anchorhead.language.entries import Entries, same
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
 from anchorhead.network import Network
-from anchorhead.targets.parser import parse
-from anchorhead.targets.summands import parts_of
+from anchorhead.targets.analysis.summands import parts_of
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify import verify
 from anchorhead.verify.equality.algebra import Algebra
 from anchorhead.verify.equality.compare import difference

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from flint import arb, arb_poly, arb_series
 
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_table import self_key_frontiers
-from anchorhead.targets.parser import parse
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.tables.self_key_table import self_key_frontiers
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import read_expression

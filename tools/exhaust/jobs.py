@@ -27,18 +27,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anchorhead.constructions.head_network import head_network
+from anchorhead.constructions.single.head_network import head_network
 from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.heads.atom import Atom, Part
-from anchorhead.heads.gate import GateHead
-from anchorhead.heads.gate_table import GateFrontier, all_gates
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_table import SelfKeyFrontier, self_key_frontiers
-from anchorhead.heads.table import Entry, Frontier, frontiers
+from anchorhead.heads.self_keys.gate import GateHead
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.tables.gate_table import GateFrontier, all_gates
+from anchorhead.heads.tables.self_key_table import SelfKeyFrontier, self_key_frontiers
+from anchorhead.heads.tables.table import Entry, Frontier, frontiers
 from anchorhead.targets import ScalarTarget
-from anchorhead.targets.activation_names import activation_of
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.activation_names import activation_of
+from anchorhead.targets.expressions.expression import Expression
 from tools.exhaust.floats import DTYPES, Inputs, drawn
 
 PATHS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from anchorhead.proof.search.hunt import MARGIN
 from anchorhead.proof.search.hunt_claim import PRECISION
-from anchorhead.targets.expression import Data, Expression
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.expression import Data, Expression
+from anchorhead.targets.expressions.precision import precision
 from tools.exhaust.floats import Inputs, floats_at
 
 SAMPLE = 512

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.search.hunt_claim import PRECISION
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 from tools.exhaust.floats import DTYPES, Inputs
 from tools.exhaust.jobs import Head, Job, Run
 from tools.exhaust.reference import ball, noise, values

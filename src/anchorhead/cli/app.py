@@ -19,7 +19,7 @@ from anchorhead.cli.export import export
 from anchorhead.cli.first_checks import check_files, check_saved
 from anchorhead.cli.head import head
 from anchorhead.cli.hunt import hunt
-from anchorhead.cli.learn import learn
+from anchorhead.cli.learning.learn import learn
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
 from anchorhead.cli.play import play

@@ -15,9 +15,9 @@ from flint import arb
 from anchorhead.compiler.quantities import Combination, Quantities
 from anchorhead.errors import NotDefined
 from anchorhead.proof.heads.activation_head import degree_of
-from anchorhead.targets import build
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.ridges import X, split_constant
+from anchorhead.targets.analysis.ridges import X, split_constant
+from anchorhead.targets.expressions import build
+from anchorhead.targets.expressions.expression import Expression
 
 EXP, LOG, RELU, SQUARE, RECIPROCAL = (build.make(op, (X,)) for op in ("exp", "log", "relu", "square", "reciprocal"))
 OFF_CENTRE = 4.0

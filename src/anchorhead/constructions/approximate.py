@@ -1,6 +1,6 @@
 """Any continuous function as an attention-only network: name it, say where, say how well.
 
-Structure comes first (targets.parts). A function of one variable is a head. Sums of functions of one linear combination
+Structure comes first (summands). A function of one variable is a head. Sums of functions of one linear combination
 each are hidden layers of neurons, built like any converted network. What is left over, smooth functions of at most four
 variables, goes to heads over grids. Where there are several parts, they stand side by side in one network.
 """
@@ -15,30 +15,30 @@ import numpy as np
 
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout, options_of
 from anchorhead.constructions.causal import require_causal_values
-from anchorhead.constructions.fitted import approximate_fitted
-from anchorhead.constructions.grid import approximate_grid
-from anchorhead.constructions.grid_network import GridPlacement, place_grid
-from anchorhead.constructions.head import Placement, head
+from anchorhead.constructions.fitting.fitted import approximate_fitted
+from anchorhead.constructions.fitting.opaque import approximate_callable
+from anchorhead.constructions.grids.grid import approximate_grid
+from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
 from anchorhead.constructions.in_layers import network_in_layers
 from anchorhead.constructions.mlp import mlp_network
-from anchorhead.constructions.opaque import approximate_callable
 from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
+from anchorhead.constructions.single.head import Placement, head
 from anchorhead.constructions.sum_of_parts import BuildRequest, approximate_parts, check_continuous, check_defined
-from anchorhead.constructions.uniform_grid import approximate_uniform_grid
+from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.decimals import beyond_float64
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.grid_atom import MAX_VARIABLES
+from anchorhead.heads.grids.grid_atom import MAX_VARIABLES
 from anchorhead.language.program import Program
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables
-from anchorhead.targets.sympy_expressions import without_sympy
 
 __all__ = ["Request", "Texts", "approximate", "approximate_expressions", "check_words", "requested"]
 

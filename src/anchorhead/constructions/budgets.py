@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from anchorhead.compiler.budget import Budget
 from anchorhead.compiler.estimate import anchors_for_a_digit
-from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.neuron_layers import felt_by_outputs, shaped
-from anchorhead.constructions.uniform_estimates import UniformEstimates
+from anchorhead.constructions.planning.uniform_estimates import UniformEstimates
+from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.errors import NotDefined
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.neurons import Layer

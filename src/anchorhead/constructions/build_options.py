@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.head import Placement
+from anchorhead.constructions.single.head import Placement
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_word
 from anchorhead.heads.atom import Dtype

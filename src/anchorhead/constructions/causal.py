@@ -1,6 +1,6 @@
 """Whether the output of a token depends on earlier tokens alone: read off weights, proven of expressions, or refuted.
 
-An expression is proven causal by multiplying it out (targets.normal_form): what is left must not contain later tokens.
+An expression is proven causal by multiplying it out (normal_form): what is left must not contain later tokens.
 It is refuted by two inputs that agree up to a token and give it outputs which differ, computed in balls.
 """
 
@@ -13,11 +13,11 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.build import number
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.build import number
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.normal_form import depends_on
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.normal_form import depends_on
-from anchorhead.targets.precision import precision
 
 PAIRS = 2_000
 PRECISION = 200

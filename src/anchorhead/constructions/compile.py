@@ -13,10 +13,10 @@ import numpy as np
 
 from anchorhead.constructions.approximate import approximate_expressions, check_words
 from anchorhead.constructions.build_options import Form, Layout, options_of
-from anchorhead.constructions.head import Placement
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.request import Request
+from anchorhead.constructions.single.head import Placement
 from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError

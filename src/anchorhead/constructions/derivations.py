@@ -8,7 +8,7 @@ import numpy as np
 
 from anchorhead.decimals import counted
 from anchorhead.heads.atom import Atom
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Network, Softmax
 from anchorhead.network.derivation import Entry
 from anchorhead.proof.heads.neurons import Layer

@@ -12,22 +12,22 @@ import numpy as np
 
 from anchorhead.compiler.estimate import anchors_for
 from anchorhead.compiler.lower import lowered
-from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import BuildOptions, options_of
-from anchorhead.constructions.estimated_bound import estimated_bound
 from anchorhead.constructions.mlp import MARGIN, inputs_of, mlp_network
 from anchorhead.constructions.neuron_layers import laid_out, shaped
+from anchorhead.constructions.planning.estimated_bound import estimated_bound
+from anchorhead.constructions.planning.sizes import sizes_of
 from anchorhead.constructions.request import Request
-from anchorhead.constructions.sizes import sizes_of
+from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
-from anchorhead.targets.expression import Expression
 from anchorhead.targets.expression_network import name_of
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.mlp import Mlp
 
 ROUNDING = 8

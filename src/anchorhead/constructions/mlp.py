@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from anchorhead.constructions.activation_heads import ActivationHeads
 from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions
 from anchorhead.constructions.derivations import neuron_entries
+from anchorhead.constructions.layouts.sequence_layout import Sequence
+from anchorhead.constructions.layouts.transformer_softmax import SoftmaxTransformer
 from anchorhead.constructions.neuron_layers import HeadRefused, Laid, laid_out, shaped
+from anchorhead.constructions.planning.sizes import sizes_of
 from anchorhead.constructions.representable import points_of, require_representable
-from anchorhead.constructions.sequence_layout import Sequence
-from anchorhead.constructions.sizes import sizes_of
-from anchorhead.constructions.transformer_softmax import SoftmaxTransformer
+from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.lemmas.mlp import MlpBound, prove_mlp

@@ -22,7 +22,7 @@ from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
 
 ChooseShape = Callable[[Expression, float, float, float], ActivationHead]

@@ -16,13 +16,13 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, pair, shown
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.expressions import Expressions
-from anchorhead.targets.parser import meant, names_in, parse
+from anchorhead.targets.analysis.summands import Parts
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.parser import meant, names_in, parse
+from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.scalar import NARROWEST
+from anchorhead.targets.several_expressions import Expressions
 from anchorhead.targets.spec import expression_of
-from anchorhead.targets.summands import Parts
-from anchorhead.targets.sympy_expressions import without_sympy
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""Expressions of several parts as one network: neurons, and heads over grids, side by side (targets.parts says which).
+"""Expressions of several parts as one network: neurons, and heads over grids, side by side (summands says which).
 
 Grids are solved first, with a share of the error asked for; the neurons get what is left of it.
 """
@@ -13,24 +13,24 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_options import BuildOptions
 from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grid import approximate_grid
-from anchorhead.constructions.grid_network import GridPlacement, grid_network, place_grid
+from anchorhead.constructions.grids.grid import approximate_grid
+from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
+from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.mlp import mlp_network
-from anchorhead.constructions.side_by_side import Part, side_by_side
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.proof.heads.sum_of_parts import Share, Stated, grid_share, network_share, parts_statement, total_error
-from anchorhead.targets.expressions import Expressions
-from anchorhead.targets.jump_search import find_jump_of
+from anchorhead.targets.analysis.jump_search import find_jump_of
+from anchorhead.targets.analysis.resolver import short
+from anchorhead.targets.analysis.summands import GridPart
 from anchorhead.targets.record import TargetRecord
-from anchorhead.targets.resolver import short
 from anchorhead.targets.several import SeveralVariables
-from anchorhead.targets.summands import GridPart
+from anchorhead.targets.several_expressions import Expressions
 
 SHARES = (0.5, 0.9, 0.1)
 """Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot

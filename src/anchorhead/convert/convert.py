@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from anchorhead.constructions.build_options import Form, Layout, options_of
-from anchorhead.constructions.head import Placement, head
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.single.head import Placement, head
 from anchorhead.convert.maxout import Maxout
 from anchorhead.convert.onnx_files import mlp_from_onnx
 from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
@@ -27,7 +27,7 @@ from anchorhead.given import checked_count, checked_within
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.mlp import Mlp
 

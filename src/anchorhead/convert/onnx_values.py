@@ -17,10 +17,10 @@ from jaxtyping import Int
 
 from anchorhead.convert.onnx_maps import Map, Work, added, picking, product, scaled, shifted, stacked
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import build
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions import build
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.underflow import LEAST
 from anchorhead.targets.mlp import IDENTITY
-from anchorhead.targets.underflow import LEAST
 
 MAX_SIZE = 1_000_000
 """How many entries a value may have."""

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 from anchorhead.constructions.build_options import Form, Layout
-from anchorhead.constructions.plan import Plan
-from anchorhead.constructions.plan import plan as planned
-from anchorhead.constructions.plan_expressions import USUAL, plan_expressions
+from anchorhead.constructions.planning.plan import Plan
+from anchorhead.constructions.planning.plan import plan as planned
+from anchorhead.constructions.planning.plan_expressions import USUAL, plan_expressions
 from anchorhead.constructions.request import requested
 from anchorhead.convert.convert import read
 from anchorhead.convert.splines import spline_target
@@ -19,9 +19,9 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
+from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.spec import is_expression
-from anchorhead.targets.sympy_expressions import without_sympy
 
 MOST = 1000
 """How many errors may be asked for at once."""

@@ -13,10 +13,10 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import Entries
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.spec import is_expression
-from anchorhead.targets.sympy_expressions import without_sympy
 
 
 def program(

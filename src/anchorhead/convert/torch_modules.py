@@ -15,9 +15,9 @@ from torch.nn.utils import parametrize
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.tensors import require_dense
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 
 USUAL_THRESHOLD = 20
 """Of torch's Softplus, beyond which it is x."""

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from anchorhead.disk import file_to_read, path_of
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.spec import expression_of
 

@@ -21,7 +21,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from anchorhead.errors import AnchorheadError
 from anchorhead.export.coq_terms import FROM_THE_INTEGRAL, decimal, dyadic, term
 from anchorhead.targets import Expression
-from anchorhead.targets.expression import postorder
+from anchorhead.targets.expressions.expression import postorder
 
 OVERLAP = Fraction(1, 64)
 """How far the polynomials reach beyond their intervals: arguments end where they do only nearly."""

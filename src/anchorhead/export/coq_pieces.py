@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from anchorhead.proof.heads.head_form import HeadForm, ReadPart
-from anchorhead.targets.pieces import Pieces
+from anchorhead.targets.analysis.pieces import Pieces
 
 STEEP = 60
 """A change of slope, times the interval's length, from which on a crossing is a cut, unless told otherwise."""

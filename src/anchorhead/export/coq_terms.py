@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets import Expression
-from anchorhead.targets.expression import postorder
+from anchorhead.targets.expressions.expression import postorder
 
 LONGEST = 50_000
 """Characters of a function's definition: a part that occurs often is written often."""

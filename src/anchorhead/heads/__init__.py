@@ -1,11 +1,11 @@
 """The atom: softmax heads on a scalar. The solver, one placement a file, and what rounding does to them."""
 
 from anchorhead.heads.atom import Atom, Dtype, Part
-from anchorhead.heads.measure import Estimate, estimate
-from anchorhead.heads.problem import Problem
 from anchorhead.heads.rounding_estimate import rounding, rounding_bound
-from anchorhead.heads.single import Solution
-from anchorhead.heads.solve import SAFETY, smallest, solve
+from anchorhead.heads.solver.measure import Estimate, estimate
+from anchorhead.heads.solver.problem import Problem
+from anchorhead.heads.solver.single import Solution
+from anchorhead.heads.solver.solve import SAFETY, smallest, solve
 from anchorhead.heads.uniform import uniform
 
 __all__ = [

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.projection import Fit, Samples, peaks
 from anchorhead.heads.rounding_estimate import total_bound
+from anchorhead.heads.solver.projection import Fit, Samples, peaks
 
 _TRIES = 50  # evaluations of the bound for every number that is free
 _BASES = 64  # anchors, at most, that are tried as the one whose logit is 0

@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
-from anchorhead.heads.measure import estimate
-from anchorhead.heads.problem import Function, Problem
-from anchorhead.heads.single import Solution
+from anchorhead.heads.solver.measure import estimate
+from anchorhead.heads.solver.problem import Function, Problem
+from anchorhead.heads.solver.single import Solution
 
 _RANGE = (0.3, 12.0)  # of c: below, weights spread beyond neighbours; above, the head is a staircase
 

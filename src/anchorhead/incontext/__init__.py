@@ -15,13 +15,13 @@ from anchorhead.incontext.trace import Trace, trace
 from anchorhead.targets.losses import LOSSES, Loss, link, named_loss
 
 if TYPE_CHECKING:
-    from anchorhead.incontext.estimators_links import (
+    from anchorhead.incontext.estimators.links import (
         HuberRegressor,
         LogisticRegression,
         PoissonRegressor,
         QuantileRegressor,
     )
-    from anchorhead.incontext.estimators_squared import ElasticNet, Lasso, LinearRegression, Ridge
+    from anchorhead.incontext.estimators.squared import ElasticNet, Lasso, LinearRegression, Ridge
 
 __all__ = [
     "LOSSES",
@@ -47,14 +47,14 @@ __all__ = [
 ]
 
 ESTIMATORS = {
-    "LinearRegression": "estimators_squared",
-    "Ridge": "estimators_squared",
-    "Lasso": "estimators_squared",
-    "ElasticNet": "estimators_squared",
-    "LogisticRegression": "estimators_links",
-    "PoissonRegressor": "estimators_links",
-    "HuberRegressor": "estimators_links",
-    "QuantileRegressor": "estimators_links",
+    "LinearRegression": "estimators.squared",
+    "Ridge": "estimators.squared",
+    "Lasso": "estimators.squared",
+    "ElasticNet": "estimators.squared",
+    "LogisticRegression": "estimators.links",
+    "PoissonRegressor": "estimators.links",
+    "HuberRegressor": "estimators.links",
+    "QuantileRegressor": "estimators.links",
 }
 """Models of scikit-learn, and the modules that hold them."""
 

@@ -9,18 +9,18 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.head import head
+from anchorhead.constructions.single.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype, Part
-from anchorhead.heads.grid import solve_grid
-from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.heads.straight import best_straight
+from anchorhead.heads.grids.grid import solve_grid
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.heads.solver.straight import best_straight
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.grids.grid import smooth_on_box
 from anchorhead.proof.heads.link_heads import LinkFacts, link_facts, logistic_form
 from anchorhead.targets import Expression
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.losses import Loss
-from anchorhead.targets.parser import parse
 from anchorhead.targets.scalar import interval
 
 LINE_ANCHORS = {"float64": 6, "float32": 5}

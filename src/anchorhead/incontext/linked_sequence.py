@@ -21,7 +21,7 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
 from anchorhead.incontext.squared import entry_names, kept, weight_names
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.head import head
+from anchorhead.constructions.single.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.targets.descent import Descent

@@ -17,8 +17,8 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.search.mlp_search import worst_error
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import KIND, Affine, Hidden, Mlp
-from anchorhead.targets.parser import parse
 
 SAMPLES = 2000
 

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from anchorhead.decimals import round_up
 from anchorhead.given import checked_count
 from anchorhead.heads.atom import Atom, Dtype
-from anchorhead.heads.measure import estimate
-from anchorhead.heads.problem import Problem
-from anchorhead.heads.single import Solution
-from anchorhead.heads.solve import improvements
-from anchorhead.heads.table import lookup
+from anchorhead.heads.solver.measure import estimate
+from anchorhead.heads.solver.problem import Problem
+from anchorhead.heads.solver.single import Solution
+from anchorhead.heads.solver.solve import improvements
+from anchorhead.heads.tables.table import lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.lab.polynomial import best_polynomial
 from anchorhead.network.dtypes import dtype_name

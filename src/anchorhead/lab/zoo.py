@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from anchorhead.constructions.approximate import approximate
-from anchorhead.constructions.head import head
-from anchorhead.constructions.truncated_linear import truncated_linear
+from anchorhead.constructions.single.head import head
+from anchorhead.constructions.theorems.truncated_linear import truncated_linear
 from anchorhead.convert.convert import convert
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.gradient_descent import gradient_descent

@@ -7,8 +7,8 @@ import numpy as np
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply
-from anchorhead.targets.build import variable
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.build import variable
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Hidden, Mlp
 from anchorhead.targets.mlp import Affine as AffineMap
 

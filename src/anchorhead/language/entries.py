@@ -12,7 +12,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.canonical import to_data
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine, Apply, Opaque
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 
 
 @dataclass(frozen=True)

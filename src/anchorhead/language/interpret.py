@@ -14,7 +14,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.numbers import Array, Floats, Numbers
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Repeat, Step, Term
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 
 Functions = Mapping[str, Callable[..., Any]]
 """Functions known by their values, by their digests: of arrays (...), one for each argument, to (..., outputs)."""

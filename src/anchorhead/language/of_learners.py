@@ -9,12 +9,12 @@ import numpy as np
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Attend, Dot, Input, Repeat
-from anchorhead.targets.build import add, mul, sub, variable
 from anchorhead.targets.descent import Descent
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.build import add, mul, sub, variable
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.losses import Loss
 from anchorhead.targets.many_learners import ManyLearners
-from anchorhead.targets.parser import parse
 
 
 @program_of.register

@@ -12,17 +12,17 @@ from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine as AffineStep
 from anchorhead.language.steps import Apply, Attend, Opaque, Term
-from anchorhead.targets.build import ZERO, number, variable, where
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.expressions.build import ZERO, number, variable, where
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.mlp import Affine, Mlp
 from anchorhead.targets.opaque import CallableTarget
 from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.parser import parse
 from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.targets.scalar import ScalarTarget
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.targets.several_expressions import Expressions
 
 
 @singledispatch

@@ -21,14 +21,14 @@ from anchorhead.language.of_learners import program_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend, Opaque
 from anchorhead.targets.descent import Descent
-from anchorhead.targets.expression import Expression, postorder
-from anchorhead.targets.expressions import Expressions
+from anchorhead.targets.expressions.expression import Expression, postorder
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.many_learners import ManyLearners
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.targets.several_expressions import Expressions
 
 Hints = tuple[dict[str, Any], dict[str, np.ndarray]]
 

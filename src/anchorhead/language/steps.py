@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.read_only import ReadOnly, read_only
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 
 if TYPE_CHECKING:
     from anchorhead.language.program import Program

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.decimals import round_up
-from anchorhead.targets.named import NAMED
+from anchorhead.targets.expressions.named import NAMED
 
 
 def tables() -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _named() -> list[dict[str, Any]]:
 
 
 def _heads() -> list[dict[str, Any]]:
-    lines = (files("anchorhead") / "heads" / "table.jsonl").read_bytes().splitlines()[1:]
+    lines = (files("anchorhead") / "heads" / "tables" / "table.jsonl").read_bytes().splitlines()[1:]
     return [_frontier(json.loads(line)) for line in lines]
 
 

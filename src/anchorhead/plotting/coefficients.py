@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorhead.decimals import counted
-from anchorhead.incontext.estimators_path import CoefficientPath
+from anchorhead.incontext.estimators.path import CoefficientPath
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.plotting.style import Heading

@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.head import Head
+from anchorhead.constructions.single.head import Head
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Network
 from anchorhead.proof.heads.head_form import head_form
 from anchorhead.targets import CallableTarget, ScalarTarget
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.scalar import KIND
 
 _EVEN = 3000

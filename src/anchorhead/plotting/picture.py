@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from anchorhead.constructions.head import Head
-from anchorhead.constructions.plan import Plan
+from anchorhead.constructions.planning.plan import Plan
+from anchorhead.constructions.single.head import Head
 from anchorhead.disk import check_picture_path, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_word
-from anchorhead.incontext.estimators_path import CoefficientPath
+from anchorhead.incontext.estimators.path import CoefficientPath
 from anchorhead.incontext.trace import Trace
 from anchorhead.network import Network
 from anchorhead.plotting.circuit import draw_circuit, draw_circuit_on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anchorhead.constructions.plan import Plan, Row
+from anchorhead.constructions.planning.plan import Plan, Row
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.plotting.plan_of_one_error import draw_one_error

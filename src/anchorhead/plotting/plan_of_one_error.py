@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anchorhead.constructions.plan import Plan, Row
+from anchorhead.constructions.planning.plan import Plan, Row
 from anchorhead.plotting import style
 from anchorhead.plotting.page import Page
 from anchorhead.plotting.plan_rows import COLOURS, LATTICE, heading_of

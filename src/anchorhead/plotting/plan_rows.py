@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anchorhead.constructions.plan import Plan
+from anchorhead.constructions.planning.plan import Plan
 from anchorhead.plotting import style
 
 COLOURS = {

@@ -11,7 +11,8 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
-from anchorhead.targets import expressions, mlp, opaque_several, several
+from anchorhead.targets import mlp, opaque_several, several
+from anchorhead.targets import several_expressions as expressions
 from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.record import TargetRecord

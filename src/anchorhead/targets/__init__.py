@@ -1,10 +1,10 @@
 """What can be approximated: named functions, safe expressions, callables."""
 
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.named import NAMED, Named
+from anchorhead.targets.analysis.pieces import Kink, Piece, Pieces, analyse
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.named import NAMED, Named
+from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.opaque import CallableTarget
-from anchorhead.targets.parser import parse
-from anchorhead.targets.pieces import Kink, Piece, Pieces, analyse
 from anchorhead.targets.scalar import ScalarTarget
 from anchorhead.targets.spec import target_of
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from flint import arb
 
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.analysis.ridges import PRECISION, Structure, structure
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.layered import Layered, Read
 from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.precision import precision
-from anchorhead.targets.ridges import PRECISION, Structure, structure
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb
 
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.analysis.ridges import Ridge, split_constant
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
-from anchorhead.targets.ridges import Ridge, split_constant
 
 MAX_NEURONS = 2_000
 """How many neurons the network of an expression may have: dense matrices have the square of their number."""

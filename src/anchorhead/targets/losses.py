@@ -19,8 +19,8 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number, shown
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.parser import parse
 
 LinkForm = Literal["phi(s - y)", "phi(s) - y", "y phi(y s)", "g(s, y)"]
 FORMS: tuple[LinkForm, ...] = ("phi(s - y)", "phi(s) - y", "y phi(y s)", "g(s, y)")

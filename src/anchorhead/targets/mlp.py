@@ -13,10 +13,10 @@ from jaxtyping import Float, Int, Shaped
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.read_only import ReadOnly
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.parser import parse
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.expressions.underflow import lost
 from anchorhead.targets.record import TargetRecord
-from anchorhead.targets.underflow import lost
 
 KIND = "mlp"
 IDENTITY = parse("x")

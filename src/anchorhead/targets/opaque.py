@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number
+from anchorhead.targets.analysis.kink_search import find_kinks
 from anchorhead.targets.callable_arguments import require_one_argument
-from anchorhead.targets.kink_search import find_kinks
 from anchorhead.targets.scalar import interval
 
 _PROBES = np.array([0.0371, 0.2113, 0.4799, 0.7351, 0.9127])

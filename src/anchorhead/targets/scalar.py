@@ -14,9 +14,9 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import number, pair, shown
 from anchorhead.read_only import ReadOnly
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.named import NAMED, shown_args
-from anchorhead.targets.pieces import Pieces, analyse
+from anchorhead.targets.analysis.pieces import Pieces, analyse
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.named import NAMED, shown_args
 
 KIND = "scalar"
 NARROWEST = float(np.finfo(np.float64).tiny)

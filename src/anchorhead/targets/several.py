@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, shown
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.record import TargetRecord
 
 KIND = "grid"

@@ -8,12 +8,12 @@ from typing import Any
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import shown
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.named import NAMED
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.named import NAMED
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.opaque import CallableTarget
-from anchorhead.targets.parser import parse
 from anchorhead.targets.scalar import ScalarTarget, interval
-from anchorhead.targets.sympy_expressions import without_sympy
 
 SUFFIXES = (".safetensors", ".onnx")
 """How files end that hold networks: a text that ends so is the path of one."""

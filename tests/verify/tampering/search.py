@@ -18,7 +18,7 @@ from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls, Floats
 from anchorhead.language.steps import Apply, Opaque
 from anchorhead.network import Network
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 from .orders import ORDERS, evaluate
 

@@ -36,7 +36,7 @@ from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
-from anchorhead.heads.gate import GateHead
+from anchorhead.heads.self_keys.gate import GateHead
 from anchorhead.network.dtypes import CERTIFIED
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.constructions.gate_head import gate_head
-from anchorhead.constructions.self_key_head import self_key_head
+from anchorhead.constructions.single.gate_head import gate_head
+from anchorhead.constructions.single.self_key_head import self_key_head
 from anchorhead.convert.attention_only.activations import Activation
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.gate import GateHead
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_powers import powers
-from anchorhead.heads.self_key_table import known_functions
+from anchorhead.heads.self_keys.gate import GateHead
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key_powers import powers
+from anchorhead.heads.tables.self_key_table import known_functions
 from anchorhead.progress import Progress, Status
 
 Heads = SelfKeyHead | GateHead

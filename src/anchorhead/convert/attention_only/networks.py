@@ -30,8 +30,8 @@ from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.language.program import Program, Writer
 from anchorhead.network import Attention, Derivation, Embed, Network
 from anchorhead.network.derivation import Entry, Lemma
-from anchorhead.targets.activation_names import activation_of
-from anchorhead.targets.build import mul, variable
+from anchorhead.targets.expressions.activation_names import activation_of
+from anchorhead.targets.expressions.build import mul, variable
 
 ABSENT = 10_000.0
 """So far below the others is the logit of a key that a part does not have: its weight is 0 in floating point."""

@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Part
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.silence import SILENT

@@ -41,9 +41,9 @@ from anchorhead.proof.descent.link_reading import facts_of, outward, reading_err
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.link_heads import LinkFacts
 from anchorhead.targets.descent import Descent
+from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows
-from anchorhead.targets.precision import FLOAT64_BITS, precision
 
 __all__ = ["METHOD", "bound_for_rows", "read", "steepness"]
 METHOD = (

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Dtype, Part
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.targets.descent import Descent
 

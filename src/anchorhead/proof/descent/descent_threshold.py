@@ -33,7 +33,7 @@ from anchorhead.proof.enclosures.analytic import prove_sup
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.targets.descent import Descent
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 MORE = 3
 """Features of the clip: slope, offset and value of an anchor."""

@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import CertificateError
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.descent.link_reading import HeadError, outward
 from anchorhead.proof.enclosures.balls import lower, upper
@@ -29,7 +29,7 @@ from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.heads.link_heads import PRECISION, Interval, LinkFacts, range_of
 from anchorhead.proof.heads.link_slopes import Slopes, _over_more
 from anchorhead.targets import Expression
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 NAMES: tuple[str, ...] = ("s", "y")
 CELLS = (128, 16)

@@ -23,8 +23,8 @@ from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.heads.link_heads import PRECISION, LinkFacts, link_facts, range_of
 from anchorhead.targets import Expression
-from anchorhead.targets.parser import parse
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.expressions.precision import precision
 
 
 @dataclass(frozen=True)

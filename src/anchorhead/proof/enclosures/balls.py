@@ -17,7 +17,7 @@ from flint import arb
 from anchorhead.errors import AnchorheadError
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
 from anchorhead.targets import Pieces
-from anchorhead.targets.precision import FLOAT64_BITS, precision, working_bits
+from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision, working_bits
 
 
 @runtime_checkable

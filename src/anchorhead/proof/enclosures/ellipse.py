@@ -41,7 +41,7 @@ from flint import acb, arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.proof.enclosures.balls import lower, upper
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 Enclosure = Callable[[acb], acb]
 """f(z) encloses an analytic function on the ball z, or is not finite where it cannot."""

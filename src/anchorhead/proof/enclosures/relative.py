@@ -11,7 +11,7 @@ from anchorhead.proof.enclosures.operations import operations_of
 from anchorhead.proof.enclosures.supremum import Span
 from anchorhead.proof.heads.head import ExpressionOnBalls
 from anchorhead.targets import ScalarTarget
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 
 def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:

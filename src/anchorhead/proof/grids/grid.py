@@ -25,7 +25,7 @@ from flint import arb
 from anchorhead.certificate import Worst
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.progress import Progress, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
@@ -44,9 +44,9 @@ from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.grid_work import Work
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.complex_balls import resolve
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.precision import FLOAT64_BITS, precision
+from anchorhead.targets.expressions.complex_balls import resolve
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
 
 TERMS = ("approximation, in exact arithmetic", "rounding of the softmax and its sums")
 METHOD = (

@@ -20,13 +20,13 @@ from jaxtyping import Float
 
 from anchorhead.certificate import Worst
 from anchorhead.conditions import AssumedLipschitz
-from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.heads.grids.grid_atom import GridAtom, contract
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.grids.grid_derivatives import second_derivatives
 from anchorhead.proof.grids.grid_head import PRECISION, head_on_grid, rounded, weights
 from anchorhead.proof.statement import Statement
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.precision import precision
 
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""

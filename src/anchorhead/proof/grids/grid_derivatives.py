@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.heads.grids.grid_atom import GridAtom, contract
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.grids.grid_head import LARGEST_RHO, MAX_COEFFICIENTS, STEEP
 from anchorhead.proof.grids.grid_head import coefficients as chebyshev_coefficients

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.arithmetic.silence import one_winner

@@ -28,10 +28,10 @@ from flint import arb, arb_mat, fmpq
 from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid_atom import GridAtom, contract
+from anchorhead.heads.grids.grid_atom import GridAtom, contract
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import upper
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 STEEP = 1.45
 LARGEST_RHO = 8.0

@@ -22,9 +22,9 @@ import numpy as np
 from flint import arb, fmpq
 from jaxtyping import Float
 
-from anchorhead.heads.grid_atom import contract
+from anchorhead.heads.grids.grid_atom import contract
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 MAX_FINE = 100_000_000
 NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.heads.grid_rounding import axis_log_errors, grid_read_error
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_rounding import axis_log_errors, grid_read_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 
 MAX_CELLS = 150_000

@@ -32,17 +32,17 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grid import even_places
-from anchorhead.heads.grid_atom import GridAtom
-from anchorhead.heads.grid_rounding import axis_log_errors
+from anchorhead.heads.grids.grid import even_places
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_rounding import axis_log_errors
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.uniform_grid_modulus import cell_modulus
 from anchorhead.proof.grids.uniform_grid_weights import REACH, AxisSpread, axis_spread
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.expression import Expression
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.several import SeveralVariables
 
 LARGEST_LOGIT = 1e8

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.conditions import AssumedLipschitz
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.grids.grid_cover import VALUE_ERROR, check_neighbours
 from anchorhead.proof.grids.uniform_grid import UniformBound, uniform_axes, uniform_rounding

@@ -20,11 +20,11 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.grids.grid_target import AnalyticTarget
-from anchorhead.targets.build import ZERO, add, div, make, mul, rebuild
-from anchorhead.targets.calculus import difference
-from anchorhead.targets.expression import Expression, postorder
-from anchorhead.targets.named import SELU_ALPHA, SELU_SCALE
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.build import ZERO, add, div, make, mul, rebuild
+from anchorhead.targets.expressions.calculus import difference
+from anchorhead.targets.expressions.expression import Expression, postorder
+from anchorhead.targets.expressions.named import SELU_ALPHA, SELU_SCALE
+from anchorhead.targets.expressions.precision import precision
 
 MAX_CELLS = 8_000
 """Anchor cells are cut further, while there are not more parts than this."""

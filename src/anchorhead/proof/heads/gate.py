@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.gate import GatePart
+from anchorhead.heads.self_keys.gate import GatePart
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.enclosures.balls import ball_heads, largest_jump
 from anchorhead.proof.enclosures.relative import relative_spans

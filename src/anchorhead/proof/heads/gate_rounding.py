@@ -35,7 +35,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
-from anchorhead.heads.gate import GatePart
+from anchorhead.heads.self_keys.gate import GatePart
 from anchorhead.heads.softmax_rounding import logit_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.heads.head_rounding import first_cells, largest_on_cells

@@ -44,8 +44,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Network
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
 from anchorhead.proof.statement import Statement
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.precision import precision
 
 FAR = 1000.0
 LOG_ERROR = 2.0**-140

@@ -24,9 +24,9 @@ from anchorhead.errors import CertificateError
 from anchorhead.proof.enclosures.balls import Part, lower, upper
 from anchorhead.proof.heads.head import prove_exact
 from anchorhead.targets import Expression, ScalarTarget
-from anchorhead.targets.build import rebuild, variable
-from anchorhead.targets.expression import postorder
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.build import rebuild, variable
+from anchorhead.targets.expressions.expression import postorder
+from anchorhead.targets.expressions.precision import precision
 
 PRECISION = 192
 CELLS, ROUNDS = 4_000, 24

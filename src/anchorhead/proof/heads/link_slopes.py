@@ -14,7 +14,7 @@ from jaxtyping import Float
 from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.heads.link_heads import PRECISION, LinkFacts
 from anchorhead.targets import Expression
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 CELLS = 1024
 WIDEST = 14.0

@@ -15,16 +15,16 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.heads.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.proof.arithmetic.affine_forms import Sources, own_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.analysis.summands import GridPart
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.mlp import Mlp, merged
-from anchorhead.targets.precision import precision
-from anchorhead.targets.summands import GridPart
 
 SUMS = "rounding of the sums of the parts"
 

@@ -16,7 +16,7 @@ from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.ramp import Lattice, prove_ramp
 from anchorhead.proof.heads.scalar_form import QUERY
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.ramp import TruncatedLinear
 
 SHARPNESS = 2.75

@@ -18,7 +18,7 @@ from anchorhead.network import Network
 from anchorhead.network.chain import weights
 from anchorhead.proof.heads.head_form import head_form
 from anchorhead.targets import ScalarTarget
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.scalar import KIND
 
 PRECISION = 200

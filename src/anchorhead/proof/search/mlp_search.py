@@ -23,10 +23,10 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.enclosures.balls import lower
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.expression import Expression
+from anchorhead.targets.analysis.pieces import analyse
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.mlp import IDENTITY, Affine, Mlp, merged
-from anchorhead.targets.pieces import analyse
-from anchorhead.targets.precision import precision
 
 EVALUATIONS = 20_000
 MAX_PRODUCTS = {"network": 2e9, "exact": 3e8, "balls": 3e5}

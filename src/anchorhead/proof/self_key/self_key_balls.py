@@ -20,10 +20,10 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
-from anchorhead.targets.precision import working_bits
+from anchorhead.targets.expressions.precision import working_bits
 
 
 class BallSelfKeyHead:

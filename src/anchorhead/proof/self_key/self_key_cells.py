@@ -17,7 +17,7 @@ from flint import acb, arb
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
-from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.supremum import Span, Supremum

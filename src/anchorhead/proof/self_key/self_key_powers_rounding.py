@@ -30,8 +30,8 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.heads.self_key import SelfKeyHead
-from anchorhead.heads.self_key_powers import Powers, powers
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key_powers import Powers, powers
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import largest_on_cells
@@ -44,7 +44,7 @@ from anchorhead.proof.self_key.self_key_cells import (
     on_cells,
     speed_bound,
 )
-from anchorhead.targets.precision import precision
+from anchorhead.targets.expressions.precision import precision
 
 
 def powers_rounding(head: SelfKeyHead, arithmetic: Arithmetic) -> float:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.heads.atom import Dtype
-from anchorhead.heads.self_key import SelfKeyHead
+from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.heads.head_rounding import largest_on_cells

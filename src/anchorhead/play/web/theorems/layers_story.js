@@ -247,8 +247,8 @@ function code(settings) {
   return [
     "import numpy as np",
     "",
-    "from anchorhead.constructions.grid_network import grid_network",
-    "from anchorhead.heads.grid import uniform_grid",
+    "from anchorhead.constructions.grids.grid_network import grid_network",
+    "from anchorhead.heads.grids.grid import uniform_grid",
     "",
     "",
     "def f(x):  # (points, 2) to (points, 2): what each of the two tokens puts out",

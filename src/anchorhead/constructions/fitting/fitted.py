@@ -1,0 +1,238 @@
+"""Callables of many inputs: a network is fitted to values, and the network becomes attention.
+
+The error has two parts. Fitting: how far the fitted network is from the function, as a search for the worst place finds
+it. Conversion: how far the attention-only network is from the fitted one, proven for every input, rounding included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.certificate import Certificate
+from anchorhead.constructions.build_options import BuildOptions, Form, Layout, options_of
+from anchorhead.constructions.causal import require_causal_values
+from anchorhead.constructions.fitting.callable_checks import require_continuous, require_repeatable
+from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
+from anchorhead.constructions.fitting.ridge_network import block_of, network_of
+from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.single.head import Placement
+from anchorhead.decimals import counted, round_up
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.given import checked_count, checked_within
+from anchorhead.heads.atom import Dtype
+from anchorhead.network import Network, Outside
+from anchorhead.progress import Progress
+from anchorhead.proof.search.callable_search import largest_error
+from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.targets.opaque_several import CallableSeveral
+
+MAX_INPUTS = 1000
+AIM = {"solved": 0.95, "uniform": 0.5}
+"""The part of the error asked for that the fit may use up; conversion takes the rest."""
+CONVERSION = 0.02
+"""The part that conversion of solved anchors is given at first."""
+KINDS = {"solved": ("tanh", "silu", "relu"), "uniform": ("relu",)}
+"""Activations that are tried. The theorem on even anchors is one on truncated linear functions."""
+STIFFNESS = {"float64": (1e-12, 1e-8), "float32": (1e-9, 1e-6)}
+"""Of the outer weights; more where the network cannot be converted, for large weights amplify what heads leave."""
+TRIES = 3
+FITTING, CONVERTING = "fitting: the largest error found", "conversion: proven for every input, rounding included"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A feed-forward network, the largest error that a search found, and where; why the fit ended before its aim."""
+
+    network: Mlp
+    error: float
+    at: Float[np.ndarray, " inputs"]
+    ended: str
+
+
+@dataclass(frozen=True)
+class _How:
+    """How a network is fitted; see fit_ridges. causal: one for each token, else one for all."""
+
+    causal: bool
+    deep: bool
+    seed: int
+    stiffness: float
+    activations: tuple[str, ...]
+
+
+def approximate_fitted(
+    target: CallableSeveral,
+    within: float,
+    *,
+    form: Form | None = None,
+    layout: Layout | None = None,
+    placement: Placement = "solved",
+    dtype: Dtype = "float64",
+    causal: bool = False,
+    seed: int = 0,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> Network:
+    """The smallest network found whose error is within what is asked for; "measured", for the fit is.
+
+    form      "two-layer" and "attention-softmax" are for one hidden layer; by default there are two where one will not
+              do
+    causal    a network for each token, which sees the tokens up to it
+    seed      of the fit and of the search: with the same one the result is the same
+    progress  told the neurons and the largest error met while neurons are added
+
+    Raises NotReached, which has the best network, where the error is not reached.
+    """
+    _check(target, within, seed)
+    words = form, layout or "transformer", placement, dtype, causal
+    options_of(_nothing(target), *words)
+    require_repeatable(target, within, seed)
+    require_continuous(target, within, seed)
+    if causal and target.tokens is not None:
+        require_causal_values(target.values, target.tokens, (np.array(target.low), np.array(target.high)))
+    aim, stiffness = AIM[placement] * within, list(STIFFNESS[dtype])
+    best: tuple[Network, Certificate, Fitted] | None = None
+    for _ in range(TRIES):
+        how = _How(causal, form in (None, "deep"), seed, stiffness[0], KINDS[placement])
+        fitted = _fitted(target, aim, how, progress)
+        options = options_of(fitted.network, *words)
+        try:
+            network, certificate = _converted(target, fitted, within, options, seed, outside)
+        except AnchorheadError as error:
+            if len(stiffness) == 1:
+                raise AnchorheadError(
+                    f"a network was fitted to {target}, with an error of {fitted.error:.3g}, but not converted: {error}"
+                ) from error
+            del stiffness[0]
+            aim /= 2
+            continue
+        if best is None or certificate.bound < best[1].bound:
+            best = network, certificate, fitted
+        if certificate.bound <= within:
+            return network
+        if fitted.ended:
+            break
+        aim *= 0.9 * within / certificate.bound
+    raise _not_reached(*best, within) if best else AnchorheadError(f"within={within:g} was not reached for {target}")
+
+
+def _check(target: CallableSeveral, within: Any, seed: Any) -> None:
+    checked_within(within)
+    checked_count("seed", seed, least=0)
+    if len(target.variables) > MAX_INPUTS:
+        raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MAX_INPUTS:,} inputs")
+
+
+def _nothing(target: CallableSeveral) -> Mlp:
+    """A network of the target's shape that does nothing: words that do not go together are refused before any work."""
+    hidden = Hidden.of(np.zeros((1, len(target.variables))), np.zeros(1), parse("relu(x)"))
+    return Mlp((hidden,), Affine(np.zeros((target.outputs, 1)), np.zeros(target.outputs)), target.tokens)
+
+
+class _Unit:
+    """The first inputs of a function, brought to [-1, 1]; the others stay in the middle. Some of its outputs."""
+
+    def __init__(self, target: CallableSeveral, inputs: int, outputs: slice) -> None:
+        self.target, self.inputs, self.outputs = target, inputs, outputs
+        self.box = np.array(target.low), np.array(target.high)
+        self.low, self.high = (-1.0,) * inputs, (1.0,) * inputs
+
+    def points(self, u: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, "n all"]:
+        low, high = self.box
+        x = np.tile(low / 2 + high / 2, (len(u), 1))
+        x[:, : self.inputs] += u * (high / 2 - low / 2)[: self.inputs]
+        return x.clip(low, high)
+
+    def values(self, u: Float[np.ndarray, "n inputs"], /) -> Float[np.ndarray, "n outputs"]:
+        return self.target.values(self.points(u))[:, self.outputs]
+
+
+def _fitted(target: CallableSeveral, aim: float, how: _How, progress: Progress | None) -> Fitted:
+    """One network for all outputs; if causal, one for the outputs of each token."""
+    inputs, outputs, tokens = (
+        len(target.variables),
+        target.outputs,
+        target.tokens if how.causal and target.tokens else 1,
+    )
+    low, high = np.array(target.low), np.array(target.high)
+    blocks, ended = [], ""
+    for token in range(tokens):
+        own = slice(token * outputs // tokens, (token + 1) * outputs // tokens)
+        part = _Unit(target, (token + 1) * inputs // tokens, own)
+        fit = fit_ridges(
+            part,
+            aim,
+            seed=how.seed,
+            stiffness=how.stiffness,
+            activations=how.activations,
+            deep=how.deep,
+            effort=EFFORT / tokens,
+            progress=progress,
+        )
+        ends = low[: part.inputs], high[: part.inputs]
+        block = block_of(fit.model, *ends)
+        blocks.append(block.bent(*ends) if how.activations == ("relu",) else block)
+        ended = ended or fit.ended
+    network = network_of(blocks, target.tokens, inputs, target.variables)
+    whole = _Unit(target, inputs, slice(None))
+
+    def values(u: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, "n outputs"]:
+        x = whole.points(u).reshape(-1, *network.input_shape)
+        return network.values(x).astype(np.float64).reshape(len(u), outputs)
+
+    error, at = largest_error(values, whole, how.seed)
+    return Fitted(network, error, whole.points(at[None])[0], ended)
+
+
+def _converted(
+    target: CallableSeveral, fitted: Fitted, within: float, options: BuildOptions, seed: int, outside: Outside
+) -> tuple[Network, Certificate]:
+    """The network as attention, with its certificate: conversion gets little at first, then all that is left."""
+    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
+    on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
+    left = (1 - 1e-3) * within - fitted.error if fitted.error < 0.97 * within else fitted.error
+    little = CONVERSION * max(within, fitted.error) if options.placement == "solved" else left
+    try:
+        network = mlp_network(fitted.network, on, min(little, left), options, outside)
+    except AnchorheadError:
+        if left <= little:
+            raise
+        network = mlp_network(fitted.network, on, left, options, outside)
+    known = network.certificate
+    if known is None:
+        raise TypeError("a converted network without a certificate")
+    certificate = Certificate(
+        kind="measured",
+        bound=round_up(fitted.error + known.bound),
+        on=known.on,
+        dtype=known.dtype,
+        arithmetic=known.arithmetic,
+        terms={FITTING: fitted.error, CONVERTING: known.bound},
+        method=f"{fitted.network} fitted, seed {seed}, with {target.evaluations:,} evaluations of the function; the "
+        "largest error was found by points spread over the box, its faces and corners, and climbs from the worst: at "
+        f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {options}; {known.method}",
+        target=str(target),
+        reference=known.reference,
+    )
+    return network.approximating(target.record()).with_(certificate=certificate), certificate
+
+
+def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:
+    *before, last = [layer.neurons for layer in fitted.network.hidden]
+    neurons = " and ".join([*map(str, before), counted(last, "neuron")])
+    split = ", ".join(f"{value:.3g} by {name.split(':')[0]}" for name, value in certificate.terms.items())
+    why = f"; {fitted.ended}" if fitted.ended else ""
+    return NotReached(
+        f"within={within:g} was not reached: the best network fitted, of {neurons}, errs by "
+        f"{certificate.bound:.3g} ({split}){why}. It is in this error, as .network, with its certificate. What would "
+        "help: a larger within, a smaller box, another seed=, or the function as an expression",
+        network,
+        certificate.bound,
+        float(within),
+    )

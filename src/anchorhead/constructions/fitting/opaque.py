@@ -1,0 +1,134 @@
+"""Callables of a few variables as one head over a grid: measured by a search for the worst place, or proven."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.certificate import Certificate
+from anchorhead.constructions.fitting.callable_checks import require_continuous
+from anchorhead.constructions.fitting.opaque_lipschitz import (
+    callable_box,
+    callable_network,
+    prove_callable,
+    shown,
+    smooth,
+)
+from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES
+from anchorhead.constructions.theorems.uniform_grid import SampledModulus
+from anchorhead.decimals import round_up
+from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_within
+from anchorhead.heads.atom import Dtype
+from anchorhead.heads.grids.grid import solve_grid, uniform_grid
+from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
+from anchorhead.heads.grids.grid_samples import BoxedFunction
+from anchorhead.network import Network, Outside
+from anchorhead.progress import Progress, Status
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
+from anchorhead.proof.search.callable_search import largest_error
+from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.targets.opaque_several import CallableSeveral
+
+
+def approximate_callable(
+    target: CallableSeveral,
+    within: float,
+    dtype: Dtype,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+    lipschitz: Any = None,
+) -> Network:
+    """The smallest grid found whose largest error, as a search finds it, is within what is asked for.
+
+    lipschitz  L with |f(x) - f(y)| <= L |x - y|_2 in every output, or L_j, one for each input, with
+               |f(x) - f(y)| <= sum of L_j |x_j - y_j|: then the error is proven for every x of the box
+    """
+    if len(target.variables) > MAX_VARIABLES:
+        raise AnchorheadError(
+            f"{target} is opaque, and a grid takes at most {MAX_VARIABLES} variables: write it as an expression, or "
+            "fit a torch network to it and use ah.convert"
+        )
+    within = checked_within(within)
+    if lipschitz is not None:
+        known = Lipschitz.of(lipschitz, len(target.variables))
+        return prove_callable(target, within, dtype, known, outside, progress)
+    require_continuous(target, within)
+    return _measured(target, within, dtype, outside, progress)
+
+
+def _measured(
+    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
+) -> Network:
+    """A solved grid; where the function is not smooth, a uniform one if it will do."""
+    if not smooth(target, within):
+        try:
+            return _uniform(target, within, dtype, outside, progress)
+        except AnchorheadError:
+            pass  # the solver says what it would take
+    aim, best = within, np.inf
+    for _ in range(TRIES):
+        try:
+            atom = solve_grid(target.values, target.low, target.high, aim, dtype, MAX_ANCHORS, progress)
+        except AnchorheadError:
+            if not np.isfinite(best):
+                raise
+            break
+        error, at = largest_error(atom, target)
+        if round_up(error) <= within:
+            return _found(atom, target, error, at, outside)
+        best = min(best, error)
+        aim *= 0.9 * within / error
+    raise _not_reached(target, within, dtype, best)
+
+
+def _uniform(
+    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
+) -> Network:
+    """Even anchors: first for a few times the error, because what is found is less than what can be proven."""
+    modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
+    aim, best = 4 * within, np.inf
+    for _ in range(2 * TRIES):
+        sides = modulus.sides(aim)
+        if prod(sides) > MAX_ANCHORS:
+            break
+        atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
+        error, at = largest_error(atom, target)
+        if progress:
+            progress(Status("solving for a grid", atom.anchors, error))
+        if round_up(error) <= within:
+            return _found(atom, target, error, at, outside)
+        best = min(best, error)
+        aim *= min(0.95 * within / error, 0.8)
+    raise _not_reached(target, within, dtype, best)
+
+
+def _found(
+    atom: GridAtom, target: CallableSeveral, error: float, at: Float[np.ndarray, " d"], outside: Outside
+) -> Network:
+    method = (
+        f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
+        f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
+    )
+    certificate = Certificate(
+        kind="measured",
+        bound=round_up(error),
+        on=callable_box(target),
+        dtype=atom.dtype,
+        arithmetic=str(require_model(atom.dtype)),
+        terms={"largest error found, as the dtype computes it": error},
+        method=method,
+        target=str(target),
+    )
+    return callable_network(atom, target, target.record(), certificate, outside)
+
+
+def _not_reached(target: CallableSeveral, within: float, dtype: str, best: float) -> AnchorheadError:
+    return AnchorheadError(
+        f"within={within:g} was not reached for {target} in {dtype}: the best grid found errs by {best:.3g}. What "
+        "would help: a larger error, a smaller box; a function with kinks needs a network of its own, see ah.convert"
+    )

@@ -1,0 +1,1 @@
+"""Where neurons and heads go: tokens, features and registers, in the two layouts."""

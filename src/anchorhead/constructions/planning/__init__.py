@@ -1,0 +1,1 @@
+"""How large a network becomes, before it is built."""

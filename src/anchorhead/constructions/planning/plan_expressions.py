@@ -1,0 +1,355 @@
+"""How large a network for expressions becomes, before it is built: what was found in them, and sizes for some errors.
+
+Heads and grids are solved for, which is quick, and not proven: sizes are those that ah.approximate builds, unless a
+proof asks for a little more. The paper's even anchors are counted by formula, however many they would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from anchorhead.constructions.build_options import BuildOptions, Form, Layout
+from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
+from anchorhead.constructions.grids.grid_network import grid_network
+from anchorhead.constructions.in_layers import forms_in_order
+from anchorhead.constructions.layouts.side_by_side import side_by_side
+from anchorhead.constructions.mlp import built
+from anchorhead.constructions.planning.estimated_bound import estimated_bound
+from anchorhead.constructions.planning.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
+from anchorhead.constructions.planning.uniform_estimates import UniformEstimates
+from anchorhead.constructions.request import Request
+from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
+from anchorhead.constructions.single.head import SEARCH, Placement
+from anchorhead.constructions.single.head_network import head_network
+from anchorhead.constructions.sum_of_parts import ROOM, SHARES, BuildRequest, grid_part, grid_target, network_part
+from anchorhead.constructions.theorems.uniform_grid import SampledModulus
+from anchorhead.decimals import round_up
+from anchorhead.effort import Effort
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.grids.grid import solve_grid
+from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
+from anchorhead.heads.grids.grid_samples import BoxedFunction
+from anchorhead.heads.solver.solve import SAFETY, smallest
+from anchorhead.heads.tables.table import lookup
+from anchorhead.network import Attention, Network, Softmax
+from anchorhead.progress import Progress, Status
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
+from anchorhead.targets import ScalarTarget
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.several import SeveralVariables
+
+ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
+USUAL = (1e-2, 1e-4, 1e-6, 1e-8)
+"""The errors that are planned for where none are named."""
+MAX_HEAD = 512
+
+
+def plan_expressions(
+    request: Request,
+    withins: Sequence[float],
+    dtype: Dtype,
+    form: Form | None = None,
+    layout: Layout | None = None,
+    causal: bool = False,
+    progress: Progress | None = None,
+) -> Plan:
+    """The sizes of what ah.approximate builds of expressions within each of these errors, ours beside the paper's."""
+    check_request(withins, dtype)
+    if causal:
+        request = request.causal()
+    parts = request.parts
+    request.require_representable(max(withins), dtype)
+    if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
+        rows = _heads(request, withins, dtype, progress)
+    elif request.needs_layers or (not parts.grids and parts.network is not None):
+        rows = _neurons_alone(request, withins, dtype, form, layout, causal, progress)
+    else:
+        if form not in (None, "deep") or layout not in (None, "transformer"):
+            raise AnchorheadError(
+                f"form={form!r}, layout={layout!r}: {next(iter(parts.grids))} has layers of its own, "
+                "form='deep' and layout='transformer': leave them out"
+            )
+        rows = _grids(request, withins, dtype, causal, progress)
+    if all(row.parameters is None for row in rows) and len({row.note for row in rows}) == 1:
+        raise AnchorheadError(rows[0].note)
+    where = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(request.variables, *request.ends, strict=True))
+    texts = ", ".join(str(one) for one in request.expressions)
+    name = texts if len(request.expressions) == 1 else f"[{texts}]"
+    told = tuple(request.found())
+    if len(request.variables) == 1 and rows[0].form == "head":
+        told = tuple((str(one), "one head") for one in request.expressions)
+    return Plan(name, request.on, dtype, tuple(rows), told, where)
+
+
+def _neurons_alone(
+    request: Request,
+    withins: Sequence[float],
+    dtype: Dtype,
+    form: Form | None,
+    layout: Layout | None,
+    causal: bool,
+    progress: Progress | None,
+) -> list[Row]:
+    """Layers of neurons, for each error in the form that is tried first; one layer has one form."""
+    shapes, every = Estimates(dtype, "solved", progress), []
+    for within in _sorted(withins):
+        one_layer = None if request.needs_layers else request.parts.network
+        target = forms_in_order(request, within, dtype)[0] if one_layer is None else one_layer
+        every += plan(target, request.on, [within], dtype, causal, progress, shapes).rows
+    rows = [row for row in every if form in (None, row.form) and layout in (None, row.layout)]
+    if not rows:
+        allowed = ", ".join(dict.fromkeys(f"{row.form} in the {row.layout} layout" for row in every))
+        raise AnchorheadError(f"form={form!r}, layout={layout!r}: this function is built as {allowed}")
+    return rows
+
+
+class Estimates(ActivationHeads):
+    """Shapes that are solved for and not proven; each serves for several errors."""
+
+    def _solved(
+        self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
+    ) -> ActivationHead:
+        key = (activation, interval)
+        fits = [s for k, s in self._known.items() if k[:2] == key and error / 4 <= s.error <= error]
+        if activation.op == "variable" or fits:
+            return fits[0] if fits else self._line(error)
+        target = ScalarTarget((activation,), *interval)
+        found = smallest(
+            target.values, target.kinks, *interval, error,
+            dtype=self.dtype, max_anchors=MAX_HEAD, progress=self.progress, effort=Effort(SEARCH),
+        )  # fmt: skip
+        parts = found.estimate.exact, found.estimate.rounding
+        self._known[(*key, error)] = shape_of(found.atom, *parts, activation, interval, degree)
+        return self._known[(*key, error)]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The sizes of a network that was built to be counted."""
+
+    layers: int
+    heads: int
+    parameters: int
+
+    @classmethod
+    def of(cls, network: Network) -> _Counted:
+        attention = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
+        groups = sum(len(layer.groups) for layer in network.layers if isinstance(layer, Softmax))
+        return cls(len(network.layers), attention + groups, network.parameters)
+
+
+def _row(
+    within: float,
+    form: str,
+    placement: Placement,
+    bound: float,
+    counted: _Counted | None,
+    anchors: int | None,
+    note: str,
+    beta: float | None = None,
+    reachable: bool = True,
+) -> Row:
+    return Row(
+        within=within,
+        form=form,  # type: ignore[arg-type]
+        layout="transformer",
+        placement=placement,
+        layers=counted.layers if counted else None,
+        heads=counted.heads if counted else None,
+        anchors=anchors,
+        keys=anchors,
+        beta=beta,
+        parameters=counted.parameters if counted else None,
+        largest_logit=None,
+        bound=min(round_up(bound), within) if bound <= within else bound,
+        multiply_adds=None,
+        reachable=reachable,
+        note=note,
+    )
+
+
+def _heads(request: Request, withins: Sequence[float], dtype: Dtype, progress: Progress | None) -> list[Row]:
+    """A function of one variable: one head, by the solver's own estimate or from the table."""
+    climbed = _Climbed(ScalarTarget(request.expressions, *request.interval), dtype, progress)
+    solved = {within: climbed.row(within) for within in sorted(withins)}
+    return [row for within in _sorted(withins) for row in (solved[within], _even_head(request, within, dtype))]
+
+
+@dataclass(eq=False)
+class _Climbed:
+    """Heads of one function, for ever larger errors: on the way to a smooth one all smaller heads are met."""
+
+    target: ScalarTarget
+    dtype: Dtype
+    progress: Progress | None
+    effort: Effort = field(default_factory=lambda: Effort(SEARCH))
+    _met: list[tuple[int, float]] = field(default_factory=list)
+
+    def row(self, within: float) -> Row:
+        target = self.target
+        known = lookup(target.name, target.low, target.high, self.dtype, str(require_model(self.dtype)))
+        entry = known.within(within) if known else None
+        if entry is not None:
+            return self._counted(within, entry.atom, entry.exact + entry.rounding, "")
+        met = [(anchors, error) for anchors, error in self._met if error <= SAFETY * within]
+        if met and not target.kinks:
+            anchors, error = min(met)
+            zeros = np.zeros(anchors)
+            part = Part.of(zeros, zeros, np.zeros((anchors, target.outputs)), self.dtype)
+            return self._counted(within, Atom.of((part,), 0.0, np.zeros(target.outputs), self.dtype), error, ESTIMATED)
+        try:
+            ends = target.low, target.high
+            found = smallest(
+                target.values, target.kinks, *ends, within,
+                dtype=self.dtype, max_anchors=MAX_HEAD, progress=self._note, effort=self.effort,
+            )  # fmt: skip
+        except AnchorheadError as error:
+            return _row(within, "head", "solved", np.inf, None, None, str(error), reachable=False)
+        self._met.append((found.atom.anchors, found.total))
+        return self._counted(within, found.atom, found.total, ESTIMATED)
+
+    def _note(self, status: Status) -> None:
+        if status.anchors is not None and status.error is not None:
+            self._met.append((status.anchors, status.error))
+        if self.progress:
+            self.progress(status)
+
+    def _counted(self, within: float, atom: Atom, bound: float, note: str) -> Row:
+        counted = _Counted.of(head_network(atom, self.target))
+        return _row(within, "head", "solved", bound, counted, atom.anchors, note)
+
+
+def _even_head(request: Request, within: float, dtype: Dtype) -> Row:
+    """The paper's even anchors, so many that the slope cannot exceed the error between them."""
+    estimates = UniformEstimates(dtype)
+    chosen = [estimates.choose(one, *request.interval, within) for one in request.expressions if one.variables]
+    if not chosen:
+        return _row(within, "head", "uniform", 0.0, None, 1, "")
+    most = max(chosen, key=lambda estimate: estimate.count)
+    width = 4 + len(request.expressions)  # the features of head_network: query, one, slope, offset, values
+    fixed = width * (5 + len(request.expressions)) + len(request.expressions) ** 2 + len(request.expressions)
+    counted = _Counted(2, 1, fixed + width * most.count)
+    return _row(within, "head", "uniform", most.error, counted, most.count, most.refused, most.beta, not most.refused)
+
+
+def _grids(
+    request: Request, withins: Sequence[float], dtype: Dtype, causal: bool, progress: Progress | None
+) -> list[Row]:
+    shapes = Estimates(dtype, "solved", progress)
+    even = _EvenGrid(request, dtype) if len(request.variables) <= MAX_VARIABLES and not causal else None
+    rows = []
+    for within in _sorted(withins):
+        build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), progress=progress)
+        rows.append(_side_by_side(request, build, shapes))
+        if even is not None:
+            rows.append(even.row(within))
+    return rows
+
+
+def _side_by_side(request: Request, build: BuildRequest, shapes: ActivationHeads) -> Row:
+    """Grids, and neurons beside them, solved and laid out as they would be, and counted."""
+    target = request.target
+    share = SHARES[0] if target.parts.network is not None else 1.0
+    try:
+        atoms, error = [], 0.0
+        for part in target.parts.grids:
+            rivals = max(sum(o in other.outputs for other in target.parts.grids) for o in part.outputs)
+            several = grid_target(target, part)
+            last = [0.0]
+            aim = ROOM * share * build.within / rivals * AIM[len(several.variables)]
+            atoms.append(
+                solve_grid(
+                    several.values,
+                    several.low,
+                    several.high,
+                    aim,
+                    build.options.dtype,
+                    MAX_ANCHORS,
+                    _noted(last, build),
+                )
+            )
+            error += last[0]
+        neurons, more = _neurons(request, build, (1 - share) * build.within, shapes)
+    except AnchorheadError as refused:
+        return _row(build.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
+    alone = neurons is None and len(atoms) == 1 and target.parts.grids[0].variables == request.variables
+    if alone and not build.options.causal:
+        network = grid_network(atoms[0], request.tokens)
+    else:
+        pairs = zip(target.parts.grids, atoms, strict=True)
+        parts = [grid_part(target, part, atom, build.options.causal) for part, atom in pairs]
+        parts += [] if neurons is None else [network_part(target, neurons)]
+        network, _ = side_by_side(parts, target.input_shape[-1])
+    anchors = max(atom.anchors for atom in atoms)
+    return _row(build.within, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
+
+
+def _noted(last: list[float], build: BuildRequest) -> Progress:
+    def progress(status: Status) -> None:
+        last[0] = last[0] if status.error is None else status.error
+        if build.progress:
+            build.progress(status)
+
+    return progress
+
+
+def _neurons(
+    request: Request, build: BuildRequest, within: float, shapes: ActivationHeads
+) -> tuple[Network | None, float]:
+    """The neurons beside the grids, as building would lay them out, and what they may err by."""
+    network = request.parts.network
+    if network is None:
+        return None, 0.0
+    if (network.tokens or 1) > 1:
+        network = network.with_neurons()
+    ladder = Ladder(network, request.on, ROOM * within, build.options.dtype, "solved", build.progress, shapes)
+    for rung in ladder:
+        bound = estimated_bound(
+            rung.layers, rung.readout, rung.laid, ladder.sources, network.tokens or 1, build.options
+        )
+        if bound <= LOOSEST * within:
+            return built(rung.laid, network, build.options), min(bound, within)
+    raise AnchorheadError(
+        ladder.ended or f"an error of {within:.3g} is out of reach of the neurons in {build.options.dtype}"
+    )
+
+
+class _EvenGrid:
+    """The paper's uniform grid of all variables: sides from how much the function changes along each of them."""
+
+    def __init__(self, request: Request, dtype: Dtype) -> None:
+        self.request = request
+        self.dtype: Dtype = dtype
+        target = SeveralVariables(request.expressions, request.variables, *request.ends)
+        self.modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
+        # parameters grow by the same number for every anchor: two small grids tell by how much
+        self.one, self.two = (self._count((sides,) + (1,) * (len(request.variables) - 1)) for sides in (1, 2))
+
+    def _count(self, sides: tuple[int, ...]) -> _Counted:
+        outputs = len(self.request.expressions)
+        axes = [(np.zeros(side), np.zeros(side)) for side in sides]
+        atom = GridAtom.of(axes, np.zeros(len(sides)), np.zeros((*sides, outputs)), np.zeros(outputs), self.dtype)
+        return _Counted.of(grid_network(atom, self.request.tokens))
+
+    def row(self, within: float) -> Row:
+        sides = self.modulus.sides(within)
+        anchors = prod(sides)
+        parameters = self.one.parameters + (anchors - 1) * (self.two.parameters - self.one.parameters)
+        low, high = (np.array(end) for end in self.request.ends)
+        spacing = (high - low) / np.maximum(np.array(sides) - 1, 1)
+        counted = _Counted(self.one.layers, self.one.heads, parameters)
+        refused = f"not built above {MAX_ANCHORS:,} anchors" if anchors > MAX_ANCHORS else ""
+        note = refused or ESTIMATED
+        beta = float((SHARPNESS / spacing**2).max())
+        return _row(within, "deep", "uniform", within, counted, anchors, note, beta, not refused)
+
+
+def _sorted(withins: Sequence[float]) -> list[float]:
+    return sorted(set(withins), reverse=True)

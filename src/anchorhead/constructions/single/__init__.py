@@ -1,0 +1,1 @@
+"""One head for one function of one variable, and the network that it is."""

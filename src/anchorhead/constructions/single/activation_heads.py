@@ -1,0 +1,219 @@
+"""Which head stands in for an activation: from the table, solved anew, or the paper's uniform anchors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import ceil, floor, log10
+
+import numpy as np
+
+from anchorhead.constructions.single.head import Head, Placement, head
+from anchorhead.errors import AnchorheadError, NotDefined
+from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.solver.straight import best_straight
+from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, lookup
+from anchorhead.progress import Progress
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.activation_head import ActivationHead, degree_of
+from anchorhead.proof.heads.head import prove_head
+from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
+from anchorhead.targets import ScalarTarget
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.mlp import IDENTITY
+
+UNIT = (-1.0, 1.0)
+TIDY = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+MAX_UNIFORM = 20_000
+MAX_STRAIGHT = 8
+
+
+@dataclass(eq=False)
+class ActivationHeads:
+    """Shapes for one dtype and placement; each is found once."""
+
+    dtype: Dtype
+    placement: Placement = "solved"
+    progress: Progress | None = None
+    _known: dict[tuple, ActivationHead] = field(default_factory=dict)
+
+    def choose(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
+        """The smallest shape within `error` on [low, high], or on 2^k [-1, 1] where the activation scales.
+
+        Where the table holds none so good, its best.
+        """
+        if self.placement == "uniform":
+            return self._uniform(activation, low, high, error)
+        degree = degree_of(activation)
+        interval = UNIT if degree is not None else enclosing(activation, low, high)
+        frontier = self._frontier(activation, interval)
+        if frontier is not None:
+            entry = frontier.within(error) or frontier.heads[-1]
+            return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
+        return self._solved(activation, interval, error, degree)
+
+    def at_hand(self, outline: ActivationHead) -> bool:
+        """Whether shapes for it need not be solved for: from a table, or straight lines."""
+        if self.placement == "uniform":
+            return False
+        return (
+            outline.activation is IDENTITY
+            or self._frontier(outline.activation, (outline.low, outline.high)) is not None
+        )
+
+    def outline(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
+        """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
+        if self.placement == "uniform":
+            return outlined(activation, (low, high), error)
+        degree = degree_of(activation)
+        interval = UNIT if degree is not None else enclosing(activation, low, high)
+        return outlined(activation, interval, error, degree)
+
+    def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
+        name = table_name(activation)
+        return lookup(name, *interval, self.dtype, str(require_model(self.dtype))) if name else None
+
+    def _kept(
+        self, key: tuple, entry: Entry, activation: Expression, interval: tuple[float, float], degree: float | None
+    ) -> ActivationHead:
+        if key not in self._known:
+            self._known[key] = shape_of(entry.atom, entry.exact, entry.rounding, activation, interval, degree)
+        return self._known[key]
+
+    def _solved(
+        self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
+    ) -> ActivationHead:
+        """A straight line in closed form; else solved for, where no head that was serves as well."""
+        if activation is IDENTITY:
+            return self._line(error)
+        for (known, where, *_), shape in self._known.items():
+            if (known, where) == (activation, interval) and error / 4 <= shape.error <= error:
+                return shape
+        found = head(activation, interval, within=error, dtype=self.dtype, progress=self.progress)
+        shape = shape_of_head(found, activation, interval, degree)
+        self._known[(activation, interval, error)] = shape
+        return shape
+
+    def _line(self, error: float) -> ActivationHead:
+        """x on [-1, 1]: the fewest anchors within the error, or the best there is."""
+        best: ActivationHead | None = None
+        for anchors in range(2, MAX_STRAIGHT + 1):
+            key = (IDENTITY, UNIT, anchors)
+            if key not in self._known:
+                (slopes, offsets, values), _ = best_straight(anchors, self.dtype, 0)
+                part, bias = Part.of(slopes, offsets, values, self.dtype), np.zeros(1)
+                target = ScalarTarget((IDENTITY,), *UNIT)
+                bound = prove_head([part], 0.0, bias, target, require_model(self.dtype))
+                self._known[key] = ActivationHead(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
+            found = self._known[key]
+            best = found if best is None or found.error < best.error else best
+            if best.error <= error:
+                break
+        return best  # type: ignore[return-value]
+
+    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
+        key = (activation, low, high, error)
+        if key not in self._known:
+            ramp = ramp_of(activation, low, high)
+            if ramp is None:
+                found = head(activation, (low, high), within=error, dtype=self.dtype, placement="uniform")
+                self._known[key] = shape_of_head(found, activation, (low, high), None)
+            else:
+                self._known[key] = uniform_ramp(activation, (low, high), ramp, error, self.dtype)
+        return self._known[key]
+
+
+def outlined(
+    activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None
+) -> ActivationHead:
+    """A shape without anchors, of which the interval and the slope are known; NotDefined where there is no slope."""
+    shape = ActivationHead(activation, *interval, (), error, 0.0, degree=degree)
+    _ = shape.slope
+    return shape
+
+
+def shape_of(
+    atom: Atom,
+    exact: float,
+    rounding: float,
+    activation: Expression,
+    interval: tuple[float, float],
+    degree: float | None,
+) -> ActivationHead:
+    return ActivationHead(
+        activation,
+        *interval,
+        atom.parts,
+        exact,
+        rounding,
+        in_shift=atom.origin,
+        out_shift=float(atom.bias[0]),
+        degree=degree,
+    )
+
+
+def shape_of_head(
+    found: Head, activation: Expression, interval: tuple[float, float], degree: float | None
+) -> ActivationHead:
+    exact, rounding = found.certificate.terms.values()
+    return shape_of(found.atom, exact, rounding, activation, interval, degree)
+
+
+def table_name(activation: Expression) -> str | None:
+    """The name under which the table may hold it: all parameters at their defaults."""
+    if activation.op not in STANDARD or activation.args[0].op != "variable":
+        return None
+    plain = str(activation).startswith(f"{activation.op}({activation.args[0]})")
+    return activation.op if plain else None
+
+
+def enclosing(activation: Expression, low: float, high: float) -> tuple[float, float]:
+    """An interval around [low, high] for which heads may be at hand: one of the table's, or one with tidy ends, unless
+    the activation is not defined on all of it."""
+    for known in STANDARD.get(table_name(activation) or "", ()):
+        if known[0] <= low and high <= known[1]:
+            return known
+    tidied = -tidy(-low), tidy(high)
+    return tidied if _defined(activation, tidied) else (low, high)
+
+
+@lru_cache(maxsize=256)
+def _defined(activation: Expression, interval: tuple[float, float]) -> bool:
+    try:
+        ScalarTarget((activation,), *interval)
+    except NotDefined:
+        return False
+    return True
+
+
+def tidy(end: float) -> float:
+    """The next number away from 0 with a leading digit or two."""
+    if end == 0:
+        return 0.0
+    if end < 0:
+        return -_tidy(-end, down=True)
+    return _tidy(end, down=False)
+
+
+def _tidy(size: float, down: bool) -> float:
+    power = 10.0 ** floor(log10(size))
+    steps = [step * power for step in TIDY]
+    return max(step for step in steps if step <= size * (1 + 1e-12)) if down else min(s for s in steps if s >= size)
+
+
+def uniform_anchors(span: float, error: float) -> int:
+    """The theorem's p with (b - a)/p <= error."""
+    return max(2, ceil(span / error))
+
+
+def uniform_ramp(
+    activation: Expression, interval: tuple[float, float], ramp: tuple[float, float], error: float, dtype: str
+) -> ActivationHead:
+    """The single-head theorem: p even anchors from a to b, and (b - a)/p for the error asked for."""
+    anchors = uniform_anchors(ramp[1] - ramp[0], error)
+    if anchors > MAX_UNIFORM:
+        raise AnchorheadError(
+            f"uniform anchors for an error of {error:.3g} on [{ramp[0]:g}, {ramp[1]:g}] are {anchors:,}, and at most "
+            f"{MAX_UNIFORM:,} are built: ask for a larger within, use placement='solved', or look at ah.plan"
+        )
+    return prove_uniform(activation, interval, ramp, anchors, dtype)

@@ -1,0 +1,1 @@
+"""Heads over tensor grids of anchors, for functions of a few variables."""

@@ -1,0 +1,1 @@
+"""The solver: the fewest anchors for a function of one variable."""

@@ -1,0 +1,1 @@
+"""The heads that ship with the package, with proven bounds."""

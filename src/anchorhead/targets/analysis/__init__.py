@@ -1,0 +1,1 @@
+"""What is found out about expressions: kinks, zeros, jumps, ridges, summands."""

@@ -1,0 +1,1 @@
+"""Expressions: the tree, its text, its values, its derivatives and its enclosures."""
