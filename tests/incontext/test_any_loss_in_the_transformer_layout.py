@@ -16,10 +16,10 @@ from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked import linked_network
+from anchorhead.incontext.networks import linked_network
+from anchorhead.lemmas.learners.descent_linked import read
+from anchorhead.lemmas.learners.descent_varying import most_rate
 from anchorhead.network import Attention, Embed, Network, Repeat
-from anchorhead.proof.descent.descent_linked import read
-from anchorhead.proof.descent.descent_varying import most_rate
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
 

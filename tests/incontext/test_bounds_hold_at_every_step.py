@@ -9,10 +9,10 @@ import pytest
 
 import anchorhead as ah
 from anchorhead import AnchorheadError, CertificateError, incontext
-from anchorhead.incontext.squared import squared_network
+from anchorhead.incontext.networks import squared_network
+from anchorhead.lemmas.learners import descent_squared
+from anchorhead.lemmas.learners.loop import Drift
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32
-from anchorhead.proof.descent import descent_squared
-from anchorhead.proof.descent.descent import Drift
 from anchorhead.targets.descent import Descent
 
 

@@ -14,10 +14,10 @@ import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.many import ManyLearner
+from anchorhead.lemmas.learners import descent_many
+from anchorhead.lemmas.learners.many import Slots
 from anchorhead.network import Attention, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.descent import descent_many
-from anchorhead.proof.descent.descent_many_form import Slots
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.many_learners import rows_of

@@ -14,11 +14,11 @@ from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.squared import squared_network
+from anchorhead.incontext.networks import squared_network
+from anchorhead.lemmas.learners import descent_squared
+from anchorhead.lemmas.learners.threshold import NotKnown, read_clip
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.descent import descent_squared
-from anchorhead.proof.descent.descent_threshold import NotKnown, unshrunk
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 
@@ -51,7 +51,7 @@ def _thresholded(network: Network, w: np.ndarray) -> np.ndarray:
 def test_the_threshold_keeps_to_its_bound_near_kinks_and_far_beyond(dtype: str, rate: float, threshold: float) -> None:
     target = _target(1, rate, 1, threshold=threshold)
     network = squared_network(target, 2.0**-8, dtype)
-    clip = unshrunk(network, target, 4, 3)[1]
+    clip, _ = read_clip(network, target)
     assert clip is not None
     tau = rate * threshold
     near = np.geomspace(1e-18, 10, 500)

@@ -12,11 +12,11 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.prompts import Examples
+from anchorhead.lemmas.learners.descent_proofs import box_statement, proof_of
+from anchorhead.lemmas.learners.loop import DescentBound, most_curvature
+from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.descent.descent import DescentBound, most_curvature
-from anchorhead.proof.descent.descent_proofs import box_statement, proof_of
-from anchorhead.proof.descent.descent_threshold import NotKnown
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
 

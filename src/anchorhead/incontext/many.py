@@ -17,9 +17,9 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers
 from anchorhead.incontext.link_heads import link_head
-from anchorhead.incontext.many_layers import many_network
 from anchorhead.incontext.many_prompts import many_prompt
-from anchorhead.incontext.squared import balanced_sharpness
+from anchorhead.incontext.networks import many_network
+from anchorhead.lemmas.learners import descent_many
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import the_only
@@ -27,7 +27,6 @@ from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import as_numbers, without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.descent import descent_many
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.losses import Loss, named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of
@@ -160,9 +159,7 @@ def many_learners(
     """
     chosen = tuple(named_loss(one) if isinstance(one, str) else one for one in losses)
     target = ManyLearners(chosen, steps, features, intercept, reach)
-    kind = dtype_name(dtype)
-    heads = [link_head(loss, (-target.reach, target.reach), kind) for loss in chosen]
-    return ManyLearner.of(many_network(target, heads, balanced_sharpness(target.reach / 4, kind), kind))
+    return ManyLearner.of(many_network(target, dtype_name(dtype)))
 
 
 def _slope(loss: Loss, reach: float, dtype: str) -> float:

@@ -20,8 +20,8 @@ from flint import arb
 
 from anchorhead.errors import CertificateError
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.learners.link_reading import HeadError, outward
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.descent.link_reading import HeadError, outward
 from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.grids.grid import prove_grid
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding

@@ -1,15 +1,15 @@
 """The proof for gradient descent on any loss by score, link and collect (incontext.linked).
 
-*Score.* What is written for the link's argument z differs from it by at most d (proof.descent.descent_linked_score).
+*Score.* What is written for the link's argument z differs from it by at most d (lemmas.learners.score).
 
 *Link.* The head's error holds at the score that was written, and phi moves by at most d times its steepest slope
 between that and z. So the link is known to the last layer up to e = slope d + error of the head + rounding.
 
-*Collect.* As for the squared loss (proof.descent.descent_squared), with the link in place of the residual: e moves
+*Collect.* As for the squared loss (lemmas.learners.descent_squared), with the link in place of the residual: e moves
 logits.
 
-Errors of the steps add up as in proof.descent.descent where phi is a straight line, else as in
-proof.descent.descent_varying, with the slopes that phi has between the paths.
+Errors of the steps add up as in lemmas.learners.loop where phi is a straight line, else as in
+lemmas.learners.descent_varying, with the slopes that phi has between the paths.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.descent.descent import (
+from anchorhead.lemmas.learners.average import Moments, StepError, step_error
+from anchorhead.lemmas.learners.descent_given import ARGUMENTS
+from anchorhead.lemmas.learners.descent_linked_box import bound_for_box, error_of_a_step
+from anchorhead.lemmas.learners.descent_linked_link import Known, read, steepest
+from anchorhead.lemmas.learners.descent_linked_paths import NOTHING, Paths, rounding_alone
+from anchorhead.lemmas.learners.descent_varying import most_rate
+from anchorhead.lemmas.learners.loop import (
     DescentBound,
     contraction,
     eigenvalue_bound,
@@ -29,15 +34,9 @@ from anchorhead.proof.descent.descent import (
     lengths,
     require_safe_rate,
 )
-from anchorhead.proof.descent.descent_given import ARGUMENTS
-from anchorhead.proof.descent.descent_linked_box import bound_for_box, error_of_a_step
-from anchorhead.proof.descent.descent_linked_link import Known, read, steepest
-from anchorhead.proof.descent.descent_linked_paths import NOTHING, Paths, rounding_alone
-from anchorhead.proof.descent.descent_linked_score import written
-from anchorhead.proof.descent.descent_moments import Moments
-from anchorhead.proof.descent.descent_squared import StepError, step_error
-from anchorhead.proof.descent.descent_threshold import require_proof
-from anchorhead.proof.descent.descent_varying import most_rate
+from anchorhead.lemmas.learners.score import written
+from anchorhead.lemmas.learners.threshold import require_proof
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.heads.link_heads import LinkFacts
 from anchorhead.targets.descent import Descent
 
@@ -71,7 +70,7 @@ def bound_for_prompt(
     ours, reference = paths.drifts[0], paths.drifts[2]
     size, reaches, n = np.abs(A), lengths(A), len(A)
     taken = y if step.scoring.residual else np.zeros(n)
-    labels = np.abs(y) if step.labelled else np.zeros(n)
+    labels = np.abs(y) if known.labelled else np.zeros(n)
     at_most = facts.slope * eigenvalue_bound(A) + target.decay if not known.straight else 0.0
     w, v = np.zeros(target.weights), np.zeros(target.weights)
     for _ in range(target.steps):

@@ -1,4 +1,4 @@
-"""How the errors of steps of a descent on any loss add up (see proof.descent.descent_linked)."""
+"""How the errors of steps of a descent on any loss add up (see lemmas.learners.descent_linked)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anchorhead.conditions import Condition
+from anchorhead.lemmas.learners.average import Moments, StepError, step_error
+from anchorhead.lemmas.learners.descent_varying import VaryingDrift
+from anchorhead.lemmas.learners.loop import DescentBound, Drift
+from anchorhead.lemmas.learners.transformer import LinkedStep
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.descent.descent import DescentBound, Drift
-from anchorhead.proof.descent.descent_linked_form import LinkedStep
-from anchorhead.proof.descent.descent_moments import Moments
-from anchorhead.proof.descent.descent_squared import StepError, step_error
-from anchorhead.proof.descent.descent_varying import VaryingDrift
 from anchorhead.targets.descent import Descent
 
 NOTHING = DescentBound(np.inf, {})

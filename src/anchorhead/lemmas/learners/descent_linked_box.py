@@ -1,5 +1,5 @@
 """The bound for all prompts of a box, for descent on any loss by score, link and collect (see
-proof.descent.descent_linked)."""
+lemmas.learners.descent_linked)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.conditions import Condition
+from anchorhead.lemmas.learners.average import Moments, StepError, step_error
+from anchorhead.lemmas.learners.descent_given import given_conditions
+from anchorhead.lemmas.learners.descent_linked_link import Known
+from anchorhead.lemmas.learners.descent_linked_paths import NOTHING, Paths, rounding_alone
+from anchorhead.lemmas.learners.descent_varying import most_rate
+from anchorhead.lemmas.learners.loop import DescentBound, length_of
+from anchorhead.lemmas.learners.score import written
+from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.descent.descent import DescentBound, length_of
-from anchorhead.proof.descent.descent_given import given_conditions
-from anchorhead.proof.descent.descent_linked_link import Known
-from anchorhead.proof.descent.descent_linked_paths import NOTHING, Paths, rounding_alone
-from anchorhead.proof.descent.descent_linked_score import written
-from anchorhead.proof.descent.descent_moments import Moments
-from anchorhead.proof.descent.descent_squared import StepError, step_error
-from anchorhead.proof.descent.descent_threshold import require_proof
-from anchorhead.proof.descent.descent_varying import most_rate
 from anchorhead.targets.descent import Descent
 
 
@@ -28,7 +27,7 @@ def bound_for_box(
 ) -> DescentBound:
     """For every prompt of at most target.examples with |x_ij| <= x_j and |y_i| <= y for which the rate is safe.
 
-    For a straight link, residuals are bounded as in proof.descent.descent_squared. Any other is bounded on the range of
+    For a straight link, residuals are bounded as in learners.descent_squared. Any other is bounded on the range of
     its head, by G with the label, and then the gradient's length is at most G times that of x, and at most sqrt(l) G
     with l the largest eigenvalue of A'A/n, of which it is given that rate times slope times l is at most what `given`
     says. Where the head does not serve on the whole line, it is given that the exact path keeps to its range.
@@ -96,7 +95,7 @@ class InBox:
         straight = known.straight and scoring.residual and line is not None and line[1] == 0
         length, slope = length_of(x), max(facts.slope, 1e-300)
         safe = 2 * (1 + mu) if known.straight else most_rate(mu)
-        taken, labels = (y if flag else 0.0 for flag in (scoring.residual, known.step.labelled))
+        taken, labels = (y if flag else 0.0 for flag in (scoring.residual, known.labelled))
         rms, most, reach = facts.size + labels, facts.size + labels, math.inf
         if straight:
             root, grown = math.sqrt(target.examples), (1 + mu) / (1 - mu) * y * UP

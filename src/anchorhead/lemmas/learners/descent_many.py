@@ -18,7 +18,7 @@ A step errs in the score by tanh in place of a line,
     sum_a o_a tanh(h_a s) = k_0 s - k_1 s^3/3 + k_2 2 s^5/15 + rest,  |rest| <= sum |o_a| 1.56 rho^7/(1 - rho^2)
 
 (Cauchy's estimate on the unit circle, |tanh| <= tan 1 there), then in the link by its head, and in what is collected
-as the squared loss does (proof.descent.descent_squared), with links in the place of residuals, known to the heads up to
+as the squared loss does (learners.descent_squared), with links in the place of residuals, known to the heads up to
 an error.
 """
 
@@ -32,12 +32,11 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
+from anchorhead.lemmas.learners.average import Moments, step_error
+from anchorhead.lemmas.learners.link_reading import facts_of, outward, reading_error
+from anchorhead.lemmas.learners.loop import DescentBound, Drift, RateTooLarge, eigenvalue_bound, length_of, lengths
+from anchorhead.lemmas.learners.many import ManyStep, read
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.descent.descent import DescentBound, Drift, RateTooLarge, eigenvalue_bound, length_of, lengths
-from anchorhead.proof.descent.descent_many_form import ManyStep, read
-from anchorhead.proof.descent.descent_moments import Moments
-from anchorhead.proof.descent.descent_squared import step_error
-from anchorhead.proof.descent.link_reading import facts_of, outward, reading_error
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.link_heads import LinkFacts
 from anchorhead.targets.descent import Descent

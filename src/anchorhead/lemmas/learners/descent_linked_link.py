@@ -20,13 +20,13 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
+from anchorhead.lemmas.learners.link_reading import facts_of, head_values, reading_error
+from anchorhead.lemmas.learners.score import Written
+from anchorhead.lemmas.learners.transformer import LinkedStep
+from anchorhead.lemmas.learners.transformer import read as read_form
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.silence import SILENT
-from anchorhead.proof.descent.descent_linked_form import LinkedStep
-from anchorhead.proof.descent.descent_linked_form import read as read_form
-from anchorhead.proof.descent.descent_linked_score import Written
-from anchorhead.proof.descent.link_reading import facts_of, head_values, reading_error
 from anchorhead.proof.heads.link_heads import LinkFacts
 from anchorhead.proof.heads.link_slopes import Slopes, slopes_of
 from anchorhead.targets.descent import Descent
@@ -54,19 +54,20 @@ class Known:
     facts: LinkFacts
     slopes: Slopes
     straight: bool
+    labelled: bool
 
     def head_rounding(self, model: Arithmetic) -> float:
         """Of the head at every score in its range."""
         ends, beyond = [], 0.0
         for side, end in ((-1, self.facts.low), (1, self.facts.high)):
             if math.isinf(end):
-                end = side * max(_taken_over_from(part, side, model) for part in self.step.parts)
-                settled = sum(_last_value(part, side) for part in self.step.parts)
-                beyond = max(beyond, float(model.gamma(len(self.step.parts) + 4)) * settled)
+                end = side * max(_taken_over_from(part, side, model) for part in self.step.held)
+                settled = sum(_last_value(part, side) for part in self.step.held)
+                beyond = max(beyond, float(model.gamma(len(self.step.held) + 4)) * settled)
             ends.append(end)
         if not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
             return math.inf
-        return max(beyond, reading_error(self.step.parts, ends[0], ends[1], 0.0, 0, model)) * UP
+        return max(beyond, reading_error(self.step.held, ends[0], ends[1], 0.0, 0, model)) * UP
 
     def link_error(
         self, low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"], at: Written, labels: float, model: Arithmetic
@@ -80,15 +81,21 @@ class Known:
 
     def values(self, z: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The link in float64, by its head."""
-        return head_values(self.step.parts, z) - (y if self.step.labelled else 0.0)
+        return head_values(self.step.held, z) - (y if self.labelled else 0.0)
 
 
 def read(network: Network, target: Descent) -> Known:
     """The step, if the network is one of incontext.linked for this target; CertificateError otherwise."""
     step, phi = read_form(network, target), target.loss.link
     low, high = target.scores or (-math.inf, math.inf)
-    facts = facts_of(step.parts, phi, low, high)
-    return Known(step, facts, slopes_of(phi, facts), phi.affine() is not None and facts.least >= 0)
+    facts = facts_of(step.held, phi, low, high)
+    return Known(
+        step,
+        facts,
+        slopes_of(phi, facts),
+        phi.affine() is not None and facts.least >= 0,
+        target.loss.form == "phi(s) - y",
+    )
 
 
 def steepest(bounds: tuple[np.ndarray, np.ndarray]) -> Float[np.ndarray, " n"]:

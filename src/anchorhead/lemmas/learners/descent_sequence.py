@@ -6,8 +6,8 @@ Register i holds w_i, all but the same in all registers, and reads p_i = phi(w_i
     rate (mean |x_i| (error + rounding)  +  steepest mean |x_i|^2 D)  +  rounding of the mean and of the sums,
 
 where steepest bounds |phi'| and D how far the registers' w are apart. All registers add the same exact number, so D
-only grows by twice what rounding adds at a step. Errors of the steps add up as in proof.descent.descent where phi is a
-straight line, else as in proof.descent.descent_varying.
+only grows by twice what rounding adds at a step. Errors of the steps add up as in lemmas.learners.loop where phi is a
+straight line, else as in lemmas.learners.descent_varying.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
-from anchorhead.network import Network
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.descent.descent import (
+from anchorhead.lemmas.learners.descent_given import given_conditions
+from anchorhead.lemmas.learners.descent_sequence_step import At, Curvature, Errors, LinkedStep, head_error
+from anchorhead.lemmas.learners.descent_varying import most_rate
+from anchorhead.lemmas.learners.grid_link import GridLink
+from anchorhead.lemmas.learners.link_reading import HeadLink, outward
+from anchorhead.lemmas.learners.loop import (
     DescentBound,
     contraction,
     eigenvalue_bound,
@@ -29,12 +32,9 @@ from anchorhead.proof.descent.descent import (
     lengths,
     require_safe_rate,
 )
-from anchorhead.proof.descent.descent_given import given_conditions
-from anchorhead.proof.descent.descent_sequence_form import read_step
-from anchorhead.proof.descent.descent_sequence_step import At, Curvature, Errors, LinkedStep, head_error
-from anchorhead.proof.descent.descent_varying import most_rate
-from anchorhead.proof.descent.grid_link import GridLink
-from anchorhead.proof.descent.link_reading import HeadLink, outward
+from anchorhead.lemmas.learners.sequence import read as read_step
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.targets.descent import Descent
 
 METHOD = (
@@ -52,13 +52,13 @@ def read(network: Network, target: Descent) -> LinkedStep:
     step = read_step(network, target)
     low, high = target.scores or (-math.inf, math.inf)
     if target.loss.form == "g(s, y)":
-        if len(step.parts) != 1 or target.labels is None:
+        if len(step.pieces) != 1 or target.labels is None:
             raise CertificateError("the network's link is not one grid, for labels that are stated")
-        atom = step.parts[0].on_grid(network.dtype)  # type: ignore[arg-type]
+        atom = step.pieces[0].on_grid(network.dtype)  # type: ignore[arg-type]
         return LinkedStep(step, GridLink(target.loss.link, atom, low, high, target.labels))
     share = -1.0 if target.loss.form == "phi(s - y)" else 0.0
-    link = [part for part in step.parts if part.of_score.any()]
-    label = [part for part in step.parts if not part.of_score.any()]
+    link = [part for part in step.pieces if part.of_score.any()]
+    label = [part for part in step.pieces if not part.of_score.any()]
     if not link or any((part.of_label != share * part.of_score).any() for part in link):
         raise CertificateError(f"the network's parts are not those of a link of the form {target.loss.form}")
     if bool(label) != (target.loss.form == "phi(s) - y"):
@@ -183,9 +183,9 @@ def bound_for_box(
 ) -> DescentBound:
     """For every prompt of target.examples with |x_ij| <= x_j and |y_i| <= y for which the rate is safe.
 
-    A straight link: residuals are bounded as in proof.descent.descent_squared. Any other is bounded on the range of its
+    A straight link: residuals are bounded as in learners.descent_squared. Any other is bounded on the range of its
     head, so a step moves w by at most rate size |x|, and it is given that rate times slope times the largest eigenvalue
-    of A'A/n is at most what proof.descent.descent_varying allows. Where the head does not serve on the whole line, it
+    of A'A/n is at most what lemmas.learners.descent_varying allows. Where the head does not serve on the whole line, it
     is given too that the exact path's arguments stay in the stated range.
     """
     facts, mu, n = step.link.facts(y), target.momentum, target.examples

@@ -14,15 +14,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.lemmas.learners.average import SHARES
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.descent.descent_linked_layers import Scoring
 
 Array = Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """The first layer: with z the argument of the link, it writes sum_a outputs_a tanh(sharpness_a z / 2).
+
+    residual   whether z is w . x - y, and not w . x
+    """
+
+    sharpness: tuple[float, ...]
+    outputs: tuple[float, ...]
+    residual: bool
+
+    @classmethod
+    def of(cls, sharpness: float, residual: bool, dtype: str) -> Scoring:
+        """With sharpnesses h and 2h, and outputs as the dtype stores them."""
+        outputs = (float(np.dtype(dtype).type(2 * share / (sharpness * times))) for times, share in SHARES)
+        return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), residual)
+
+    @cached_property
+    def powers(self) -> tuple[float, float]:
+        """|k_0 - 1| and |k_1|, k_m = sum_a outputs_a (sharpness_a / 2)^(2m+1)."""
+        pairs = [(Fraction(o), Fraction(h) / 2) for o, h in zip(self.outputs, self.sharpness, strict=True)]
+        k0, k1 = (sum((o * h**m for o, h in pairs), Fraction(0)) for m in (1, 3))
+        return float(abs(k0 - 1)) * (1 + 1e-15), float(abs(k1)) * (1 + 1e-15)
+
+    @property
+    def most(self) -> float:
+        """No score that is written is larger, however large z is."""
+        return float(np.abs(self.outputs).sum()) * (1 + 1e-5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.conditions import Condition
+from anchorhead.lemmas.learners.descent_varying import VaryingDrift
+from anchorhead.lemmas.learners.link_reading import HeadError, Link
+from anchorhead.lemmas.learners.loop import DescentBound, Drift, length_of
+from anchorhead.lemmas.learners.sequence import SequenceStep, Slots
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
-from anchorhead.proof.descent.descent import DescentBound, Drift, length_of
-from anchorhead.proof.descent.descent_sequence_form import SequenceStep, Slots
-from anchorhead.proof.descent.descent_varying import VaryingDrift
-from anchorhead.proof.descent.link_reading import HeadError, Link
 from anchorhead.proof.heads.link_heads import LinkFacts
 from anchorhead.targets.descent import Descent
 
@@ -40,7 +40,7 @@ def head_error(
     step, facts = linked.step, linked.link.facts(y)
     logits = step.steepest * terms * (1 + 1e-6) + step.highest
     # those of others are lowered by the reach, perhaps more than once
-    count = len(Slots.of(target, len(step.parts)).keys)
+    count = len(Slots(target, len(step.pieces)).keys)
     least, most = -logits - rounding_of(logits, count, model), logits - step.reach
     alone = bool(out_of_reach(most + rounding_of(logits + step.reach, count, model), least))
     if not (facts.error < math.inf and facts.low <= low and high <= facts.high and alone):
@@ -98,15 +98,15 @@ class Errors:
         """One more step."""
         step, target, model, n = self.step, self.target, self.model, self.target.examples
         u, rate = model.unit, abs(step.output)
-        wrong_rate, wrong_w, wrong_pull, wrong_v = step.wrong(target)
+        (wrong_w, wrong_pull, wrong_v), wrong_rate = step.update.wrong(target), step.wrong_rate(target)
         tiny = 1e3 * n * model.tiny * (1 + step.largest) * (1 + at.x.max()) * (1 + step.steepest) * (1 + at.w.sum())
         method, read = at.x * self.head.exact, at.x * self.head.rounding + tiny
         push = at.push + method + read
         uneven = math.expm1(2 * model.exp_error + float(model.gamma(2 * n + 2))) * push
-        moving = rate * (push + uneven) + abs(step.momentum) * at.v
+        moving = rate * (push + uneven) + abs(step.update.momentum) * at.v
         sums = 3 * u * (1 + 4 * u)
-        once_w = rate * uneven + sums * (np.abs(step.kept) * at.w + moving) + tiny
-        once_v = rate * uneven + sums * (np.abs(step.pulled) * at.w + moving) + tiny
+        once_w = rate * uneven + sums * (np.abs(step.update.kept) * at.w + moving) + tiny
+        once_v = rate * uneven + sums * (np.abs(step.update.pulled) * at.w + moving) + tiny
         shared = rate * read + wrong_rate * push + wrong_v * at.v
         drawn = rate * self.curvature.steepest * at.squares * self.apart
         in_w, in_v = shared + once_w + wrong_w * at.w, shared + once_v + wrong_pull * at.w
@@ -114,10 +114,10 @@ class Errors:
         self.curvature.step(self.ours, of_w, of_v if target.momentum else 0.0)
         of_w, of_v = (length_of(one) + drawn for one in (in_w, in_v))
         self.curvature.step(self.rounding, of_w, of_v if target.momentum else 0.0)
-        kept, pulled = float(np.abs(step.kept).max()), float(np.abs(step.pulled).max())
-        apart = kept * self.apart + abs(step.momentum) * self.apart_in_v + 2 * length_of(once_w)
+        kept, pulled = float(np.abs(step.update.kept).max()), float(np.abs(step.update.pulled).max())
+        apart = kept * self.apart + abs(step.update.momentum) * self.apart_in_v + 2 * length_of(once_w)
         self.apart_in_v = (
-            (abs(step.momentum) * self.apart_in_v + pulled * self.apart + 2 * length_of(once_v)) * UP
+            (abs(step.update.momentum) * self.apart_in_v + pulled * self.apart + 2 * length_of(once_v)) * UP
             if target.momentum
             else 0.0
         )

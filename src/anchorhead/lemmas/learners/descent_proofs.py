@@ -7,12 +7,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from anchorhead.errors import CertificateError
+from anchorhead.lemmas.learners import descent_grid, descent_linked, descent_sequence, descent_squared
+from anchorhead.lemmas.learners.descent_given import conditions_for_box
+from anchorhead.lemmas.learners.loop import DescentBound
+from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.descent import descent_grid, descent_linked, descent_sequence, descent_squared
-from anchorhead.proof.descent.descent import DescentBound
-from anchorhead.proof.descent.descent_given import conditions_for_box
-from anchorhead.proof.descent.descent_threshold import NotKnown
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
 
