@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.incontext.link_heads import link_head
-from anchorhead.lemmas.learners.descent_varying import VaryingDrift, most_rate
+from anchorhead.lemmas.learners.loop import VaryingDrift, most_rate
 from anchorhead.lemmas.learners.score import Scoring, written
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
 from anchorhead.proof.heads.link_slopes import slopes_of

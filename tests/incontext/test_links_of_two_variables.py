@@ -12,7 +12,7 @@ from anchorhead.checking import check
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import linked_network, sequence_network
-from anchorhead.lemmas.learners.descent_grid import read
+from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Repeat
 from anchorhead.targets.descent import Descent
 

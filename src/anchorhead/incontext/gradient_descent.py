@@ -16,7 +16,8 @@ from anchorhead.incontext.certified import certificate_for_box, steepest_link
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.networks import linked_network, sequence_network, squared_network
-from anchorhead.lemmas.learners import descent_grid, descent_linked
+from anchorhead.lemmas.learners.box import error_of_a_step
+from anchorhead.lemmas.learners.prove import read_proven
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
@@ -101,7 +102,7 @@ def gradient_descent(
 
 def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
     """The range of the link's argument. Residuals of the squared loss are at most (1 + mu)/(1 - mu) sqrt(n) y in exact
-    arithmetic (lemmas.learners.descent_squared)."""
+    arithmetic (lemmas.learners.box)."""
     if given is not None:
         return interval(given)
     if target.loss.name == "squared":
@@ -155,11 +156,10 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     """The two sharpnesses one after the other, since each adds an error of its own to that of a step; see _direct."""
     guide = replace(target, threshold=0.0) if target.momentum else target
     columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
-    proof = descent_grid if target.loss.form == "g(s, y)" else descent_linked
 
     def error(scoring: float, collecting: float) -> float:
-        known = proof.read(linked_network(guide, dtype, scoring, collecting), guide)
-        return proof.error_of_a_step(known, guide, columns, y, model)
+        known = read_proven(linked_network(guide, dtype, scoring, collecting), guide)
+        return error_of_a_step(known, guide, columns, y, model)
 
     collecting = _lowest(lambda h: error(h / 4, h))
     scoring = _lowest(lambda h: error(h, collecting))

@@ -10,7 +10,7 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.prompts import examples_of, prompt
-from anchorhead.lemmas.learners.descent_given import conditions_for_box
+from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Network
 from anchorhead.network.threads import threads_for

@@ -23,7 +23,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.lemmas.learners.loop import length_of
+from anchorhead.lemmas.learners.loop import StepError
+from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
@@ -35,34 +36,6 @@ CAUCHY = 2.6
 """sinh(1) / (2 - cosh(1)) is 2.572."""
 SHARES = ((1.0, 4 / 3), (2.0, -1 / 3))
 """Sharpnesses in units of h, and their weights: h^3 cancels."""
-
-
-@dataclass(frozen=True)
-class Average:
-    """What a layer does to the state, as its stored weights say.
-
-    sharpness     h_a of each head, powers of two
-    outputs       o_a, with which what is read is added to w (and to v)
-    update        what is kept of w and v
-    clip          what the soft threshold takes off, if there is one
-    """
-
-    sharpness: tuple[float, ...]
-    outputs: tuple[float, ...]
-    update: Update
-    clip: Clip | None = None
-
-    @classmethod
-    def of(cls, target: Descent, sharpness: float, clip: Clip | None = None) -> Average:
-        """With sharpnesses h and 2h."""
-        outputs = (-target.rate * share / (sharpness * times) for times, share in SHARES)
-        return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), Update.of(target), clip)
-
-    @cached_property
-    def powers(self) -> tuple[Fraction, ...]:
-        """k_0, k_1 and k_2."""
-        heads = [(Fraction(o), Fraction(h)) for o, h in zip(self.outputs, self.sharpness, strict=True)]
-        return tuple(sum((o * h**m for o, h in heads), Fraction(0)) for m in (1, 3, 5))
 
 
 @dataclass(frozen=True)
@@ -150,60 +123,74 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class StepError:
-    """The lengths by which a step errs, in w and in v, and how much of that in w is rounding."""
+class Average:
+    """What a layer does to the state, as its stored weights say.
 
-    of_weights: float
-    of_velocity: float
-    rounding: float
+    sharpness     h_a of each head, powers of two
+    outputs       o_a, with which what is read is added to w (and to v)
+    update        what is kept of w and v
+    clip          what the soft threshold takes off, if there is one
+    """
 
+    sharpness: tuple[float, ...]
+    outputs: tuple[float, ...]
+    update: Update
+    clip: Clip | None = None
 
-def step_error(step: Average, target: Descent, at: Moments, model: Arithmetic) -> StepError:
-    """How far a step, as the dtype computes it, is at most from the exact one from the same w and v."""
-    h, o = np.array(step.sharpness), np.array(step.outputs)
-    rho = h * at.most
-    if not (rho < 0.5).all():
-        return StepError(np.inf, np.inf, np.inf)
-    k0, k1, k2 = step.powers
-    c1 = at.xr3 / 6 + at.xr * at.r2 / 2
-    c2 = at.xr5 / 120 + at.xr3 * at.r2 / 12 + at.xr * (at.r4 / 24 + at.r2**2 / 4)
-    tail = float((np.abs(o) * h * rho**6 / (1 - rho**2)).sum()) * CAUCHY * at.xr
-    method = float(abs(k0 + Fraction(target.rate))) * at.xr + float(abs(k1)) * c1 + float(abs(k2)) * c2 + tail
-    read = np.stack([_read_error(sharp, r, at, model) for sharp, r in zip(h, rho, strict=True)])
-    size = h[:, None] * at.xr * np.exp(2 * rho)[:, None] * 1.1 + read
-    u, heads = model.unit, len(h)
-    added = (np.abs(o)[:, None] * size).sum(axis=0)
-    rounding = (np.abs(o)[:, None] * read).sum(axis=0) + float(model.gamma(heads + 1)) * added
-    wrong_w, wrong_pull, wrong_v = step.update.wrong(target)
-    sums = 3 * u * (1 + 4 * u)
-    moving = step.update.momentum * at.v + added
-    in_w = method + rounding + wrong_w * at.w + wrong_v * at.v + sums * (np.abs(step.update.kept) * at.w + moving)
-    in_v = method + rounding + wrong_pull * at.w + wrong_v * at.v + sums * (np.abs(step.update.pulled) * at.w + moving)
-    # entries of the prompt, products and sums below the smallest normal number may become 0: up to so many of them in
-    # each logit, times w, and in what is read, times x
-    tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * (1 + float(np.abs(o).sum()))
-    tiny = tiny * (len(at.x) + 2) * (1 + at.w.sum()) * (1 + at.x.sum())
-    before = StepError(
-        length_of(in_w + tiny), length_of(in_v + tiny) if target.momentum else 0.0, length_of(in_w - method + tiny)
-    )
-    return _shrunk(before, step, target, np.abs(step.update.kept) * at.w + moving + in_w + tiny, model)
+    @classmethod
+    def of(cls, target: Descent, sharpness: float, clip: Clip | None = None) -> Average:
+        """With sharpnesses h and 2h."""
+        outputs = (-target.rate * share / (sharpness * times) for times, share in SHARES)
+        return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), Update.of(target), clip)
 
+    @cached_property
+    def powers(self) -> tuple[Fraction, ...]:
+        """k_0, k_1 and k_2."""
+        heads = [(Fraction(o), Fraction(h)) for o, h in zip(self.outputs, self.sharpness, strict=True)]
+        return tuple(sum((o * h**m for o, h in heads), Fraction(0)) for m in (1, 3, 5))
 
-def _shrunk(
-    before: StepError, step: Average, target: Descent, w: Float[np.ndarray, " weights"], model: Arithmetic
-) -> StepError:
-    """The errors once the soft threshold has been applied to a w of at most the given size."""
-    if step.clip is None:
-        return before
-    if not w.max() <= step.clip.most:
-        return StepError(np.inf, np.inf, np.inf)
-    error = step.clip.error(target)
-    every, rounding = (length_of(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
-    return replace(before, of_weights=before.of_weights + every, rounding=before.rounding + rounding)
+    def error(self, target: Descent, at: Moments, model: Arithmetic) -> StepError:
+        """How far a step, as the dtype computes it, is at most from the exact one from the same w and v."""
+        h, o = np.array(self.sharpness), np.array(self.outputs)
+        rho = h * at.most
+        if not (rho < 0.5).all():
+            return StepError(np.inf, np.inf, np.inf)
+        k0, k1, k2 = self.powers
+        c1 = at.xr3 / 6 + at.xr * at.r2 / 2
+        c2 = at.xr5 / 120 + at.xr3 * at.r2 / 12 + at.xr * (at.r4 / 24 + at.r2**2 / 4)
+        tail = float((np.abs(o) * h * rho**6 / (1 - rho**2)).sum()) * CAUCHY * at.xr
+        method = float(abs(k0 + Fraction(target.rate))) * at.xr + float(abs(k1)) * c1 + float(abs(k2)) * c2 + tail
+        read = np.stack([_read_error(sharp, r, at, model) for sharp, r in zip(h, rho, strict=True)])
+        size = h[:, None] * at.xr * np.exp(2 * rho)[:, None] * 1.1 + read
+        added = (np.abs(o)[:, None] * size).sum(axis=0)
+        rounding = (np.abs(o)[:, None] * read).sum(axis=0) + float(model.gamma(len(h) + 1)) * added
+        wrong_w, wrong_v = self.update.wrong(target, at.w, at.v)
+        sums_w, sums_v, size_of_w = self.update.summed(added, at.w, at.v, model)
+        in_w, in_v = method + rounding + wrong_w + sums_w, method + rounding + wrong_v + sums_v
+        # entries of the prompt, products and sums below the smallest normal number may become 0: up to so many of them
+        # in each logit, times w, and in what is read, times x
+        tiny = 100 * at.examples * model.tiny * (1 + at.x.max()) * (1 + float(np.abs(o).sum()))
+        tiny = tiny * (len(at.x) + 2) * (1 + at.w.sum()) * (1 + at.x.sum())
+        before = StepError(
+            length_of(in_w + tiny), length_of(in_v + tiny) if target.momentum else 0.0, length_of(in_w - method + tiny)
+        )
+        return self._shrunk(before, target, size_of_w + in_w + tiny, model)
+
+    def _shrunk(
+        self, before: StepError, target: Descent, w: Float[np.ndarray, " weights"], model: Arithmetic
+    ) -> StepError:
+        """The errors once the soft threshold has been applied to a w of at most the given size."""
+        if self.clip is None:
+            return before
+        if not w.max() <= self.clip.most:
+            return StepError(np.inf, np.inf, np.inf)
+        error = self.clip.error(target)
+        every, rounding = (length_of(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
+        return replace(before, of_weights=before.of_weights + every, rounding=before.rounding + rounding)
 
 
 def _read_error(h: float, rho: float, at: Moments, model: Arithmetic) -> Float[np.ndarray, " weights"]:
-    """The rounding of what one head reads, for each entry: see heads.softmax_rounding for the steps.
+    """The rounding of what one head reads, for each entry.
 
     All logits lie within rho of 0, so no weight is above exp(2 rho)/(2n), and mean |x_j| bounds what they weigh. Where
     r is known up to e, logits are wrong by h e beyond their rounding.

@@ -24,6 +24,7 @@ from anchorhead.heads.atom import Dtype, Part
 from anchorhead.lemmas.learners.average import SHARES, Average
 from anchorhead.lemmas.learners.reading import (
     body_of,
+    dtype_of,
     floats,
     refuse,
     require_powers_of_two,
@@ -115,9 +116,9 @@ def build(target: ManyLearners, step: ManyStep, dtype: str) -> Network:
         does: str, query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray,
         grid: tuple[int, ...] | None = None,
     ) -> Attention:  # fmt: skip
-        weights = (array.astype(dtype) for array in (query, key, value, output))
+        query, key, value, output = (array.astype(dtype) for array in (query, key, value, output))
         kept = Linear(skip.astype(dtype), features=names)
-        return Attention(*weights, skip=kept, grid=grid, features=names, labels=(does,) * len(query))
+        return Attention(query, key, value, output, skip=kept, grid=grid, features=names, labels=(does,) * len(query))
 
     start = attention(  # the register of w takes what the start row carries, that of -w its negative
         "starts with w = 0",
@@ -216,7 +217,7 @@ def read(network: Network, target: ManyLearners) -> ManyStep:
     heads = tuple(zip(floats(score.query[:, 0, 0]), floats(score.output[:, slots.score, 0]), strict=True))
     require_powers_of_two((*sharpness, *(h for h, _ in heads)))
     mine = [registers[registers[:, gate] == 0][2:] for gate in slots.gates_of_rows]
-    links = tuple(_parts(anchors.astype(np.float64), slots, network.embed.weight.dtype.name) for anchors in mine)
+    links = tuple(_parts(anchors.astype(np.float64), slots, dtype_of(network)) for anchors in mine)
     if not all(links):
         refuse("a link has no anchors")
     step = ManyStep(heads, Average(sharpness, outputs, _mean(target.weights)), links)

@@ -9,11 +9,12 @@ are, and no matrix is described twice.
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Dtype
 from anchorhead.network import Attention, Network, Repeat
 
 NAMES = ("features", "labels")
@@ -38,6 +39,10 @@ def body_of(network: Network, times: int, count: int) -> list[Attention]:
 def require_width(network: Network, width: int) -> None:
     if network.embed.weight.shape[-2] != width:
         refuse(f"its tokens have {network.embed.weight.shape[-2]} features, not {width}")
+
+
+def dtype_of(network: Network) -> Dtype:
+    return cast(Dtype, network.dtype)
 
 
 def skip_of(layer: Attention) -> np.ndarray:

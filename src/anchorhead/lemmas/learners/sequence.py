@@ -14,6 +14,7 @@ anchors are the points of a grid, with logits slope_k s_i + offset_k + slope_l y
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,9 +26,13 @@ from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.learners.average import Moments
+from anchorhead.lemmas.learners.loop import StepError
+from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.reading import body_of, refuse, require_same, require_width, skip_of
 from anchorhead.lemmas.learners.update import Update, added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.targets.descent import Descent
 
 
@@ -138,9 +143,24 @@ class SequenceStep:
         """The largest |value|, parts added up."""
         return sum(float(np.abs(piece.values).max()) for piece in self.pieces)
 
-    def wrong_rate(self, target: Descent) -> float:
-        """|stored - exact| of what multiplies the push."""
-        return float(abs(Fraction(self.output) + Fraction(target.rate)))
+    def error(self, target: Descent, at: Moments, model: Arithmetic) -> StepError:
+        """How far a step is from the exact one from the same w and v, links being known up to what `at` says.
+
+        Registers add the same exact number to what each of them carries, so they stray by what rounding adds alone.
+        """
+        rate, off = abs(self.output), float(abs(Fraction(self.output) + Fraction(target.rate)))
+        tiny = 1e3 * at.examples * model.tiny * (1 + self.largest) * (1 + at.x.max())
+        tiny = tiny * (1 + self.steepest) * (1 + at.w.sum())
+        read = at.xe + tiny
+        push = at.xr + read
+        uneven = math.expm1(2 * model.exp_error + float(model.gamma(2 * at.examples + 2))) * push
+        sums_w, sums_v, _ = self.update.summed(rate * (push + uneven), at.w, at.v, model)
+        once_w, once_v = (length_of(rate * uneven + sums + tiny) for sums in (sums_w, sums_v))
+        wrong_w, wrong_v = self.update.wrong(target, at.w, at.v)
+        shared = rate * read + off * push + rate * uneven + tiny
+        of_w, of_v = length_of(shared + sums_w + wrong_w), length_of(shared + sums_v + wrong_v)
+        moves = bool(target.momentum)
+        return StepError(of_w, of_v if moves else 0.0, of_w, (2 * once_w, 2 * once_v if moves else 0.0))
 
 
 def build(target: Descent, step: SequenceStep, dtype: str) -> Network:

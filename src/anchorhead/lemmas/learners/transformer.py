@@ -37,6 +37,7 @@ from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.reading import (
     body_of,
+    dtype_of,
     floats,
     refuse,
     require_powers_of_two,
@@ -113,7 +114,7 @@ def read(network: Network, target: Descent) -> LinkedStep:
     offsets, lower than those of the clip by three quarters of its far, make the largest logits by far.
     """
     score, link, collect, *_ = body_of(network, target.steps, 4 if target.threshold else 3)
-    of_two, dtype = target.loss.form == "g(s, y)", network.embed.weight.dtype.name
+    of_two, dtype = target.loss.form == "g(s, y)", dtype_of(network)
     slots = Slots(target, 2 if of_two else link.heads)
     require_width(network, slots.width + CLIP_FEATURES * bool(target.threshold))
     clip, registers = read_clip(network, target)

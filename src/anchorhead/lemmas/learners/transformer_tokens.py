@@ -129,7 +129,8 @@ def read_anchors(slots: Slots, registers: Float[np.ndarray, "count width"], far:
         rows = rows[rows[:, 1] != -far]
         if not len(rows):
             refuse("a part of its link has no anchors")
-        parts.append(Part.of(*rows.T, dtype))
+        slopes, offsets, values = rows.T
+        parts.append(Part.of(slopes, offsets, values, dtype))
     return tuple(parts)
 
 

@@ -10,7 +10,10 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.targets.descent import Descent
+
+Weights = Float[np.ndarray, " weights"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +30,17 @@ class Update:
     @classmethod
     def of(cls, target: Descent) -> Update:
         pull = target.rate * target.decays
-        return cls(tuple(1 - pull), target.momentum, tuple(-pull if target.momentum else 0 * pull))
+        return cls(_floats(1 - pull), target.momentum, _floats(-pull if target.momentum else 0 * pull))
 
     @classmethod
     def read(cls, skip: Float[np.ndarray, "width width"], target: Descent, w: int) -> Update:
         """From the skip of the layer that writes w; w: the slot of its first entry."""
         slots = np.arange(w, w + target.weights)
-        kept = tuple(map(float, skip[slots, slots]))
+        kept = _floats(skip[slots, slots])
         if not target.momentum:
             return cls(kept, 0.0, (0.0,) * target.weights)
         speeds = slots + target.weights
-        return cls(kept, float(skip[slots[0], speeds[0]]), tuple(map(float, skip[speeds, slots])))
+        return cls(kept, float(skip[slots[0], speeds[0]]), _floats(skip[speeds, slots]))
 
     def skip(self, width: int, w: int, moves: bool) -> Float[np.ndarray, "width width"]:
         """All other features stay; moves: whether there is a v, in the slots that follow those of w."""
@@ -51,11 +54,23 @@ class Update:
             result[speeds, slots] = self.pulled
         return result
 
-    def wrong(self, target: Descent) -> tuple[np.ndarray, np.ndarray, float]:
-        """|stored - exact| of what multiplies w in w, w in v, and v."""
+    def wrong(self, target: Descent, w: Weights, v: Weights) -> tuple[Weights, Weights]:
+        """What is wrong with w and with v after a step, because stored factors are not the exact ones."""
         in_w, in_v = _wrong(self, target.rate, target.decay, target.intercept)
         of_v = float(abs(Fraction(self.momentum) - Fraction(target.momentum)))
-        return np.array(in_w), np.array(in_v) if target.momentum else np.zeros(len(in_v)), of_v
+        return np.array(in_w) * w + of_v * v, np.array(in_v) * w + of_v * v
+
+    def summed(self, added: Weights, w: Weights, v: Weights, model: Arithmetic) -> tuple[Weights, Weights, Weights]:
+        """By how much the sums for w and for v are rounded, and how large w then is; added: how large what is read
+        is."""
+        rounded = 3 * model.unit * (1 + 4 * model.unit)
+        moving = abs(self.momentum) * v + added
+        kept = np.abs(self.kept) * w + moving
+        return rounded * kept, rounded * (np.abs(self.pulled) * w + moving), kept
+
+
+def _floats(array: np.ndarray) -> tuple[float, ...]:
+    return tuple(map(float, array))
 
 
 @lru_cache(maxsize=256)
