@@ -24,7 +24,7 @@ from typing import Any
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
-from benchmarks.figures_cases import cases  # noqa: E402  # numpy reads how many threads it may use when it is imported
+from benchmarks.figures_cases import cases  # numpy reads how many threads it may use when it is imported
 
 KEPT, NEW = Path("benchmarks/figures.csv"), Path("out/figures.csv")
 COLUMNS = ("case", "kind", "anchors", "heads", "parameters", "bound", "seconds")
