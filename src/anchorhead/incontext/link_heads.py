@@ -3,11 +3,9 @@ of two variables a grid."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 
 from anchorhead.constructions.single.head import head
 from anchorhead.errors import AnchorheadError
@@ -15,9 +13,10 @@ from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.solver.straight import best_straight
+from anchorhead.lemmas.learners.links import HeadLink
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.grids.grid import smooth_on_box
-from anchorhead.proof.heads.link_heads import LinkFacts, link_facts, logistic_form
+from anchorhead.proof.heads.link_heads import logistic_form
 from anchorhead.targets import Expression
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.losses import Loss
@@ -33,63 +32,7 @@ GRID_WITHIN = {"float64": (1e-9, 1e-8, 1e-7, 1e-6), "float32": (1e-5, 1e-4, 1e-3
 MAX_POINTS = 1_024
 
 
-@dataclass(frozen=True, eq=False)
-class LinkHead:
-    """head(x) = sum over parts of sum_k values_k softmax_k(slopes_k x + offsets_k), for phi(x).
-
-    parts   the softmaxes; their values are (p, 1)
-    facts   what is proven: for x in [low, high] |head - phi| <= error in exact arithmetic (infinite ends where it holds
-            on the whole line), least <= phi' <= slope, |phi| <= size
-    """
-
-    parts: tuple[Part, ...]
-    facts: LinkFacts
-
-    @property
-    def slopes(self) -> Float[np.ndarray, " p"]:
-        return self._only.slopes
-
-    @property
-    def offsets(self) -> Float[np.ndarray, " p"]:
-        return self._only.offsets
-
-    @property
-    def values(self) -> Float[np.ndarray, " p"]:
-        return self._only.values[:, 0]
-
-    @property
-    def bias(self) -> float:
-        """Always 0: an output bias is part of the values."""
-        return 0.0
-
-    @property
-    def error(self) -> float:
-        return self.facts.error
-
-    @property
-    def slope(self) -> float:
-        return self.facts.slope
-
-    @property
-    def low(self) -> float:
-        return self.facts.low
-
-    @property
-    def high(self) -> float:
-        return self.facts.high
-
-    @property
-    def monotone(self) -> bool:
-        return self.facts.monotone
-
-    @property
-    def _only(self) -> Part:
-        if len(self.parts) != 1:
-            raise AnchorheadError(f"this head is a sum of {len(self.parts)} softmaxes: read its parts one by one")
-        return self.parts[0]
-
-
-def link_head(loss: Loss, scores: tuple[float, float], dtype: str) -> LinkHead:
+def link_head(loss: Loss, scores: tuple[float, float], dtype: str) -> HeadLink:
     """The head for the phi of a loss, not of the form "g(s, y)".
 
     scores   the range of phi's argument, that is of s, s - y or y s as the form says; not needed by a sigmoid or tanh
@@ -99,7 +42,7 @@ def link_head(loss: Loss, scores: tuple[float, float], dtype: str) -> LinkHead:
     return _head(loss.link, *interval(scores), dtype_name(dtype))
 
 
-def line_head(reach: float, dtype: str) -> LinkHead:
+def line_head(reach: float, dtype: str) -> HeadLink:
     """The head for phi(x) = x on [-reach, reach]."""
     return _head(parse("x"), -float(reach), float(reach), dtype_name(dtype))
 
@@ -137,9 +80,8 @@ def _grid(link: Expression, low: float, high: float, labels: float, dtype: Dtype
 
 
 @lru_cache(maxsize=64)
-def _head(phi: Expression, low: float, high: float, dtype: Dtype) -> LinkHead:
-    parts = _parts(phi, low, high, dtype)
-    return LinkHead(parts, link_facts(parts, phi, low, high))
+def _head(phi: Expression, low: float, high: float, dtype: Dtype) -> HeadLink:
+    return HeadLink(phi, _parts(phi, low, high, dtype), low, high)
 
 
 def _parts(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Part, ...]:

@@ -167,16 +167,12 @@ class InBox:
         wrong = float((steep * scores.wrong * UP + facts.error + head.rounding).max())
         more = facts.slope * moved if self.straight else 0.0
         most = self.most + more
-        every, alone = (
-            step.collect.error(
-                target,
-                Moments.in_box(
-                    self.x, self.rms + more, most, terms if step.dots else most, w + drift, v, target.examples, e
-                ),
-                model,
-            )
-            for e in (wrong, rounding)
-        )
+
+        def at(e: float) -> Moments:
+            logits = terms if step.dots else most
+            return Moments.in_box(self.x, self.rms + more, most, logits, w + drift, v, target.examples, e)
+
+        every, alone = step.errors(target, at, wrong, rounding, model)
         if step.carriers == "each":
             drawn = target.rate * (1 + 1e-6) * facts.steepest * self.length**2 * apart * UP
             every, alone = every.more(drawn), alone.more(drawn)

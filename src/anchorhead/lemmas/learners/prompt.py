@@ -284,10 +284,11 @@ class _Walk:
         own_wrong = self.own + steep * lost + 4 * FLOAT64.unit * (np.abs(read) + self.labels)
         link = np.abs(read) + own_wrong + steep * moved
         speed, reach = np.abs(v) + paths.velocity, float(all_terms.max()) if step.dots else None
-        every, alone = (
-            step.collect.error(target, Moments.of(self.pushes, link, np.abs(w) + wide, speed, reach, e), model)
-            for e in (wrong, rounding)
-        )
+
+        def at(e: Array) -> Moments:
+            return Moments.of(self.pushes, link, np.abs(w) + wide, speed, reach, e)
+
+        every, alone = step.errors(target, at, wrong, rounding, model)
         next_w, next_v = _after(target, prompt, w, v, read)
         own = target.rate * (self.pushes.T @ (own_wrong + float(FLOAT64.gamma(n + 8)) * link) / n)
         own = own + target.rate * target.decay * float(FLOAT64.gamma(4)) * np.abs(w)

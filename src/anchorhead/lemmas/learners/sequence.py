@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -148,19 +148,26 @@ class SequenceStep:
 
         Registers add the same exact number to what each of them carries, so they stray by what rounding adds alone.
         """
-        rate, off = abs(self.output), float(abs(Fraction(self.output) + Fraction(target.rate)))
+        rate, off = abs(self.output), _off(self.output, target.rate)
         tiny = 1e3 * at.examples * model.tiny * (1 + self.largest) * (1 + at.x.max())
         tiny = tiny * (1 + self.steepest) * (1 + at.w.sum())
         read = at.xe + tiny
         push = at.xr + read
         uneven = math.expm1(2 * model.exp_error + float(model.gamma(2 * at.examples + 2))) * push
         sums_w, sums_v, _ = self.update.summed(rate * (push + uneven), at.w, at.v, model)
-        once_w, once_v = (length_of(rate * uneven + sums + tiny) for sums in (sums_w, sums_v))
         wrong_w, wrong_v = self.update.wrong(target, at.w, at.v)
-        shared = rate * read + off * push + rate * uneven + tiny
-        of_w, of_v = length_of(shared + sums_w + wrong_w), length_of(shared + sums_v + wrong_v)
-        moves = bool(target.momentum)
-        return StepError(of_w, of_v if moves else 0.0, of_w, (2 * once_w, 2 * once_v if moves else 0.0))
+        once, shared = rate * uneven + tiny, rate * read + off * push
+        of_w = length_of(shared + once + sums_w + wrong_w)
+        apart_w, of_v, apart_v = 2 * length_of(once + sums_w), 0.0, 0.0
+        if target.momentum:
+            of_v, apart_v = length_of(shared + once + sums_v + wrong_v), 2 * length_of(once + sums_v)
+        return StepError(of_w, of_v, of_w, (apart_w, apart_v))
+
+
+@lru_cache(maxsize=64)
+def _off(output: float, rate: float) -> float:
+    """|stored - exact| of what multiplies the mean push."""
+    return float(abs(Fraction(output) + Fraction(rate)))
 
 
 def build(target: Descent, step: SequenceStep, dtype: str) -> Network:

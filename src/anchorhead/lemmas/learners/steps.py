@@ -11,16 +11,18 @@ Every layout is the same three things, some of them trivial:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.lemmas.learners import direct, many, sequence, transformer
-from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.average import Average, Moments
 from anchorhead.lemmas.learners.links import GridLink, HeadLink, Link, NoHead, label_link
+from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.many import ManyStep
 from anchorhead.lemmas.learners.reading import dtype_of, refuse
 from anchorhead.lemmas.learners.score import Scoring
@@ -81,6 +83,18 @@ class Step:
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         """Of a loss's link, for arguments in [low, high] whose terms add up to at most `terms`, and |y| at most y."""
         return HeadAt(self.links[number].facts, 0.0)
+
+    def errors(
+        self, target: Descent, at: Callable[[Any], Moments], wrong: Any, rounding: Any, model: Arithmetic
+    ) -> tuple[StepError, StepError]:
+        """What a step errs by where links are wrong by so much, and where they are wrong by rounding alone.
+
+        at   what is known of the prompt there, if links are wrong by a given amount
+        """
+        every = self.collect.error(target, at(wrong), model)
+        if np.array_equal(wrong, rounding):
+            return every, every
+        return every, self.collect.error(target, at(rounding), model)
 
     @property
     def straight(self) -> bool:

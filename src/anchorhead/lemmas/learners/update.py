@@ -56,9 +56,8 @@ class Update:
 
     def wrong(self, target: Descent, w: Weights, v: Weights) -> tuple[Weights, Weights]:
         """What is wrong with w and with v after a step, because stored factors are not the exact ones."""
-        in_w, in_v = _wrong(self, target.rate, target.decay, target.intercept)
-        of_v = float(abs(Fraction(self.momentum) - Fraction(target.momentum)))
-        return np.array(in_w) * w + of_v * v, np.array(in_v) * w + of_v * v
+        in_w, in_v, of_v = _wrong(self, target.rate, target.decay, target.momentum, target.intercept)
+        return in_w * w + of_v * v, in_v * w + of_v * v
 
     def summed(self, added: Weights, w: Weights, v: Weights, model: Arithmetic) -> tuple[Weights, Weights, Weights]:
         """By how much the sums for w and for v are rounded, and how large w then is; added: how large what is read
@@ -74,12 +73,16 @@ def _floats(array: np.ndarray) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=256)
-def _wrong(update: Update, rate: float, decay: float, intercept: bool) -> tuple[list[float], list[float]]:
-    """|kept - (1 - rate decay)| and |pulled + rate decay|, without the decay for the intercept, the last entry."""
+def _wrong(
+    update: Update, rate: float, decay: float, momentum: float, intercept: bool
+) -> tuple[Weights, Weights, float]:
+    """|kept - (1 - rate decay)| and |pulled + rate decay|, without the decay for the intercept, the last entry; and
+    what the momentum is off by."""
     pull = Fraction(rate) * Fraction(decay)
     exact = [pull] * (len(update.kept) - intercept) + [Fraction(0)] * intercept
     in_w = [float(abs(Fraction(one) - (1 - by))) for one, by in zip(update.kept, exact, strict=True)]
-    return in_w, [float(abs(Fraction(one) + by)) for one, by in zip(update.pulled, exact, strict=True)]
+    in_v = [float(abs(Fraction(one) + by)) for one, by in zip(update.pulled, exact, strict=True)]
+    return np.array(in_w), np.array(in_v), float(abs(Fraction(update.momentum) - Fraction(momentum)))
 
 
 def added_to_w(
