@@ -17,8 +17,9 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Attention, Embed, Network, Outside
-from anchorhead.network.derivation import Entry
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.kernel_smoother import exact_logits, prove_kernel_smoother
@@ -59,7 +60,12 @@ def kernel_smoother(
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
     certificate = bound.statement(target).certificate(box, kind, within)
-    return network.with_entries([entry]).with_(certificate=certificate, outside=outside)
+    return network.with_(
+        program=program_of(target, box),
+        derivation=Derivation("kernel smoother", entries=(entry,)),
+        certificate=certificate,
+        outside=outside,
+    )
 
 
 def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
@@ -101,7 +107,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         features=tuple(f"output {i}" for i in range(m)) if m > 1 else ("output",),
         labels=("averages the responses near the input",),
     )
-    return Network([embed, attention], token_axis=False).approximating(target.record(), box)
+    return Network([embed, attention], token_axis=False)
 
 
 def _centred(exact: list[Any]) -> np.ndarray:

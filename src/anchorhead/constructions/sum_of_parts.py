@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from anchorhead.constructions.mlp import mlp_network
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Attention, Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
 from anchorhead.proof.grids.grid_form import grid_form
@@ -28,7 +31,6 @@ from anchorhead.proof.heads.sum_of_parts import Share, Stated, grid_share, netwo
 from anchorhead.targets.analysis.jump_search import find_jump_of
 from anchorhead.targets.analysis.resolver import short
 from anchorhead.targets.analysis.summands import GridPart
-from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.several_expressions import Expressions
 
@@ -195,13 +197,14 @@ def _certified(
     parts = [grid_part(target, grid.part, grid.atom, build.options.causal) for grid in grids]
     stated = [Stated(one.part, one.atom.sides, one.certificate.terms, one.certificate.method) for one in grids]
     certificates = [grid.certificate for grid in grids]
-    data, arrays = dict(target.record().data), {}
-    if neurons is not None and neurons.certificate is not None and neurons.target is not None:
+    data: dict[str, Any] = {"join": target.join}
+    arrays: dict[str, np.ndarray] = {}
+    if neurons is not None and neurons.certificate is not None and neurons.derivation is not None:
         parts.append(network_part(target, neurons))
         stated.append(Stated(None, (), neurons.certificate.terms, neurons.certificate.method))
         certificates.append(neurons.certificate)
-        data["neurons"] = {name: neurons.target.data[name] for name in ("shapes", "assigned")}
-        arrays = {f"neurons.{name}": array for name, array in neurons.target.arrays.items()}
+        data["neurons"] = {name: neurons.derivation.data[name] for name in ("shapes", "assigned")}
+        arrays = {f"neurons.{name}": array for name, array in neurons.derivation.arrays.items()}
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
     certificate = parts_statement(stated, total, sums, str(target)).certificate(
         _box(target), build.options.dtype, build.within
@@ -209,7 +212,6 @@ def _certified(
     unproven = "; ".join(dict.fromkeys(one.method for one in certificates if one.kind != "proven"))
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
-    record = TargetRecord(target.record().kind, data, arrays)
     entries = [
         entry
         for grid in grids
@@ -217,8 +219,12 @@ def _certified(
     ]
     if neurons is not None and neurons.derivation is not None:
         entries += [replace(entry, layer=None) for entry in neurons.derivation.entries]
-    known = network.approximating(record, certificate.on, entries)
-    return known.with_(certificate=certificate, outside=build.outside)
+    return network.with_(
+        program=program_of(target),
+        derivation=Derivation("expressions", data, arrays, tuple(entries)),
+        certificate=certificate,
+        outside=build.outside,
+    )
 
 
 def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:

@@ -124,7 +124,7 @@ def _found(
         method=method,
         target=str(target),
     )
-    return callable_network(atom, target, target.record(), certificate, outside)
+    return callable_network(atom, target, certificate, outside)
 
 
 def _not_reached(target: CallableSeveral, within: float, dtype: str, best: float) -> AnchorheadError:

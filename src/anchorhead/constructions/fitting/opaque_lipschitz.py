@@ -7,7 +7,7 @@ Of two grids the one with fewer anchors is taken: solved, checked at the centres
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -24,7 +24,9 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
+from anchorhead.language.of_targets import program_of_callable
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid_cover import CoverBound, cell_counts, prove_cover, steepest
@@ -34,7 +36,6 @@ from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.record import TargetRecord
 
 MAX_EVALUATIONS = 2_000_000
 _AIM = 0.15
@@ -176,9 +177,8 @@ class _Request:
         )
 
     def _proven(self, atom: GridAtom, found: Statement, cells: tuple[int, ...] | None = None) -> Network:
-        record = self.target.record(self.lipschitz, cells)
         certificate = found.certificate(callable_box(self.target), atom.dtype, self.within)
-        return callable_network(atom, self.target, record, certificate, self.outside)
+        return callable_network(atom, self.target, certificate, self.outside, self.lipschitz, cells)
 
 
 def smooth(target: CallableSeveral, aim: float) -> bool:
@@ -198,7 +198,17 @@ def callable_box(target: CallableSeveral) -> Box:
 
 
 def callable_network(
-    atom: GridAtom, target: CallableSeveral, record: TargetRecord, certificate: Certificate, outside: Outside
+    atom: GridAtom,
+    target: CallableSeveral,
+    certificate: Certificate,
+    outside: Outside,
+    lipschitz: Lipschitz | None = None,
+    cells: Sequence[int] | None = None,
 ) -> Network:
-    network = grid_network(atom, target.tokens, target.variables)
-    return network.approximating(record).with_(certificate=certificate, outside=outside)
+    """cells: how many along each axis cover the box in the proof, a hint to a check."""
+    return grid_network(atom, target.tokens, target.variables).with_(
+        program=program_of_callable(target, lipschitz=lipschitz),
+        derivation=Derivation("opaque several", {} if cells is None else {"cells": list(cells)}),
+        certificate=certificate,
+        outside=outside,
+    )

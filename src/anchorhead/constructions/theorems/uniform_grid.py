@@ -24,7 +24,9 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
+from anchorhead.language.of_targets import program_over_grid
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
@@ -196,4 +198,9 @@ def _certified(
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     certificate = bound.statement(atom, target).certificate(on, atom.dtype, within)
     entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
-    return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside)
+    return network.with_(
+        program=program_over_grid(target, tokens),
+        derivation=Derivation("grid", entries=entries),
+        certificate=certificate,
+        outside=outside,
+    )
