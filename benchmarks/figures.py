@@ -14,12 +14,15 @@ and half a second. Seconds are of the processor, on one thread: beside other wor
 from __future__ import annotations
 
 import csv
+import os
 import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported, which reads it then
 
 from benchmarks.figures_cases import cases
 

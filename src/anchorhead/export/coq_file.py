@@ -16,17 +16,19 @@ from importlib.resources import files
 
 from anchorhead.certificate import Certificate
 from anchorhead.decimals import counted
-from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
 from anchorhead.export.coq_computed import Computed, theorem
 from anchorhead.export.coq_erf import Integrals
 from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
 from anchorhead.export.coq_proof import Settings, interval_settings, joined, lemma
 from anchorhead.export.coq_terms import decimal, dyadic, term
+from anchorhead.heads.atom import Atom
+from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network
 from anchorhead.proof.heads.head import TERMS, target_words
-from anchorhead.proof.heads.head_form import HeadForm, head_form
+from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import ScalarTarget
-from anchorhead.targets.scalar import KIND
 
 RESOURCES = ("coq_preamble.v", "coq_functions.v")
 BY_INTEGRAL, COMPUTED = ("coq_erf.v",), ("coq_sums.v", "coq_computed.v", "coq_floats.v")
@@ -42,10 +44,10 @@ def make(network: Network, settings: Settings | None = None) -> str:
     settings  how the proof goes about it, where the usual way is too slow for Coq
     """
     settings = settings or Settings()
-    certificate, target = _known(network)
+    certificate, target = known(network)
     try:
-        form = head_form(network, target.low, target.high)
-    except CertificateError as error:
+        form = read_network(network, Box.of((target.low, target.high))).atom(network.dtype)
+    except AnchorheadError as error:
         raise AnchorheadError(f"only heads on a scalar can be exported to Coq: {error}") from error
     alone = target.outputs == 1
     theorems = [
@@ -87,19 +89,28 @@ def error_left(certificate: Certificate, rounding: float = 0.0) -> tuple[int, in
         exponent -= 1
 
 
-def _known(network: Network) -> tuple[Certificate, ScalarTarget]:
+def known(network: Network) -> tuple[Certificate, ScalarTarget]:
     """The certificate and the target, as far as Coq can be told of them."""
-    certificate, record = network.certificate, network.target
-    if certificate is None or record is None:
+    certificate, program = network.certificate, network.program
+    if certificate is None or program is None:
         raise AnchorheadError("the network has no certificate: a file of Coq states a bound, and there is none")
-    if record.kind != KIND or not {*TERMS} <= {*certificate.terms}:
-        raise AnchorheadError(
-            f"only heads on a scalar can be exported to Coq, as ah.head makes them, of functions that are known: "
-            f"this network is for {certificate.target}"
-        )
+    try:
+        expressions, names = expressions_of(program)
+    except AnchorheadError as error:
+        raise AnchorheadError(_no_head(certificate)) from error
+    low, high = program.input.low, program.input.high
+    if len(names) != 1 or low is None or high is None or not {*TERMS} <= {*certificate.terms}:
+        raise AnchorheadError(_no_head(certificate))
     if certificate.kind != "proven":
         raise AnchorheadError(f"the certificate says {certificate.kind!r}: only proven bounds can be stated in Coq")
-    return certificate, ScalarTarget.from_json(record.data)
+    return certificate, ScalarTarget(expressions, float(low.item()), float(high.item()))
+
+
+def _no_head(certificate: Certificate) -> str:
+    return (
+        f"only heads on a scalar can be exported to Coq, as ah.head makes them, of functions that are known: "
+        f"this network is for {certificate.target}"
+    )
 
 
 def _libraries(by_integral: bool, computed: bool) -> str:
@@ -110,7 +121,7 @@ def _libraries(by_integral: bool, computed: bool) -> str:
     return "\n".join([*(f"From {name}." for name in names), "Import ListNotations.", "Open Scope R_scope.\n"])
 
 
-def _comment(network: Network, certificate: Certificate, target: ScalarTarget, form: HeadForm, computed: bool) -> str:
+def _comment(network: Network, certificate: Certificate, target: ScalarTarget, form: Atom, computed: bool) -> str:
     anchors = sum(len(part.slopes) for part in form.parts)
     exact, rounding = (certificate.terms[name] for name in TERMS)
     words = (
@@ -127,7 +138,7 @@ class _Theorem:
 
     def __init__(
         self,
-        form: HeadForm,
+        form: Atom,
         target: ScalarTarget,
         certificate: Certificate,
         output: int,

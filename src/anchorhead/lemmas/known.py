@@ -1,37 +1,57 @@
-"""What is known between two layers of a network of neurons, and the claims that are still to be met."""
+"""What is known between two layers of a network, and the claims that are still to be met."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.lemmas import interval
 from anchorhead.lemmas.scalar_head import Reads
+from anchorhead.network import Embed
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
-from anchorhead.proof.heads.neurons import Layer
+
+Kind = TypeVar("Kind")
+
+
+@runtime_checkable
+class Claim(Protocol):
+    """What the program makes next of exact quantities. A lemma knows the kinds of claims that it explains."""
+
+    def after(self, sources: Sources) -> Sources:
+        """Between what the results lie, for quantities between these."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
     """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
-    claims                the layers of neurons that the target has from here on
+    claims                what the program makes of the sources, and of that, from here on
+    embed                 what made the features, where nothing else did and inputs are of the dtype
     """
 
     inputs: Forms
     registers: Forms
     sources: Sources
-    claims: tuple[Layer, ...]
+    claims: tuple[Claim, ...]
     arithmetic: Arithmetic
+    embed: Embed | None = None
 
-    @property
-    def claim(self) -> Layer:
-        if not self.claims:
-            raise Refusal("the target has no more layers of neurons")
+    def claim(self, kind: type[Kind]) -> Kind:
+        """The next claim, where it is of this kind."""
+        if not self.claims or not isinstance(self.claims[0], kind):
+            raise Refusal(f"the program has no {kind.__name__} next")
         return self.claims[0]
+
+    def loose(self) -> Known:
+        """Intervals alone, where tokens have sources of their own: other lemmas mix tokens."""
+        if not self.sources.own:
+            return self
+        return replace(self, inputs=self.inputs.over(self.sources, 0), sources=NOTHING, embed=None)
 
     @property
     def sequence(self) -> Forms:
@@ -41,7 +61,7 @@ class Known:
         return Forms.joined([self.inputs, self.registers.over(NOTHING, len(self.sources.low))])
 
     def after(self, tokens: list[tuple[Forms, Sources | None]], registers: Forms) -> Known:
-        """The next layer's, from what is known of each token: over the exact neurons of the claim, or as before."""
+        """The next layer's, from what is known of each token: over the claim's exact quantities, or as before."""
         exact = next((sources for _, sources in tokens if sources is not None), None)
         if exact is None:
             return replace(self, inputs=Forms.joined([form for form, _ in tokens]), registers=registers)

@@ -1,10 +1,10 @@
-"""One walk through a network of neurons: what is known of every feature, layer by layer, until the output is reached.
+"""One walk through a network: what is known of every feature, layer by layer, until the output is reached.
 
-Features are affine forms in exact quantities of the target (proof.arithmetic.affine_forms): first in the inputs, and
-after every layer of neurons in the neurons' exact values. Linear maps carry forms. Attention and softmax groups are
-lowered to readings (proof.arithmetic.readings), and each is explained by the first lemma that fits: a scalar head, if
-it is one of the layer of neurons that the target has next; a copy; else the interval in which a mean of values always
-lies. Everything is read from the stored weights; of shapes only what was proven.
+Features are affine forms in exact quantities of the program (proof.arithmetic.affine_forms): first in the inputs, and
+after every claim (lemmas.known) in what it makes of them, such as the exact values of neurons. Linear maps carry forms.
+Attention and softmax groups are lowered to readings (proof.arithmetic.readings), and each is explained by the first
+lemma that fits: a scalar head, if it is one of the neurons that the program has next; a copy; else the interval in
+which a mean of values always lies. Everything is read from the stored weights; of shapes only what was proven.
 """
 
 from __future__ import annotations
@@ -16,33 +16,41 @@ from dataclasses import replace
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.attention import after_attention, after_neurons_as_tokens
 from anchorhead.lemmas.groups import after_groups, shares
-from anchorhead.lemmas.known import Known
+from anchorhead.lemmas.known import Claim, Known
+from anchorhead.lemmas.one_number import after_whole_head
 from anchorhead.network import Attention, Linear, Network, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, after_linear, embedded
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.arithmetic.readings import Refusal
-from anchorhead.proof.heads.neurons import Layer
 
 
-def walk(network: Network, layers: Sequence[Layer], sources: Sources) -> tuple[Forms, Sources]:
-    """What is known of the input tokens at the end, as forms of the last layer's exact neurons, and these.
+def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool = True) -> tuple[Forms, Sources]:
+    """What is known of the input tokens at the end, as forms of what the last claim makes, and these.
 
-    sources  between what the inputs lie, token by token
+    sources  between what the inputs lie, token by token, or as each token's own
+    cast     inputs may be of another type than the network's
     """
     arithmetic = arithmetic_of(network.dtype)
-    known = Known(*embedded(network.embed, sources, arithmetic), sources, tuple(layers), arithmetic)
+    forms = embedded(network.embed, sources, arithmetic, cast)
+    known = Known(*forms, sources, tuple(claims), arithmetic, None if cast else network.embed)
     steps = list(network.layers[1:])
     while steps:
         known, taken = _after(known, steps)
         steps = steps[taken:]
-    while known.claims:  # neurons that no layer was found to compute: of what depends on the others, intervals are left
-        exact = known.claim.exact(known.sources)[2]
-        known = known.after([(known.inputs.over(known.sources, len(exact.low)), exact)], known.registers)
+    while known.claims:  # what no layer was found to compute: of what depends on the others, intervals are left
+        exact = known.claims[0].after(known.sources)
+        inputs = known.inputs.over(known.sources, exact.count)
+        known = replace(known, inputs=inputs, sources=exact, claims=known.claims[1:])
     return known.inputs, known.sources
 
 
 def _after(known: Known, steps: list) -> tuple[Known, int]:
     """What is known after the first steps, and how many that are."""
+    match steps:
+        case [Attention() as layer]:
+            with suppress(Refusal):
+                return after_whole_head(known, layer), 1
+    known = known.loose()
     match steps:
         case [Linear() as before, Softmax() as softmax, Linear() as after, *_]:
             with suppress(Refusal):
@@ -59,4 +67,4 @@ def _after(known: Known, steps: list) -> tuple[Known, int]:
         case Softmax():
             inputs, registers = (shares(x, known.arithmetic) for x in (known.inputs, known.registers))
             return replace(known, inputs=inputs, registers=registers), 1
-    raise AnchorheadError(f"a network of neurons has no {type(steps[0]).__name__}")
+    raise AnchorheadError(f"no lemma knows of a {type(steps[0]).__name__}")
