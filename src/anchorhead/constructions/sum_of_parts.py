@@ -13,7 +13,7 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_options import BuildOptions
 from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grids.grid import approximate_grid
+from anchorhead.constructions.grids.grid import solved_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.mlp import mlp_network
@@ -23,7 +23,6 @@ from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.proof.heads.sum_of_parts import Share, Stated, grid_share, network_share, parts_statement, total_error
 from anchorhead.targets.analysis.jump_search import find_jump_of
 from anchorhead.targets.analysis.resolver import short
@@ -104,12 +103,12 @@ def _solved(target: Expressions, build: BuildRequest, share: float) -> list[_Gri
     for part in grids:
         rivals = max(sum(output in other.outputs for other in grids) for output in part.outputs)
         several = grid_target(target, part)
-        network = approximate_grid(
+        found = solved_grid(
             several, ROOM * share * build.within / rivals, build.options.dtype, build.prove, build.progress,
         )  # fmt: skip
-        if network.certificate is None:
+        if found.network.certificate is None:
             raise AnchorheadError(f"{part} came without a certificate")
-        result.append(_Grid(part, grid_form(network).atom, network.certificate))
+        result.append(_Grid(part, found.atom, found.network.certificate))
     return result
 
 

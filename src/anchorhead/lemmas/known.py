@@ -12,26 +12,39 @@ from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.grids.proven_grid import GridClaim
 from anchorhead.proof.heads.neurons import Layer
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
     """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
-    claims                the layers of neurons that the target has from here on
+    claims                the layers of neurons and the grids that the target has from here on
     """
 
     inputs: Forms
     registers: Forms
     sources: Sources
-    claims: tuple[Layer, ...]
+    claims: tuple[Layer | GridClaim, ...]
     arithmetic: Arithmetic
 
     @property
     def claim(self) -> Layer:
-        if not self.claims:
-            raise Refusal("the target has no more layers of neurons")
+        if not self.claims or not isinstance(self.claims[0], Layer):
+            raise Refusal("the target has no layer of neurons next")
         return self.claims[0]
+
+    @property
+    def grid(self) -> GridClaim:
+        if not self.claims or not isinstance(self.claims[0], GridClaim):
+            raise Refusal("the target has no grid next")
+        return self.claims[0]
+
+    def with_grid(self) -> Known:
+        """The same, with the functions of the grid that is next among the sources."""
+        ranges = self.grid.ranges
+        inputs, sources = self.inputs.beside(len(ranges.low)), self.sources.joined(ranges)
+        return replace(self, inputs=inputs, sources=sources, claims=self.claims[1:])
 
     @property
     def sequence(self) -> Forms:

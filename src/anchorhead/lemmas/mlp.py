@@ -14,6 +14,7 @@ from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic.overflow import require_room
+from anchorhead.proof.grids.proven_grid import GridClaim
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Merged, Mlp
 
@@ -39,9 +40,13 @@ class MlpBound:
 def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Merged, on: Box) -> MlpBound:
     """A bound for every input in the box; one of intervals alone where the weights are not those of the target."""
     _require_shapes(network, target)
-    box = on.broadcast_to(target.input_shape)
+    return prove_claims(network, layers, readout, on.broadcast_to(target.input_shape))
+
+
+def prove_claims(network: Network, claims: Sequence[Layer | GridClaim], readout: Merged, box: Box) -> MlpBound:
+    """A bound for every input in a box of the network's input shape, against a readout of what the walk ends with."""
     require_room(network, box)
-    y, exact = walk(network, layers, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
+    y, exact = walk(network, claims, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
     return compared(y, readout, exact)
 
 

@@ -45,6 +45,10 @@ class Sources:
     def size(self) -> Float[np.ndarray, " sources"]:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
+    def joined(self, others: Sources) -> Sources:
+        """These, and then others."""
+        return Sources(np.append(self.low, others.low), np.append(self.high, others.high))
+
 
 NOTHING = Sources(np.zeros(0), np.zeros(0))
 """The sources of constants."""
@@ -82,6 +86,11 @@ class Forms:
         else:
             arrays = self.arrays[1:]
         return Forms(np.zeros((*self.constant.shape, count)), *arrays)
+
+    def beside(self, count: int) -> Forms:
+        """The same over so many sources more, which come last."""
+        more = np.zeros((*self.constant.shape, count))
+        return Forms(np.concatenate([self.coefficients, more], axis=-1), *self.arrays[1:])
 
     @property
     def varying(self) -> Bool[np.ndarray, "tokens features"]:
@@ -148,29 +157,37 @@ def mapped(
 ) -> Forms:
     """W v + b on every token, in any order: gamma_n (|W| |v| + |b|) for n terms that are not 0.
 
-    A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two.
+    A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two; two
+    terms of which no product rounds err by u |sum|.
     """
     weight = np.asarray(weight, np.float64)
     absolute = np.abs(weight)
     fixed = not x.coefficients.any()
     shape = (len(x.constant), len(weight), x.coefficients.shape[2])
     coefficients = np.zeros(shape) if fixed else np.matmul(weight, x.coefficients)
-    constant = x.constant @ weight.T
+    carried = constant = x.constant @ weight.T
     size = x.size(sources)
     reach = size @ absolute.T
-    terms = (weight != 0).sum(axis=1).astype(float)[None]
+    entries = (weight != 0).sum(axis=1)
+    terms = entries.astype(float)[None]
     if bias is not None:
         bias = np.broadcast_to(np.asarray(bias, np.float64), constant.shape)
         constant, reach, terms = constant + bias, reach + np.abs(bias), terms + (bias != 0)
     exact = (terms <= 1) & ((absolute <= 1) & (absolute % 1 == 0)).all(axis=1)
     if bias is not None:
         exact = exact | ((terms <= 1) & (bias != 0))
-    scaled = (terms <= 1) & _powers_of_two(weight)
-    gamma = np.where(scaled, 0.0, arithmetic.gamma(terms))
-    rounding = x.rounding @ absolute.T + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
+    whole = _powers_of_two(weight)
+    before, approximation = x.rounding @ absolute.T, _up(x.approximation @ absolute.T)
+    rounding = arithmetic.gamma(terms) * reach
+    if whole.any():
+        sums = Forms(coefficients, constant, approximation, _up(before)).size(sources)
+        rounding = np.where(whole & (terms <= 2), arithmetic.unit * np.where(terms > 1, sums, 0.0), rounding)
+    rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
     moved = 0.0 if fixed else np.abs(coefficients) @ sources.size
-    slack = np.where(exact, 0.0, own_error(weight.shape[1]) * (moved + reach))
-    return Forms(coefficients, constant, _up(x.approximation @ absolute.T), _up(rounding) + slack)
+    # a single entry that is a power of two makes coefficients that are exact here; a constant and a bias round once
+    own = own_error(weight.shape[1]) * (moved + reach)
+    own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
+    return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
 
 
 def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic) -> tuple[Forms, Forms]:
