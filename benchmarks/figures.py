@@ -14,6 +14,7 @@ and half a second. Seconds are of the processor, on one thread: beside other wor
 from __future__ import annotations
 
 import csv
+import os
 import sys
 import time
 import warnings
@@ -21,7 +22,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures_cases import cases
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+from benchmarks.figures_cases import cases  # numpy reads how many threads it may use when it is imported
 
 KEPT, NEW = Path("benchmarks/figures.csv"), Path("out/figures.csv")
 COLUMNS = ("case", "kind", "anchors", "heads", "parameters", "bound", "seconds")

@@ -5,14 +5,14 @@ No outcome depends on the clock: nothing that hypothesis draws is too slow.
 
 import os
 
+if "OMP_NUM_THREADS" not in os.environ:  # before numpy is imported, which reads it then
+    os.environ["OMP_NUM_THREADS"] = "1"
+
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 from tests.type_checks import check_annotations, count_anew
 
-if "OMP_NUM_THREADS" not in os.environ:
-    torch.set_num_threads(1)
 check_annotations()
 settings.register_profile("without clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("without clocks")

@@ -9,8 +9,10 @@
     python -m tools.coq --file head.safetensors --output head.v      a file for a head of one's own, as Coq accepts it
 
 Each file may take 60 s of CPU and 4 GB. What is the fastest way differs from head to head, so several are tried
-(export.coq_proof.SETTINGS), each within that limit, until Coq accepts one. At the end Coq prints on what all theorems
-together rest, and nothing may be there but the axioms of its real numbers and its machine integers.
+(export.coq_proof.SETTINGS), each within that limit, until Coq accepts one. What was done before is not done again:
+out/coq keeps Coq's and Sollya's answers by the texts that they were given, so that a run that was interrupted goes on
+where it was. At the end Coq prints on what all theorems together rest, and nothing may be there but the axioms of its
+real numbers and its machine integers.
 """
 
 from __future__ import annotations
@@ -29,11 +31,12 @@ from anchorhead.disk import check_writable, write_atomically
 from anchorhead.export.coq_file import make
 from anchorhead.export.coq_proof import SETTINGS
 from anchorhead.network import Network
-from tools.coq_files import AXIOMS, MACHINE_INTEGERS, assumptions, compiled, missing, strange
+from tools.coq_files import AXIOMS, MACHINE_INTEGERS, Kept, assumptions, compiled, compiled_once, missing, strange
 from tools.coq_sollya import upper_bound
 
 ROOT = Path(__file__).parents[1]
 LIBRARY, OUT, TABLE = ROOT / "coq", ROOT / "out" / "coq", ROOT / "benchmarks" / "coq.csv"
+KEPT = OUT / "kept.json"
 LONGEST = 600
 """Seconds of CPU for a file of the library."""
 
@@ -159,7 +162,7 @@ class Attempt:
         return f"{found[1]}e-{found[2]}" if found else "0"
 
 
-def accepted_file(network: Network, path: Path) -> Attempt:
+def accepted_file(network: Network, path: Path, kept: Kept) -> Attempt:
     """The first of SETTINGS whose file Coq accepts within the limits, written to path; else the last."""
     texts: set[str] = set()
     attempt = None
@@ -168,8 +171,7 @@ def accepted_file(network: Network, path: Path) -> Attempt:
         if text in texts:
             continue
         texts.add(text)
-        path.write_text(text)
-        attempt = Attempt(text, number, *compiled(path))
+        attempt = Attempt(text, number, *compiled_once(path, text, kept))
         if attempt.accepted:
             break
     if attempt is None:
@@ -177,13 +179,13 @@ def accepted_file(network: Network, path: Path) -> Attempt:
     return attempt
 
 
-def tried(case: Case, sollya: bool) -> Row:
+def tried(case: Case, sollya: bool, kept: Kept) -> Row:
     """A head exported and compiled, in out/coq."""
     head = case.head()
-    found = accepted_file(head.network, OUT / f"{case.name}.v")
+    found = accepted_file(head.network, OUT / f"{case.name}.v", kept)
     if not found.accepted:
         print(found.said[-600:], file=sys.stderr)
-    bound = upper_bound(head) if sollya else None
+    bound = upper_bound(head, kept) if sollya else None
     return Row(
         case.function, case.low, case.high, case.dtype, head.anchors, head.certificate.bound, found.eps,
         found.text.count("Lemma piece_"), round(found.seconds, 1), found.megabytes, found.accepted, found.computed,
@@ -266,7 +268,7 @@ def own_file(source: Path, target: Path) -> int:
     check_writable(target)
     OUT.mkdir(parents=True, exist_ok=True)
     loaded = ah.load(source)
-    found = accepted_file(getattr(loaded, "network", loaded), OUT / "own_head.v")
+    found = accepted_file(getattr(loaded, "network", loaded), OUT / "own_head.v", Kept(KEPT))
     print(
         f"{'accepted' if found.accepted else 'not accepted'}: within {found.eps} of the function in exact arithmetic"
         f"{', and what is computed within the certificate' if found.computed else ''}; {found.seconds:.1f} s of CPU, "
@@ -287,8 +289,9 @@ def heads(cases: Sequence[Case], write_them: bool, sollya: bool) -> tuple[list[R
     said = {(row.key, row.certificate): row.sollya for row in read()}
     rows: list[Row] = []
     theorems: list[str] = []
+    kept = Kept(KEPT)
     for case in cases:
-        row = tried(case, sollya)
+        row = tried(case, sollya, kept)
         row = row if sollya else replace(row, sollya=said.get((row.key, row.certificate), ""))
         rows.append(row)
         print(table([row]).splitlines()[1], flush=True)

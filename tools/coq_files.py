@@ -1,15 +1,25 @@
-"""coqc at work on a file, within limits, and what its theorems rest on."""
+"""coqc at work on a file, within limits; what is known from an earlier run; and what theorems rest on."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import resource
 import shutil
 import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from anchorhead.disk import read_whole, write_atomically
+from anchorhead.errors import AnchorheadError
 
 SECONDS, BYTES = 60, 4 * 2**30
+LARGEST_KEPT = 100_000_000
 PACKAGES = {
     "Interval": "libcoq-interval",
     "Coquelicot": "libcoq-coquelicot",
@@ -56,6 +66,51 @@ def compiled(path: Path, *options: str, seconds: int = SECONDS) -> tuple[bool, f
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     return child.returncode == 0, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, said.read_text()
+
+
+class Kept:
+    """What earlier runs found out, by what was asked, in a file: a run that was interrupted goes on where it was. A
+    question is a whole text and the version of the program that reads it, so that what has changed is asked anew."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.answers = path, dict[str, Any]()
+        with suppress(AnchorheadError, ValueError, TypeError):  # where it is damaged, nothing is lost but time
+            self.answers = dict(json.loads(read_whole(path, "what is kept of Coq's answers", LARGEST_KEPT)))
+
+    def answer(self, question: str, find: Callable[[], Any], still: Callable[[Any], bool] = lambda _: True) -> Any:
+        """What is known from before, if it still holds; else what is found now, which is kept."""
+        digest = _digest(question.encode())
+        if digest not in self.answers or not still(self.answers[digest]):
+            self.answers[digest] = find()
+            write_atomically(self.path, json.dumps(self.answers).encode())
+        return self.answers[digest]
+
+
+def compiled_once(path: Path, text: str, kept: Kept) -> tuple[bool, float, int, str]:
+    """compiled, of a text that goes to path; what is known of it counts if what coqc wrote is there, too."""
+    path.write_text(text)
+    object_file = path.with_suffix(".vo")
+
+    def outcome() -> list[Any]:
+        object_file.unlink(missing_ok=True)
+        return [*compiled(path), _digest(object_file.read_bytes()) if object_file.exists() else ""]
+
+    def still(known: list[Any]) -> bool:
+        return not known[0] or (object_file.exists() and _digest(object_file.read_bytes()) == known[-1])
+
+    accepted, seconds, megabytes, said, _ = kept.answer("\n".join((_coq(), path.name, text)), outcome, still)
+    return accepted, seconds, megabytes, said
+
+
+@cache
+def _coq() -> str:
+    """Its version, and the limits that it works within."""
+    version = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=True).stdout
+    return f"{version.strip()}, {SECONDS} s, {BYTES} bytes"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def assumptions(theorems: list[str], folder: Path, *options: str) -> set[str]:

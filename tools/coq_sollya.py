@@ -9,8 +9,10 @@ import subprocess
 from fractions import Fraction
 
 import anchorhead as ah
-from anchorhead.targets import Expression, ScalarTarget
+from anchorhead.export.coq_file import known
+from anchorhead.targets import Expression
 from anchorhead.targets.expressions.expression import SWITCHES, postorder
+from tools.coq_files import Kept
 
 SECONDS = 20
 """Of CPU: what takes longer takes minutes, as a rule."""
@@ -23,17 +25,20 @@ WRITTEN = {
 }  # fmt: skip
 
 
-def upper_bound(head: ah.Head) -> float | None:
+def upper_bound(head: ah.Head, kept: Kept) -> float | None:
     """No less than the error in exact arithmetic; None without Sollya, at kinks, or without an answer in time."""
-    target = head.target
-    if shutil.which("sollya") is None or not isinstance(target, ScalarTarget) or target.outputs != 1:
+    _, target = known(head.network)
+    if shutil.which("sollya") is None or target.outputs != 1:
         return None
     core = target.expressions[0].core
     if any(node.op in SWITCHES for node in postorder(core)):
         return None
     low, high = (_exact(end) for end in head.on)
     program = f"prec=140!; supnorm(0, {_head(head)} - {_written(core)}, [{low};{high}], absolute, {ACCURACY}); quit;\n"
+    return kept.answer(f"{SECONDS} s of Sollya: {program}", lambda: _answer(program))
 
+
+def _answer(program: str) -> float | None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 

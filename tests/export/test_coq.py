@@ -70,7 +70,7 @@ def test_the_statement_is_the_certificate_s(head: ah.Head) -> None:
 def test_the_function_in_the_file_is_the_target(head: ah.Head) -> None:
     f = function(ah.export(head, to="coq", progress=False))
     x = np.linspace(*head.on, 97)
-    expected = head.target.values(x)[:, 0]
+    expected = head.network.program(x[:, None, None]).ravel()
     np.testing.assert_allclose([f(float(one)) for one in x], expected, rtol=1e-12, atol=1e-15)
 
 

@@ -13,7 +13,7 @@ def test_products_of_maps_that_underflow_are_not_taken_for_zero():
     sizes = (1e-200, 1e-200, 1e200, 1e200)
     hidden = [Hidden.of(np.array([[size]]), np.zeros(1), IDENTITY) for size in sizes]
     _, readout = merged(Mlp(tuple(hidden), Affine(np.ones((1, 1)), np.zeros(1))))
-    assert abs(readout.affine.weight[0, 0] - 1) <= readout.weight_error[0, 0]
+    assert abs(readout.weight[0, 0] - 1) <= readout.weight_error[0, 0]
 
 
 def test_values_are_those_of_the_whole_activation():

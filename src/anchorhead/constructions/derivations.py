@@ -37,7 +37,7 @@ def neuron_entries(network: Network, layers: Sequence[Layer]) -> tuple[Entry, ..
         found.append(Entry(place, "copy", "every token gets all tokens", heads, 1, None, 0.0))
     for place, layer in zip(places[len(places) - len(layers) :], layers, strict=True):
         for number, shape in enumerate(layer.shapes):
-            count = int((layer.assigned == number).sum())
+            count = int((layer.which == number).sum())
             if count:
                 what = f"{short_name(str(shape.activation))} for {counted(count, 'neuron')}"
                 heads, most = count * len(shape.parts), max(len(part) for part in shape.parts)

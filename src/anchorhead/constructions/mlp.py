@@ -29,7 +29,7 @@ from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Merged, Mlp
+from anchorhead.targets.mlp import Affine, Mlp
 from anchorhead.targets.record import TargetRecord
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
@@ -79,7 +79,7 @@ def _proven(
     shapes = ActivationHeads(options.dtype, options.placement, progress)
     sources, middle = inputs_of(target, on, options.dtype)
     margin = MARGIN[options.dtype]
-    best: tuple[MlpBound, Network, list[Layer], Merged] | None = None
+    best: tuple[MlpBound, Network, list[Layer], Affine] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
     for budget in budgets(target, sources, within, margin, shapes):
@@ -169,7 +169,7 @@ def certified(
     target: Mlp,
     on: Box,
     layers: Several[Layer],
-    readout: Merged,
+    readout: Affine,
     bound: MlpBound,
     outside: Outside,
     within: float | None = None,
@@ -185,7 +185,7 @@ def certified(
         arrays |= more
     for number, layer in enumerate(layers):
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
-        arrays[f"{number}.assigned"] = layer.assigned
+        arrays[f"{number}.assigned"] = layer.which
     known = network.approximating(TargetRecord(record.kind, data, arrays), on, neuron_entries(network, layers))
     return known.with_(certificate=certificate, outside=outside)
 

@@ -23,7 +23,7 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import Affine, Hidden, Merged, Mlp, merged
+from anchorhead.targets.mlp import Affine, Hidden, Mlp, merged
 
 ChooseShape = Callable[[Expression, float, float, float], ActivationHead]
 """A shape for an activation on [low, high], within an error."""
@@ -92,21 +92,20 @@ class HeadRefused(AnchorheadError):
 
 def shaped(
     target: Mlp, sources: Sources, budget: Budget, margin: float, choose: ChooseShape
-) -> tuple[list[Layer], Merged]:
+) -> tuple[list[Layer], Affine]:
     """The target's layers with a shape for every activation of each, within its share of the budget (of unit scale)."""
     hidden, readout = merged(target)
     layers = []
     reaching = np.zeros(target.inputs)
     for number, (affine, layer) in enumerate(hidden):
-        bare = Layer(affine, layer, (), np.zeros(layer.neurons, int))
-        low, high, after = bare.exact(sources)
-        moved = np.abs(affine.affine.weight) @ reaching
+        low, high, after = Layer(affine, layer.activations, layer.which).exact(sources)
+        moved = np.abs(affine.weight) @ reaching
         room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
         shapes = []
         for k in range(len(layer.activations)):
             shapes.append(_shape(layer, k, low - room, high + room, budget.share(number, k), choose))
             budget.spend(number, k, shapes[k].error)
-        layers.append(Layer(affine, layer, tuple(shapes), layer.which, room))
+        layers.append(Layer(affine, layer.activations, layer.which, tuple(shapes), room))
         unit_in, unit_out = units(layers[-1], low, high)
         slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
         reaching = unit_out * (left + slope * moved / unit_in)
@@ -133,25 +132,24 @@ def _shape(
         raise HeadRefused(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}", times) from why
 
 
-def laid_out(layers: Sequence[Layer], readout: Merged, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:
+def laid_out(layers: Sequence[Layer], readout: Affine, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:
     """The queries of all layers, each in the scale of its shape."""
     scale, shift = np.ones(len(middle)), middle
     result = []
     for layer in layers:
         low, high, after = layer.exact(sources)
-        weight, bias = layer.merged.affine.weight * scale, layer.merged.affine.bias + layer.merged.affine.weight @ shift
+        weight, bias = layer.affine.weight * scale, layer.affine.bias + layer.affine.weight @ shift
         unit_in, unit_out = units(layer, low, high)
         in_scale, in_shift, out_scale, out_shift = (
-            np.array([getattr(shape, name) for shape in layer.shapes])[layer.assigned]
+            np.array([getattr(shape, name) for shape in layer.shapes])[layer.which]
             for name in ("in_scale", "in_shift", "out_scale", "out_shift")
         )
         weight = weight / (unit_in * in_scale)[:, None]
         scale, shift = unit_out * out_scale, unit_out * out_shift
         bias = (bias / unit_in - in_shift) / in_scale
-        result.append(Neurons(weight, bias, layer.shapes, layer.assigned, layer.merged.affine, scale, shift))
+        result.append(Neurons(weight, bias, layer.shapes, layer.which, layer.affine, scale, shift))
         sources = after
-    affine = readout.affine
-    return Laid(middle, tuple(result), affine.weight * scale, affine.bias + affine.weight @ shift)
+    return Laid(middle, tuple(result), readout.weight * scale, readout.bias + readout.weight @ shift)
 
 
 def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,21 +158,21 @@ def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
     k = np.zeros(layer.neurons, int)
     degree = np.zeros(layer.neurons)
     for number, shape in enumerate(layer.shapes):
-        own = layer.assigned == number
+        own = layer.which == number
         k[own] = shape.exponents(low[own], high[own])
         degree[own] = shape.degree or 0.0
     return np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
 
 
 def felt_by_outputs(
-    layers: Sequence[Layer], readout: Merged, sources: Sources
+    layers: Sequence[Layer], readout: Affine, sources: Sources
 ) -> list[Float[np.ndarray, "outputs shapes"]]:
     """For each layer and shape, by how much the outputs err at most if the shape errs by 1: see compiler.budget."""
     known = []
     for layer in layers:
         low, high, after = layer.exact(sources)
         unit_in, unit_out = units(layer, low, high)
-        slope = np.array([shape.slope for shape in layer.shapes])[layer.assigned] * unit_out / unit_in
-        known.append(FeltLayer(layer.merged.affine.weight, slope, unit_out, layer.assigned, len(layer.shapes)))
+        slope = np.array([shape.slope for shape in layer.shapes])[layer.which] * unit_out / unit_in
+        known.append(FeltLayer(layer.affine.weight, slope, unit_out, layer.which, len(layer.shapes)))
         sources = after
-    return sensitivities(known, readout.affine.weight)
+    return sensitivities(known, readout.weight)

@@ -22,11 +22,11 @@ from anchorhead.export.coq_erf import Integrals
 from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
 from anchorhead.export.coq_proof import Settings, interval_settings, joined, lemma
 from anchorhead.export.coq_terms import decimal, dyadic, term
+from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network
 from anchorhead.proof.heads.head import TERMS, target_words
 from anchorhead.proof.heads.head_form import HeadForm, head_form
 from anchorhead.targets import ScalarTarget
-from anchorhead.targets.scalar import KIND
 
 RESOURCES = ("coq_preamble.v", "coq_functions.v")
 BY_INTEGRAL, COMPUTED = ("coq_erf.v",), ("coq_sums.v", "coq_computed.v", "coq_floats.v")
@@ -42,7 +42,7 @@ def make(network: Network, settings: Settings | None = None) -> str:
     settings  how the proof goes about it, where the usual way is too slow for Coq
     """
     settings = settings or Settings()
-    certificate, target = _known(network)
+    certificate, target = known(network)
     try:
         form = head_form(network, target.low, target.high)
     except CertificateError as error:
@@ -87,19 +87,28 @@ def error_left(certificate: Certificate, rounding: float = 0.0) -> tuple[int, in
         exponent -= 1
 
 
-def _known(network: Network) -> tuple[Certificate, ScalarTarget]:
+def known(network: Network) -> tuple[Certificate, ScalarTarget]:
     """The certificate and the target, as far as Coq can be told of them."""
-    certificate, record = network.certificate, network.target
-    if certificate is None or record is None:
+    certificate, program = network.certificate, network.program
+    if certificate is None or program is None:
         raise AnchorheadError("the network has no certificate: a file of Coq states a bound, and there is none")
-    if record.kind != KIND or not {*TERMS} <= {*certificate.terms}:
-        raise AnchorheadError(
-            f"only heads on a scalar can be exported to Coq, as ah.head makes them, of functions that are known: "
-            f"this network is for {certificate.target}"
-        )
+    try:
+        expressions, names = expressions_of(program)
+    except AnchorheadError as error:
+        raise AnchorheadError(_no_head(certificate)) from error
+    low, high = program.input.low, program.input.high
+    if len(names) != 1 or low is None or high is None or not {*TERMS} <= {*certificate.terms}:
+        raise AnchorheadError(_no_head(certificate))
     if certificate.kind != "proven":
         raise AnchorheadError(f"the certificate says {certificate.kind!r}: only proven bounds can be stated in Coq")
-    return certificate, ScalarTarget.from_json(record.data)
+    return certificate, ScalarTarget(expressions, float(low.item()), float(high.item()))
+
+
+def _no_head(certificate: Certificate) -> str:
+    return (
+        f"only heads on a scalar can be exported to Coq, as ah.head makes them, of functions that are known: "
+        f"this network is for {certificate.target}"
+    )
 
 
 def _libraries(by_integral: bool, computed: bool) -> str:

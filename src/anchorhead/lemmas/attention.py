@@ -49,7 +49,7 @@ def _lowered(known: Known, layer: Attention) -> list[Readings | None]:
 
 def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Readings | None) -> tuple[Forms, Sources]:
     """What a token gets, over the neurons' exact values, and these."""
-    claim, own = known.claim, known.inputs.token(token)
+    claim, own = known.claim(Layer), known.inputs.token(token)
     if readings is None:
         raise Refusal("its heads do not ask in one number each")
     if layer.heads != claim.neurons * claim.parts:
@@ -81,7 +81,7 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
 
 def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Known:
     """The first tokens are neurons; a head for each part; a map across the sequence mixes what they read."""
-    claim, tokens = known.claim, len(known.inputs.constant)
+    claim, tokens = known.claim(Layer), len(known.inputs.constant)
     count, parts = claim.neurons, claim.parts
     if after.weight.ndim != 4 or layer.heads != parts or tokens < count or layer.outputs != 1:
         raise Refusal(f"{layer.heads} heads on {tokens} tokens for {count} neurons of {parts} parts")
@@ -113,7 +113,7 @@ def _taken_alike(
     split = output.reshape(count, parts, *output.shape[1:]).astype(np.float64)
     weight = split[np.arange(count), 0, :, entries[:, 0]]
     for part in range(1, parts):
-        real = np.array([part < len(neurons.shapes[k].parts) for k in neurons.assigned])
+        real = np.array([part < len(neurons.shapes[k].parts) for k in neurons.which])
         if (split[np.arange(count), part, :, entries[:, part]] != weight)[real].any():
             raise Refusal("the parts of one neuron do not add up")
     return weight.T

@@ -29,7 +29,7 @@ from anchorhead.proof.grids.proven_grid import GridClaim
 
 def after_grid(known: Known, layer: Attention) -> Known:
     """What is known after an attention over a grid: its functions join the sources."""
-    claim = known.grid
+    claim = known.claim(GridClaim)
     if not claim.covers(known.sources):
         raise Refusal("the box of a grid is smaller than that of its variables")
     if layer.heads != 1 or len(layer.grid or ()) < claim.grid.atom.variables:
@@ -43,12 +43,12 @@ def after_grid(known: Known, layer: Attention) -> Known:
     if layer.skip is not None and layer.skip.bias is not None:
         raise Refusal("a skip beside a grid has a bias")
     reads = [_entries(axes, table, token, claim, known) for token in range(len(known.inputs.constant))]
-    known = known.with_grid()
+    sources, before = claim.after(known.sources), known.inputs.beside(len(claim.tokens))
     weight = np.concatenate([layer.output[0].astype(np.float64), skip], axis=1)
-    joined = Forms.joined([Forms.joined(reads), known.inputs], axis=1)
-    inputs = mapped(weight, layer.bias, joined, known.sources, known.arithmetic)
+    joined = Forms.joined([Forms.joined(reads), before], axis=1)
+    inputs = mapped(weight, layer.bias, joined, sources, known.arithmetic)
     registers = interval.of_registers(layer, known.inputs, known.registers, known.sources, known.arithmetic)
-    return replace(known, inputs=inputs, registers=registers)
+    return replace(known, inputs=inputs, registers=registers, sources=sources, claims=known.claims[1:])
 
 
 def _entries(

@@ -93,7 +93,7 @@ def taken(
     takes = np.zeros((outputs, neurons.neurons))
     off, reach, terms = (np.zeros(outputs) for _ in range(3))
     for number, shape in enumerate(neurons.shapes):
-        own = (neurons.assigned == number) & inside
+        own = (neurons.which == number) & inside
         if not own.any():
             continue
         stored = np.take_along_axis(values[:, own], np.maximum(place[own], 0)[None], axis=3)

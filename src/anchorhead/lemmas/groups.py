@@ -15,6 +15,7 @@ from anchorhead.network import Linear, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_groups
+from anchorhead.proof.heads.neurons import Layer
 
 
 def after_groups(known: Known, before: Linear, softmax: Softmax, after: Linear) -> Known:
@@ -93,7 +94,7 @@ class _Groups:
 
     def _shared(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources]:
         """The logits of a group share one number."""
-        claim = self.known.claim
+        claim = self.known.claim(Layer)
         if readings is None:
             raise Refusal("logits share no number")
         first = readings.only(slice(self._asks))
@@ -103,7 +104,7 @@ class _Groups:
 
     def _own(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources]:
         """Each logit is a dot product of its own."""
-        claim, arithmetic = self.known.claim, self.known.arithmetic
+        claim, arithmetic = self.known.claim(Layer), self.known.arithmetic
         asks, (_, size, width) = self._asks, self.weight.shape
         if len(x.constant) > 1:
             raise Refusal("groups that read features of their own share a number, or are not read")
@@ -118,7 +119,7 @@ class _Groups:
         self, reads: scalar_head.Reads, place: np.ndarray, sums: list[list[float]], exact: Sources,
         readings: Readings | None,
     ) -> Forms:  # fmt: skip
-        claim = self.known.claim
+        claim = self.known.claim(Layer)
         outputs, _, size = self.values.shape
         values = self.values[:, : self._asks].reshape(outputs, claim.neurons, claim.parts, size)
         outside = np.repeat(~reads.inside, claim.parts)
@@ -148,11 +149,12 @@ class _Groups:
     @property
     def _asks(self) -> int:
         """How many groups are neurons: the first."""
-        asks = self.known.claim.neurons * self.known.claim.parts
+        claim = self.known.claim(Layer)
+        asks = claim.neurons * claim.parts
         if asks > len(self.bias):
-            raise Refusal(f"{len(self.bias)} groups for {self.known.claim.neurons} neurons")
+            raise Refusal(f"{len(self.bias)} groups for {claim.neurons} neurons")
         return asks
 
     @cached_property
     def _sums(self) -> list[list[float]]:
-        return [weight_sums(shape, self.known.arithmetic) for shape in self.known.claim.shapes]
+        return [weight_sums(shape, self.known.arithmetic) for shape in self.known.claim(Layer).shapes]

@@ -1,8 +1,9 @@
-"""What is known between two layers of a network of neurons, and the claims that are still to be met."""
+"""What is known between two layers of a network, and the claims that are still to be met."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -12,39 +13,36 @@ from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
-from anchorhead.proof.grids.proven_grid import GridClaim
-from anchorhead.proof.heads.neurons import Layer
+
+Kind = TypeVar("Kind")
+
+
+@runtime_checkable
+class Claim(Protocol):
+    """What the program makes next of exact quantities. A lemma knows the kinds of claims that it explains."""
+
+    def after(self, sources: Sources) -> Sources:
+        """Between what the results lie, for quantities between these."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
     """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
-    claims                the layers of neurons and the grids that the target has from here on
+    claims                what the program makes of the sources, and of that, from here on
     """
 
     inputs: Forms
     registers: Forms
     sources: Sources
-    claims: tuple[Layer | GridClaim, ...]
+    claims: tuple[Claim, ...]
     arithmetic: Arithmetic
 
-    @property
-    def claim(self) -> Layer:
-        if not self.claims or not isinstance(self.claims[0], Layer):
-            raise Refusal("the target has no layer of neurons next")
+    def claim(self, kind: type[Kind]) -> Kind:
+        """The next claim, where it is of this kind."""
+        if not self.claims or not isinstance(self.claims[0], kind):
+            raise Refusal(f"the program has no {kind.__name__} next")
         return self.claims[0]
-
-    @property
-    def grid(self) -> GridClaim:
-        if not self.claims or not isinstance(self.claims[0], GridClaim):
-            raise Refusal("the target has no grid next")
-        return self.claims[0]
-
-    def with_grid(self) -> Known:
-        """The same, with the functions of the grid that is next among the sources."""
-        ranges = self.grid.ranges
-        inputs, sources = self.inputs.beside(len(ranges.low)), self.sources.joined(ranges)
-        return replace(self, inputs=inputs, sources=sources, claims=self.claims[1:])
 
     @property
     def sequence(self) -> Forms:
@@ -54,7 +52,7 @@ class Known:
         return Forms.joined([self.inputs, self.registers.over(NOTHING, len(self.sources.low))])
 
     def after(self, tokens: list[tuple[Forms, Sources | None]], registers: Forms) -> Known:
-        """The next layer's, from what is known of each token: over the exact neurons of the claim, or as before."""
+        """The next layer's, from what is known of each token: over the claim's exact quantities, or as before."""
         exact = next((sources for _, sources in tokens if sources is not None), None)
         if exact is None:
             return replace(self, inputs=Forms.joined([form for form, _ in tokens]), registers=registers)

@@ -10,13 +10,13 @@ from jaxtyping import Float
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.lemmas.known import Claim
 from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
 from anchorhead.proof.arithmetic.overflow import require_room
-from anchorhead.proof.grids.proven_grid import GridClaim
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Merged, Mlp
+from anchorhead.targets.mlp import Affine, Mlp
 
 TERMS = ("anchors: heads in place of activations, in exact arithmetic", "rounding, weights as stored included")
 
@@ -37,13 +37,13 @@ class MlpBound:
         return dict(zip(TERMS, (float(self.approximation[worst]), float(self.rounding[worst])), strict=True))
 
 
-def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Merged, on: Box) -> MlpBound:
+def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine, on: Box) -> MlpBound:
     """A bound for every input in the box; one of intervals alone where the weights are not those of the target."""
     _require_shapes(network, target)
     return prove_claims(network, layers, readout, on.broadcast_to(target.input_shape))
 
 
-def prove_claims(network: Network, claims: Sequence[Layer | GridClaim], readout: Merged, box: Box) -> MlpBound:
+def prove_claims(network: Network, claims: Sequence[Claim], readout: Affine, box: Box) -> MlpBound:
     """A bound for every input in a box of the network's input shape, against a readout of what the walk ends with."""
     require_room(network, box)
     y, exact = walk(network, claims, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
@@ -62,13 +62,14 @@ def _require_shapes(network: Network, target: Mlp) -> None:
         )
 
 
-def compared(y: Forms, readout: Merged, sources: Sources) -> MlpBound:
+def compared(y: Forms, readout: Affine, sources: Sources) -> MlpBound:
     """The forms of the output against the target's readout."""
-    weight, bias = readout.affine.weight, readout.affine.bias
+    weight, bias = readout.weight, readout.bias
     coefficients, constant, approximation, rounding = y.flat().arrays
     difference = coefficients[0] - weight
     left = np.abs(difference @ sources.middle + constant[0] - bias) + np.abs(difference) @ sources.radius
-    left += readout.weight_error @ sources.size + readout.bias_error
+    weight_error, bias_error = readout.errors
+    left += weight_error @ sources.size + bias_error
     noise = own_error(8) * (np.abs(weight) @ sources.size + np.abs(bias))
     noise += own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)
     rounding = rounding[0] + left + noise

@@ -14,11 +14,11 @@ from anchorhead.proof.heads.direct import evaluations_of
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.mlp import Merged, Mlp
+from anchorhead.targets.mlp import Affine, Mlp
 
 
 def mlp_statement(
-    bound: MlpBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Merged
+    bound: MlpBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine
 ) -> Statement:
     """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
@@ -50,10 +50,10 @@ def _terms(bound: MlpBound, used: Sequence[ActivationHead]) -> dict[str, float]:
     return {f"{anchors} ({'; '.join(texts)})" if texts else anchors: approximation, **dict(rest)}
 
 
-def _reference(layers: Sequence[Layer], readout: Merged) -> dict[str, float]:
+def _reference(layers: Sequence[Layer], readout: Affine) -> dict[str, float]:
     """What the theorem's own (b - a)/p gives for one hidden layer of uniform anchors."""
     if len(layers) != 1 or any(shape.in_scale == 1 for shape in layers[0].shapes):
         return {}
     theirs = np.array([shape.out_scale * (shape.anchors - 1) / shape.anchors for shape in layers[0].shapes])
-    total = float((np.abs(readout.affine.weight) @ theirs[layers[0].assigned]).max())
+    total = float((np.abs(readout.weight) @ theirs[layers[0].which]).max())
     return {"the single-head theorem's (b - a)/p, summed over the neurons": total}

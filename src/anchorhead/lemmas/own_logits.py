@@ -31,7 +31,7 @@ def read(
     place = np.full((neurons.neurons, neurons.parts, size), -1)
     split = Forms(*(a.reshape(neurons.neurons, neurons.parts, size, *a.shape[2:]) for a in logits.arrays))
     for number, shape in enumerate(neurons.shapes):
-        own = np.flatnonzero(neurons.assigned == number)
+        own = np.flatnonzero(neurons.which == number)
         for number_of_part, part in enumerate(shape.parts):
             wrong = _logit_errors(split, own, number_of_part, part, query, sources)
             errors[number][number_of_part] = wrong.max(axis=0, initial=0.0)
@@ -53,18 +53,15 @@ def bound(
 
 def _exact_queries(neurons: Layer, logits: Forms) -> Forms:
     """t as the target has it, t = (z / 2^k - in_shift) / in_scale: what the logits are measured against."""
-    weight, bias = neurons.merged.affine.weight, neurons.merged.affine.bias
+    weight, bias = neurons.affine.weight, neurons.affine.bias
     tokens = logits.coefficients.reshape(neurons.neurons, neurons.parts, *logits.coefficients.shape[1:])
-    steep = np.array([int(np.abs(neurons.shapes[k].parts[0].slopes).argmax()) for k in neurons.assigned])
-    slope = np.array(
-        [float(neurons.shapes[k].parts[0].slopes[i]) for k, i in zip(neurons.assigned, steep, strict=True)]
-    )
+    steep = np.array([int(np.abs(neurons.shapes[k].parts[0].slopes).argmax()) for k in neurons.which])
+    slope = np.array([float(neurons.shapes[k].parts[0].slopes[i]) for k, i in zip(neurons.which, steep, strict=True)])
     rows = tokens[np.arange(neurons.neurons), 0, steep]
     in_scale, in_shift = (
-        np.array([getattr(shape, name) for shape in neurons.shapes])[neurons.assigned]
-        for name in ("in_scale", "in_shift")
+        np.array([getattr(shape, name) for shape in neurons.shapes])[neurons.which] for name in ("in_scale", "in_shift")
     )
-    scales = np.array([shape.degree is not None for shape in neurons.shapes])[neurons.assigned]
+    scales = np.array([shape.degree is not None for shape in neurons.shapes])[neurons.which]
     ours = np.abs(rows).max(axis=1) / np.where(slope == 0, 1.0, np.abs(slope))
     theirs = np.abs(weight).max(axis=1)
     known = scales & (ours > 0) & (theirs > 0)

@@ -76,7 +76,7 @@ class Reads:
 def query_of(readings: Readings, layer: Layer) -> Forms:
     """The query of each neuron, a feature each, which all of its parts must share that ask for anything."""
     kinds = readings.kinds.reshape(layer.neurons, layer.parts)
-    lengths = np.array([len(shape.parts) for shape in layer.shapes])[layer.assigned]
+    lengths = np.array([len(shape.parts) for shape in layer.shapes])[layer.which]
     asks = ~np.array([keys.still for keys in readings.keys])[kinds] & (np.arange(layer.parts) < lengths[:, None])
     first = asks.argmax(axis=1)
     split = [array[0].reshape(layer.neurons, layer.parts, *array.shape[2:]) for array in readings.t.arrays]
@@ -121,8 +121,8 @@ def _kinds(readings: Readings, layer: Layer) -> list[tuple[int, int, int, Bool[n
     kinds = readings.kinds.reshape(layer.neurons, layer.parts)
     found = []
     for part in range(layer.parts):
-        pairs = {(int(k), int(s)) for k, s in zip(kinds[:, part], layer.assigned, strict=True)}
-        found += [(part, s, k, (kinds[:, part] == k) & (layer.assigned == s)) for k, s in pairs]
+        pairs = {(int(k), int(s)) for k, s in zip(kinds[:, part], layer.which, strict=True)}
+        found += [(part, s, k, (kinds[:, part] == k) & (layer.which == s)) for k, s in pairs]
     return found
 
 
@@ -171,13 +171,14 @@ def bound(
     """
     low, high, exact = layer.exact(sources)
     coefficients, constant, approximation, rounded = (array[0] for array in query.arrays)
-    weight, bias = layer.merged.affine.weight, layer.merged.affine.bias
+    weight, bias = layer.affine.weight, layer.affine.bias
+    weight_error, bias_error = layer.affine.errors
     in_scale, in_shift, out_scale, out_shift = (
-        np.array([getattr(shape, name) for shape in layer.shapes])[layer.assigned]
+        np.array([getattr(shape, name) for shape in layer.shapes])[layer.which]
         for name in ("in_scale", "in_shift", "out_scale", "out_shift")
     )
-    degree = np.array([shape.degree or 0.0 for shape in layer.shapes])[layer.assigned]
-    scales = np.array([shape.degree is not None for shape in layer.shapes])[layer.assigned]
+    degree = np.array([shape.degree or 0.0 for shape in layer.shapes])[layer.which]
+    scales = np.array([shape.degree is not None for shape in layer.shapes])[layer.which]
     k = np.where(scales, _exponents(weight, bias, coefficients, constant, in_scale), 0)
     unit_in, unit_out = np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
     scale = unit_in * in_scale
@@ -189,8 +190,8 @@ def bound(
         scale * rounded
         + np.abs(difference @ sources.middle + off)
         + np.abs(difference) @ sources.radius
-        + layer.merged.weight_error @ sources.size
-        + layer.merged.bias_error
+        + weight_error @ sources.size
+        + bias_error
         + own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)
         + 16 * FLOAT64.unit * size
     )
@@ -205,7 +206,7 @@ def bound(
     reach = np.full((layer.neurons, layer.parts), np.inf)
     inside = np.zeros(layer.neurons, bool)
     for number, shape in enumerate(layer.shapes):
-        has = layer.assigned == number
+        has = layer.which == number
         fits = has & (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high)
         own = fits | has & (asked_low >= unit_in * shape.low) & (asked_high <= unit_in * shape.high)
         if not own.any():

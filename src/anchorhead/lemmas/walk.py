@@ -1,10 +1,11 @@
-"""One walk through a network of neurons: what is known of every feature, layer by layer, until the output is reached.
+"""One walk through a network: what is known of every feature, layer by layer, until the output is reached.
 
-Features are affine forms in exact quantities of the target (proof.arithmetic.affine_forms): first in the inputs, and
-after every layer of neurons in the neurons' exact values. Linear maps carry forms. Attention and softmax groups are
-lowered to readings (proof.arithmetic.readings), and each is explained by the first lemma that fits: a scalar head, if
-it is one of the layer of neurons that the target has next; a copy; else the interval in which a mean of values always
-lies. Everything is read from the stored weights; of shapes only what was proven.
+Features are affine forms in exact quantities of the program (proof.arithmetic.affine_forms): first in the inputs, and
+after every claim (lemmas.known) in what it makes of them, such as the exact values of neurons. Linear maps carry forms.
+Attention and softmax groups are lowered to readings (proof.arithmetic.readings), and each is explained by the first
+lemma that fits: a scalar head, if it is one of the neurons that the program has next; a grid, if it has functions of
+several quantities next; a copy; else the interval in which a mean of values always lies. Everything is read from the
+stored weights; of shapes only what was proven.
 """
 
 from __future__ import annotations
@@ -17,17 +18,15 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.attention import after_attention, after_neurons_as_tokens
 from anchorhead.lemmas.grid_head import after_grid
 from anchorhead.lemmas.groups import after_groups, shares
-from anchorhead.lemmas.known import Known
+from anchorhead.lemmas.known import Claim, Known
 from anchorhead.network import Attention, Linear, Network, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, after_linear, embedded
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.arithmetic.readings import Refusal
-from anchorhead.proof.grids.proven_grid import GridClaim
-from anchorhead.proof.heads.neurons import Layer
 
 
-def walk(network: Network, claims: Sequence[Layer | GridClaim], sources: Sources) -> tuple[Forms, Sources]:
-    """What is known of the input tokens at the end, as forms of the last layer's exact neurons, and these.
+def walk(network: Network, claims: Sequence[Claim], sources: Sources) -> tuple[Forms, Sources]:
+    """What is known of the input tokens at the end, as forms of what the last claim makes, and these.
 
     sources  between what the inputs lie, token by token
     """
@@ -38,10 +37,7 @@ def walk(network: Network, claims: Sequence[Layer | GridClaim], sources: Sources
         known, taken = _after(known, steps)
         steps = steps[taken:]
     while known.claims:  # what no layer was found to compute: of what depends on the others, intervals are left
-        if isinstance(known.claims[0], GridClaim):
-            known = known.with_grid()
-            continue
-        exact = known.claim.exact(known.sources)[2]
+        exact = known.claims[0].after(known.sources)
         known = known.after([(known.inputs.over(known.sources, len(exact.low)), exact)], known.registers)
     return known.inputs, known.sources
 
@@ -67,4 +63,4 @@ def _after(known: Known, steps: list) -> tuple[Known, int]:
         case Softmax():
             inputs, registers = (shares(x, known.arithmetic) for x in (known.inputs, known.registers))
             return replace(known, inputs=inputs, registers=registers), 1
-    raise AnchorheadError(f"a network of neurons has no {type(steps[0]).__name__}")
+    raise AnchorheadError(f"no lemma knows of a {type(steps[0]).__name__}")

@@ -240,19 +240,10 @@ class Mlp:
             raise AnchorheadError(f"the stored target is not a network: {error!r}") from error
 
 
-@dataclass(frozen=True, eq=False)
-class Merged:
-    """An affine map that several in a row were multiplied out to; each entry is right within its error."""
-
-    affine: Affine
-    weight_error: Float[np.ndarray, "outputs inputs"]
-    bias_error: Float[np.ndarray, " outputs"]
-
-
-def merged(target: Mlp) -> tuple[list[tuple[Merged, Hidden]], Merged]:
+def merged(target: Mlp) -> tuple[list[tuple[Affine, Hidden]], Affine]:
     """The hidden layers that do more than an affine map, and the readout, affine maps in a row multiplied out."""
     waiting: list[Affine] = []
-    hidden: list[tuple[Merged, Hidden]] = []
+    hidden: list[tuple[Affine, Hidden]] = []
     for layer in target.hidden:
         waiting.append(layer.affine)
         if not layer.linear:
@@ -261,7 +252,7 @@ def merged(target: Mlp) -> tuple[list[tuple[Merged, Hidden]], Merged]:
     return hidden, _product([*waiting, target.readout])
 
 
-def _product(maps: Sequence[Affine]) -> Merged:
+def _product(maps: Sequence[Affine]) -> Affine:
     """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes, and by
     what underflow takes."""
     first = maps[0]
@@ -281,7 +272,7 @@ def _product(maps: Sequence[Affine]) -> Merged:
             (bias_error + taken[1]) * (1 + 4 * gamma),
         )
         weight, bias = one.weight @ weight, one.weight @ bias + one.bias
-    return Merged(Affine(weight, bias), weight_error, bias_error)
+    return Affine(weight, bias, weight_error, bias_error)
 
 
 def _mapped(affine: Affine, x: Shaped[np.ndarray, "... inputs"]) -> Shaped[np.ndarray, "... outputs"]:
@@ -306,4 +297,4 @@ def _name(activation: Expression) -> str:
     return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
 
 
-__all__ = ["IDENTITY", "KIND", "Affine", "Hidden", "Merged", "Mlp", "merged"]
+__all__ = ["IDENTITY", "KIND", "Affine", "Hidden", "Mlp", "merged"]

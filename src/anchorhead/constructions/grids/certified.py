@@ -13,7 +13,7 @@ from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.network import Network, Outside
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import Affine, Merged
+from anchorhead.targets.mlp import Affine
 from anchorhead.targets.record import TargetRecord
 
 
@@ -46,7 +46,7 @@ def box_of(low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray
     return Box.of((np.reshape(low, shape), np.reshape(high, shape)))
 
 
-def _last(before: int, count: int) -> Merged:
+def _last(before: int, count: int) -> Affine:
     """The last so many of all quantities."""
     weight = np.concatenate([np.zeros((count, before)), np.eye(count)], axis=1)
-    return Merged(Affine(weight, np.zeros(count)), np.zeros(weight.shape), np.zeros(count))
+    return Affine(weight, np.zeros(count))

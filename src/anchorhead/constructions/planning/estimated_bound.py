@@ -27,7 +27,7 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic, arithmet
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Merged
+from anchorhead.targets.mlp import Affine
 
 UP = 1 + 1e-5
 """For what is counted here in another order than there."""
@@ -51,7 +51,7 @@ class Carried:
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
 def estimated_bound(
-    layers: Sequence[Layer], readout: Merged, laid: Laid, sources: Sources, tokens: int, options: BuildOptions
+    layers: Sequence[Layer], readout: Affine, laid: Laid, sources: Sources, tokens: int, options: BuildOptions
 ) -> float:
     """A bound on what `lemmas.mlp.prove_mlp` will find for the network that would be built in this way."""
     work = _Work(laid, tokens, options, arithmetic_of(options.dtype))
@@ -236,12 +236,13 @@ class _Work:
         return shape.rounding + shape.out_scale * lattice_rounding(shape.count, float(errors[0].max()), self.arithmetic)
 
 
-def _compared(y: Forms, readout: Merged, sources: Sources) -> float:
+def _compared(y: Forms, readout: Affine, sources: Sources) -> float:
     """The largest difference from the target's readout; see lemmas.mlp."""
-    weight, bias = readout.affine.weight, readout.affine.bias
+    weight, bias = readout.weight, readout.bias
     difference = y.coefficients[0] - weight
     left = np.abs(difference @ sources.middle + y.constant[0] - bias) + np.abs(difference) @ sources.radius
-    left += readout.weight_error @ sources.size + readout.bias_error
+    weight_error, bias_error = readout.errors
+    left += weight_error @ sources.size + bias_error
     # what float64 loses here is not what it loses there
     noise = (own_error(8) + 8 * FLOAT64.unit) * (np.abs(weight) @ sources.size + np.abs(bias))
     noise += own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)

@@ -35,7 +35,7 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.statement import stated_bound
-from anchorhead.targets.mlp import Merged, Mlp, merged
+from anchorhead.targets.mlp import Affine, Mlp, merged
 
 SMALLEST = 1e-20
 """Below, no dtype reaches anything, and uniform anchors are more than numbers can count."""
@@ -162,7 +162,7 @@ class Rung:
     """Heads for one share of the error, and why they cannot be built, if so."""
 
     layers: Sequence[Layer]
-    readout: Merged
+    readout: Affine
     laid: Laid
     refused: str
 

@@ -108,6 +108,10 @@ class GridClaim:
                     low[n], high[n] = max(low[n], -upper(-ball)), min(high[n], upper(ball))
         return cls(grid, tuple(places), tuple(tokens), depends, Sources(low, high))
 
+    def after(self, sources: Sources) -> Sources:
+        """All quantities that there were, and the functions."""
+        return sources.joined(self.ranges)
+
     def covers(self, sources: Sources) -> bool:
         """Whether the grid is proven for all that the sources can be."""
         low, high = (end[list(self.places)] for end in (sources.low, sources.high))

@@ -1,4 +1,4 @@
-"""A layer of neurons of a target, and the shapes that are to compute it: the claim that heads have to meet."""
+"""Functions of affine quantities, as a program has them: what heads claim to compute."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from jaxtyping import Float, Int
 
 from anchorhead.proof.arithmetic.affine_forms import Sources, own_error
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
-from anchorhead.targets.mlp import Hidden, Merged
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.mlp import Affine
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The target's neurons a_r = phi_r(w_r . source + b_r), each with the shape that is to compute it.
+    """An Apply on an Affine: a_r = phi_r(w_r . source + b_r), phi_r = functions[which[r]]; neurons, in a word.
 
-    room  by how much the errors of a network may be expected to move each pre-activation: shapes leave room for it
+    shapes  for each function the head that is to compute it; none: not chosen yet
+    room    by how much the errors of a network may be expected to move each pre-activation: shapes leave room for it
     """
 
-    merged: Merged
-    hidden: Hidden
-    shapes: tuple[ActivationHead, ...]
-    assigned: Int[np.ndarray, " neurons"]
+    affine: Affine
+    functions: tuple[Expression, ...]
+    which: Int[np.ndarray, " neurons"]
+    shapes: tuple[ActivationHead, ...] = ()
     room: Float[np.ndarray, " neurons"] | float = 0.0
     _known: dict[Sources, tuple[np.ndarray, np.ndarray, Sources]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def neurons(self) -> int:
-        return self.hidden.neurons
+        return len(self.which)
 
     @property
     def parts(self) -> int:
         """How many heads a neuron has: those of the largest shape."""
-        return max(len(self.shapes[k].parts) for k in np.unique(self.assigned))
+        return max(len(self.shapes[k].parts) for k in np.unique(self.which))
 
     def exact(self, sources: Sources) -> tuple[np.ndarray, np.ndarray, Sources]:
         """Intervals that hold the exact z_r, and those of the exact a_r; found once for the same sources."""
@@ -42,20 +44,24 @@ class Layer:
             self._known[sources] = low, high, self.activations(low, high)
         return self._known[sources]
 
+    def after(self, sources: Sources) -> Sources:
+        """Between what the exact a_r lie."""
+        return self.exact(sources)[2]
+
     def pre_activations(self, sources: Sources) -> tuple[np.ndarray, np.ndarray]:
         """Intervals that hold the exact z_r."""
-        affine = self.merged.affine
+        affine, (weight_error, bias_error) = self.affine, self.affine.errors
         middle = affine.weight @ sources.middle + affine.bias
         reach = np.abs(affine.weight) @ sources.radius
         size = np.abs(affine.weight) @ sources.size + np.abs(affine.bias)
-        slack = own_error(affine.inputs) * size + self.merged.weight_error @ sources.size + self.merged.bias_error
+        slack = own_error(affine.inputs) * size + weight_error @ sources.size + bias_error
         return middle - reach - slack, middle + reach + slack
 
     def activations(self, low: np.ndarray, high: np.ndarray) -> Sources:
         """Intervals that hold the exact a_r."""
         ends = np.empty((2, self.neurons))
-        for k, activation in enumerate(self.hidden.activations):
-            own = self.hidden.which == k
+        for k, function in enumerate(self.functions):
+            own = self.which == k
             if own.any():
-                ends[:, own] = range_of(activation, low[own], high[own])
+                ends[:, own] = range_of(function, low[own], high[own])
         return Sources(ends[0], ends[1])

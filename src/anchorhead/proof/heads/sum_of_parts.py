@@ -73,11 +73,9 @@ def network_share(target: Mlp, low: np.ndarray, high: np.ndarray, error: np.ndar
     hidden, readout = merged(target)
     sources = Sources(np.asarray(low, np.float64).reshape(-1), np.asarray(high, np.float64).reshape(-1))
     for affine, layer in hidden:
-        sources = Layer(affine, layer, (), np.zeros(layer.neurons, int)).exact(sources)[2]
-    weight, bias = (
-        np.abs(readout.affine.weight) + readout.weight_error,
-        np.abs(readout.affine.bias) + readout.bias_error,
-    )
+        sources = Layer(affine, layer.activations, layer.which).exact(sources)[2]
+    weight_error, bias_error = readout.errors
+    weight, bias = np.abs(readout.weight) + weight_error, np.abs(readout.bias) + bias_error
     size = (weight @ sources.size + bias) * (1 + own_error(weight.shape[1]))
     return Share(np.broadcast_to(np.asarray(error, np.float64), size.shape), size)
 

@@ -261,7 +261,7 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
     numbers = [number for number, layer in enumerate(target.hidden) if not layer.linear]
     for place, (number, (affine, layer)) in enumerate(zip(numbers, hidden, strict=True)):
         known = shapes[place] if place < len(shapes) else None
-        bare = Layer(affine, layer, (), np.zeros(layer.neurons, int))
+        bare = Layer(affine, layer.activations, layer.which)
         least, most, sources = bare.exact(sources)
         kinks = [_kinks(activation, least, most, layer.which == k) for k, activation in enumerate(layer.activations)]
         for neuron in range(layer.neurons):
