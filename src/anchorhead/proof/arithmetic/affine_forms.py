@@ -45,6 +45,11 @@ class Sources:
     def size(self) -> Float[np.ndarray, " sources"]:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
+    def last(self, count: int) -> Sources:
+        """The last so many."""
+        first = len(self.low) - count
+        return Sources(self.low[first:], self.high[first:])
+
     def joined(self, others: Sources) -> Sources:
         """These, and then others."""
         return Sources(np.append(self.low, others.low), np.append(self.high, others.high))

@@ -90,7 +90,7 @@ class Expansion:
 
     table: Shaped[np.ndarray, "degrees p"]
     sizes: Float[np.ndarray, "m degrees"]
-    far: tuple[float, float, float]
+    far: tuple[float, ...]
     reach: float
 
     def tail(self, order: int) -> Float[np.ndarray, "m degrees"]:
