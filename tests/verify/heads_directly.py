@@ -13,8 +13,8 @@ from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import NEAR, SeriesHead
 from anchorhead.network.direct.saturated import Crossing, Saturated
 from anchorhead.verify.balls import above, precision
-from anchorhead.verify.direct.series import Series, series_of
 from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.series import Series, series_of
 
 Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
 Round = Callable[[arb], arb]
@@ -94,14 +94,18 @@ def library_holds(name: str) -> bool:
 
 
 def worst_share(name: str) -> float:
-    """The largest error, as a share of the lemma's bound, of arithmetic that rounds up, down or either way by u."""
+    """The largest error, as a share of the lemma's bound, of arithmetic that rounds up, down or either way by u; and
+    with ends that are rounded as far as they may be."""
     keys, _, low, high = HEADS[name]
     mine, theirs = both(name)
     bound, worst = mine.error(low, high), 0.0
     with precision(300):
-        for rounds in _roundings(mine.model.unit):
+        stored = arb(theirs.low), arb(theirs.high)
+        sides = [(one, end) for one, end in zip((mine.left, mine.right), stored, strict=True)]
+        extreme = [tuple(end if one is None else of(one.end) for one, end in sides) for of in (arb.lower, arb.upper)]
+        for ends, rounds in [(one, rounds) for one in (stored, *extreme) for rounds in _roundings(mine.model.unit)]:
             for at in places(name).tolist():
-                q = _evaluated(theirs, arb(at), rounds, mine.model.exp_error)
+                q = _evaluated(theirs, arb(at), rounds, mine.model.exp_error, *ends)
                 off = abs(arb(theirs.scale) * q + arb(theirs.shift) - exact_read(keys, at))
                 worst = max(worst, above(off) / bound)
     return worst
@@ -115,15 +119,15 @@ def _roundings(unit: float) -> Iterator[Round]:
         yield lambda x: x * (1 + arb(float(rng.choice([-unit, unit]))))
 
 
-def _evaluated(found: Saturated, t: arb, rounds: Round, exp_error: float) -> arb:
-    """The steps that the plan names, each rounded."""
+def _evaluated(found: Saturated, t: arb, rounds: Round, exp_error: float, low: arb, high: arb) -> arb:
+    """The steps that `series` names, each rounded; t is clipped between low and high."""
     for one in (found.left, found.right):
         if one is not None and abs(t - arb(one.at)) < arb(NEAR * one.width):
             return _mended(found, one, t, rounds, exp_error)
-    if found.left is not None and t < arb(found.low):
-        t = arb(found.low)
-    if found.right is not None and t > arb(found.high):
-        t = arb(found.high)
+    if found.left is not None and t < low:
+        t = low
+    if found.right is not None and t > high:
+        t = high
     return _polynomial(found, rounds(t - arb(found.origin)), rounds)
 
 

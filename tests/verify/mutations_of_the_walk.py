@@ -99,7 +99,7 @@ WALK = (
              "refused: a softmax at the end", slow=True),
     Mutation("walk.py", "_embedded", "x.tokens([int(p)])) for i, p", "x.tokens([i])) for i, p",
              "refused: another token for another", slow=True),
-    Mutation("walk.py", "_unrolled", "inner * layer.times", "inner", "harmless: minus twice", slow=True),
+    Mutation("walk.py", "unrolled", "inner * layer.times", "inner", "harmless: minus twice", slow=True),
     Mutation("walk.py", "after_linear", "context.map(weight, layer.bias, forms)", "context.map(weight, None, forms)",
              "refused: a bias at the end", slow=True),
     Mutation("walk.py", "after_linear",

@@ -28,7 +28,7 @@ def claims() -> tuple[Claims, Unit]:
         program = read_program(read_file(written("head (float32)", Path(folder))))
     exact = Exact(program, np.array([[-2.0]]), np.array([[2.0]]))
     part, *_ = adversary.head("tanh, float32")
-    return Claims(exact, MODEL, Pool()), Unit(Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0)), (part,))
+    return Claims(exact, MODEL, Pool()), Unit(Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0), part), (part,))
 
 
 @pytest.mark.parametrize("what", ["wrong", "value_error", "lean"])

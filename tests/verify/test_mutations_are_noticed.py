@@ -15,19 +15,20 @@ import anchorhead.verify
 
 from .claims_of_tests import holds
 from .mutations import Mutation
+from .mutations_of_direct import DIRECT
 from .mutations_of_equality import EQUALITY
 from .mutations_of_lemmas import LEMMAS
 from .mutations_of_rooms import ROOMS
 from .mutations_of_the_walk import WALK
 
-MUTATIONS = (*LEMMAS, *WALK, *ROOMS, *EQUALITY)
+MUTATIONS = (*LEMMAS, *WALK, *DIRECT, *ROOMS, *EQUALITY)
 ELSEWHERE = {
     "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "programs/program.py", "programs/exact.py",
     "programs/expressions.py", "programs/text.py", "folders/activations.py", "folders/folder.py",
-    "grids/callables.py", "direct/held.py", "direct/keys.py", "direct/plan.py", "direct/series.py", "direct/walk.py",
+    "grids/callables.py",
 }  # fmt: skip
 """What holds no lemma, or what suites of their own break: values of functions, files, programs, their text; lemmas of
-callables (test_callables.py) and of the evaluation without keys (test_direct.py)."""
+callables (test_callables.py)."""
 
 
 @cache

@@ -131,6 +131,9 @@ def _reads(
             own = value.tokens(visible[one.keys])
             if one.constant or len(one.keys) == 1:
                 form, size = constant_softmax(one.logits, own, context.quantities, context.model)
+                columns = [value.tokens(visible).features([c]) for c in range(own.shape[1])]
+                error, most = np.array([_directly(context, one, column) for column in columns]).T
+                form, size = Forms(form.ids, *form.arrays[:3], form.rounding + error), np.maximum(size, most)
                 reads[i].append(Reads(output, form, size, np.ones(len(size))))
                 copies += 1
                 continue
@@ -143,7 +146,8 @@ def _reads(
                     continue
                 t = one.t
                 name = (t.ids.tobytes(), *(array.tobytes() for array in t.arrays), weight.tobytes())
-                part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0])
+                direct = _directly(context, one, value.tokens(visible).features([c]))
+                part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
                 groups.setdefault(name, []).append((one, weight, part))
         for group in groups.values():
             one, weight, _ = group[0]
@@ -162,6 +166,17 @@ def _reads(
             reads[i].append(Reads(weight[:, None], one.form, *sums))
     nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
     return [mine or [nothing] for mine in reads]
+
+
+def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, float]:
+    """How far a head on t may be off, of what size, where it is not computed as a softmax; column: all its values."""
+    logits = one.every
+    if not context.model.direct or not logits.slopes.any():
+        return 0.0, 0.0
+    exactly = column.fixed.all() and not (column.error.any() or logits.wrong.any() or logits.wrong_slope.any())
+    require(bool(exactly), "direct: a head whose keys or values depend on the input, or are rounded")
+    found = context.directly.read(logits.slopes, logits.offsets, column.constant[:, 0], one.ends)
+    return (0.0, 0.0) if found is None else found
 
 
 def _grids(

@@ -1,7 +1,7 @@
 """The certificate: what a file claims, read strictly, and which of its fields mean something.
 
 verified      kind, bound, on (the box), dtype, conditions (what the claim is restricted to), evaluations: "plain" is
-              attention as it is written, "direct" what `direct.plan` describes
+              attention as it is written, "direct" what `direct` describes
 consistent    terms add up to the bound, up to 10%; no error that is named as found exceeds the bound
 not verified  method, target, arithmetic and reference: words for people. The target is the program's; the model of
               arithmetic is this verifier's own, which its report prints.

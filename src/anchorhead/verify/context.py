@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from anchorhead.verify.claims import Claims, Explained, Pool, Unit
+from anchorhead.verify.direct import Directly
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.programs.exact import Exact
@@ -56,6 +57,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.claims = Claims(self.exact, self.model, self.pool)
+        self.directly = Directly(self.model)
         self.bases: dict[tuple, list[np.ndarray]] = {}
 
     @property
@@ -64,7 +66,12 @@ class Context:
 
     def map(self, weight: np.ndarray, bias: np.ndarray | None, x: Forms) -> Forms:
         """W x + b as the dtype computes it."""
-        return mapped(weight, bias, x, self.quantities, self.model)
+        return mapped(weight, bias, x, self.quantities, self._summing)
+
+    @property
+    def _summing(self) -> Arithmetic:
+        """That of sums: nothing is folded into them before the first series."""
+        return self.model if self.directly.known else replace(self.model, direct=False)
 
     def size(self, x: Forms) -> np.ndarray:
         return x.size(self.quantities)
@@ -80,7 +87,7 @@ class Context:
             size, terms = [*size, self.size(own)[0]], [*terms, np.ones(own.shape[1])]
         matrix, sizes = np.concatenate(weights, axis=1), np.concatenate(size)[None]
         both = joined(forms, axis=1)
-        return mapped(matrix, bias, both, self.quantities, self.model, sizes, np.concatenate(terms))
+        return mapped(matrix, bias, both, self.quantities, self._summing, sizes, np.concatenate(terms))
 
     def explained(self, units: Sequence[Unit], where: str) -> list[Explained | None]:
         """By the lemma of scalar heads."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, dot_error, own_error, power_of_two
+from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic, dot_error, own_error, power_of_two
 
 EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
 """Arithmetic that rounds nothing, for what a program says."""
@@ -174,7 +174,8 @@ def mapped(
     A row with one entry that is a power of two changes no digit: a constant stays as exact as it was. What the float64
     of this file loses is at most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|).
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
-    (tokens, features) bounds the sum of their absolute values.
+    (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
+    the bias is rounded once more, or twice, and weights may underflow.
     """
     absolute, present = np.abs(weight), ~x.zero
     touched = (weight != 0).astype(np.float64)
@@ -200,4 +201,9 @@ def mapped(
     result = Forms(x.ids, coefficients, constant, carried_a, carried_r + slack)
     settled = lossless & result.fixed & (result.error == 0) & ((constant == 0) | (np.abs(constant) >= model.tiny))
     wrong = dot_error(products, exact, count, result.size(quantities), model)
+    if model.direct:
+        require(float(absolute.max(initial=0.0)) < model.largest / FOLDED / 4, "direct: a weight may overflow")
+        lost = FOLDED * model.tiny * (count + size.sum(axis=1, keepdims=True))
+        once = model.unit * (1 + model.gamma(count + 1)) ** 2 * np.where(count <= 2, 2.0, 1.0)
+        wrong = wrong + lost + (0.0 if bias is None else once * np.abs(bias))
     return Forms(x.ids, coefficients, constant, carried_a, carried_r + slack + np.where(settled, 0.0, wrong)).pruned()

@@ -25,12 +25,14 @@ class Reading:
     logits   slopes, offsets and errors; its values are not set
     keys     which of the keys that were given these are: all, or after `heard` those that may weigh anything
     ends     between what t lies, as computed
+    every    the logits of all keys that were given
     """
 
     t: Forms
     logits: Part
     keys: np.ndarray
     ends: tuple[float, float]
+    every: Part
 
     @property
     def constant(self) -> bool:
@@ -99,7 +101,7 @@ def reading(
     nothing = np.zeros(len(slopes))
     part = Part(slopes, offsets, nothing, sizes, exact_sizes, terms, wrong, wrong_slope, nothing, model, whole)
     low, high = (float(end[0, 0]) for end in t.ends(quantities))
-    return Reading(t.pruned(), part, np.arange(len(slopes)), (low, high))
+    return Reading(t.pruned(), part, np.arange(len(slopes)), (low, high), part)
 
 
 def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:

@@ -28,16 +28,20 @@ SLACK = 1 + 1e-12
 """More than a chain of some thousand float64 operations on numbers of one sign loses."""
 SILENT = 800.0
 """exp of minus this is 0 in float32 and float64, however it underflows."""
+FOLDED = 2.0**40
+"""What the evaluation "direct" multiplies weights by is at most this, and at least one over it."""
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """unit: relative error u of one rounding. tiny: the smallest normal number. largest: the largest finite one."""
+    """unit: relative error u of one rounding. tiny: the smallest normal number. largest: the largest finite one.
+    direct: whether networks may be computed as `direct` says, too."""
 
     dtype: str
     unit: float
     tiny: float
     largest: float
+    direct: bool = False
 
     @property
     def exp_error(self) -> float:
@@ -53,6 +57,8 @@ class Arithmetic:
         return (
             f"{self.dtype}, round to nearest, sums in any order, exp within {EXP_ULPS} ulp, underflow gradual or to "
             f"zero, no reduced-precision products; inputs are numbers of {self.dtype}, to which a call rounds others"
+            + "; or 'direct': the same with heads by their series, folded into maps, and constants summed before"
+            * self.direct
         )
 
 

@@ -72,8 +72,8 @@ class Part:
     lean                        how far t itself may be off in this part: it moves logit k by a_k times that, of which
                                 a common part changes no softmax, so that |a_k - A| lean remains, for any A
     value_error                 how far values may be off
-    direct                      None: computed as a softmax. Else it is not, and is at most so far off what it is in
-                                exact arithmetic; and a bound on the sizes of the numbers that take its place in sums
+    direct                      how far it is off what it is in exact arithmetic where it is computed otherwise than as
+                                a softmax, and a bound on the sizes of the numbers that take its place in sums
     """
 
     slopes: np.ndarray
@@ -88,7 +88,7 @@ class Part:
     model: Arithmetic
     whole: bool = False
     lean: float = 0.0
-    direct: tuple[float, float] | None = None
+    direct: tuple[float, float] = (0.0, 0.0)
 
     @property
     def arrays(self) -> _Arrays:
@@ -103,22 +103,19 @@ class Part:
 
     def key(self) -> tuple:
         """All but how far things may be off."""
-        return (*(array.tobytes() for array in self.arrays[:6]), self.whole, self.direct is None)
+        return (*(array.tobytes() for array in self.arrays[:6]), self.whole)
 
     def worse(self, other: Part) -> Part:
         """The same softmax, as far off as this one or the other."""
         pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
         wrong, slope, values = (np.maximum(mine, theirs) for mine, theirs in pairs)
-        direct = None
-        if self.direct is not None and other.direct is not None:
-            direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
+        direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
         return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, max(self.lean, other.lean), direct)
 
     def covers(self, other: Part) -> bool:
         """Whether the other is nowhere further off."""
         pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
-        mine, theirs = self.direct or (0.0, 0.0), other.direct or (0.0, 0.0)
-        wide = self.lean >= other.lean and mine[0] >= theirs[0] and mine[1] >= theirs[1]
+        wide = self.lean >= other.lean and all(a >= b for a, b in zip(self.direct, other.direct, strict=True))
         return wide and all((mine >= theirs).all() for mine, theirs in pairs)
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
@@ -283,9 +280,7 @@ class Softmax:
         lam = softmax_log_error(np.where(absent, 0.0, delta), gaps, self.model)
         values = np.where(absent, 0.0, np.broadcast_to(sizes, upper.shape))
         error, mass = softmax_read_error(upper, lam, deviation, values, result, count, self.model, self.count)
-        least = 0.0
-        if part.direct is not None:
-            error, least = np.full(error.shape, part.direct[0]), part.direct[1]
+        error, least = np.maximum(error, part.direct[0]), part.direct[1]
         error = error + (upper * part.value_error).sum(axis=2) * (1 + 1e-3) + 8 * leak[:, None] * (self.largest + 1)
         return error, np.maximum(result + error, least), np.maximum(mass + error, least)
 

@@ -4,8 +4,8 @@ Going through the layers, `Held` says what the features of every token are. Atte
 one winner copies. Attention whose queries have one entry that varies, over keys and values that are constants, is a
 head on that entry, the same for all that meet the same keys. Only what later layers read is looked at.
 
-What is computed from which weights is stated once more in anchorhead.verify.direct.plan, which derives it from a file
-by code of its own: certificates name this evaluation where its error follows from that plan, and a test compares both.
+What this may do beside what the layers do as they are written is stated in anchorhead.verify.direct, as a model of
+arithmetic of which this is an instance: the verifier bounds whatever keeps to it, and does not rebuild the steps.
 """
 
 from __future__ import annotations

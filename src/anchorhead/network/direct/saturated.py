@@ -13,7 +13,7 @@ width = GAP / slope of the crossing, where log D = z_l. There log D is as good a
 slope (t - crossing). So elsewhere r is R at t clipped to [low, high], the points at which R takes the values of the
 steep anchors; a test of the smallest (t - crossing)^2 of every block of entries finds the blocks in which it is not.
 
-Which heads have a series, and what it computes, is a function of their numbers alone: anchorhead.verify.direct.series
+Which heads have a series, and what it computes, is a function of their numbers alone: anchorhead.verify.series
 states it, and derives line by line how far it is off. `error` is a simpler and larger bound on |computed - r|, for
 every t whose clipped t - o is within `reach`, by which a builder decides what its certificate covers. It adds up
   - the terms of the series that are not evaluated, and what the value of a steep anchor is off R where t is clipped;

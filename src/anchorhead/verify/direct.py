@@ -1,0 +1,102 @@
+"""The evaluation "direct", as arithmetic: what it may do beside what the plain one does, so that one walk bounds both.
+
+Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
+
+  constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
+  keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
+  series      a head on one number t whose keys and values are constants that no rounding has touched is computed by its
+              series (`series`), if it has one, as fl(fl(scale q) + shift), or
+  folding     a map behind it takes q in its place, with weights fl(W scale) and a bias fl(b + W shift), where products
+              and sums are those of float64, the bias's of twice its precision.
+
+anchorhead.network.direct is an instance. It goes through the layers with features that are an entry of one vector times
+a power of two, a constant that one exact product makes, or a sum; sums are rows of products of the stored weights, with
+constants in their bias; two maps become one where one of them picks entries, times powers of two, which rounds nothing.
+An attention whose queries are constants copies the winner, all others being SILENT below it. One whose queries depend
+on the input in one entry t, its keys and values being constants, is a head on t, without the keys that are nowhere
+within reach: by a series, or as a softmax. Softmax groups are softmaxes on entries and one sum of their weights. A map
+behind heads is folded, unless it is on each token, where reads are handed on. All else is refused, and runs plainly.
+
+Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, and
+`forms.mapped`'s allowance for biases, the plain walk bounds every evaluation of the model.
+Proof. Constants: k addends of n, c their sum, become one that is rounded: relatively that is off by u and what float64
+loses (`own_error` counts twice what one sum of float64 loses: the verifier's and this one), then n - k additions
+follow; the plain sum has n - 1 of them, and k = 1 rounds c as often as the plain product does. Keys: a key that is left
+out weighs less than e^-SILENT, which is below tiny; sums of fewer terms round less.
+Folding: relative to |W| (|scale q| + |shift|) and |b|, a product W' q has the two roundings of W' and its own, b' one,
+and m reads and b' are added by m additions: gamma_(m + 3) of the former and gamma_(m + 1) of |b|. The plain sum of m
+terms has gamma_(m - 1) of the reads' sizes, or less where m <= 2, and gamma_m of |b|, or u |sum| where m = 1. 6u of the
+sizes makes up for the former, since gamma_(m + 3) <= gamma_(m - 1) + 5u and m + 3 <= 5 where m <= 2, up to products of
+roundings; for the latter gamma_(m + 1) - gamma_m <= u (1 + gamma_(m + 1))^2 of |b| does, twice that where m = 1.
+Handed on, two products and a sum round by less than 4u of |scale q| + |shift|. W' may underflow: by tiny |q|, where
+|q| <= size / scale, and scale is refused outside of [1/FOLDED, FOLDED].
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from anchorhead.verify.errors import require
+from anchorhead.verify.rounding import FOLDED, SILENT, SLACK, Arithmetic
+from anchorhead.verify.series import Series, series_of
+
+
+class Directly:
+    """How far heads are off that are not computed as softmaxes; of equal heads, on the hull of their intervals."""
+
+    def __init__(self, model: Arithmetic) -> None:
+        self.model = model
+        self.series: dict[tuple, Series | None] = {}
+        self.known: dict[tuple, tuple[float, float, tuple[float, float]]] = {}
+
+    def read(
+        self, slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, ends: tuple[float, float]
+    ) -> tuple[float, float] | None:
+        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
+        bound on |scale q| + |shift|; None: it is computed as a softmax."""
+        name = slopes.tobytes(), offsets.tobytes(), values.tobytes()
+        if name not in self.series:
+            order = np.lexsort((offsets, slopes))
+            live = order[within_reach(slopes, offsets)[order]]
+            self.series[name] = series_of(slopes[live], offsets[live], values[live], self.model)
+        series = self.series[name]
+        if series is None:
+            return None
+        require(1 / FOLDED <= series.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
+        low, high, found = self.known.get(name, (*ends, None))
+        if found is None or ends[0] < low or ends[1] > high:
+            low, high = min(low, ends[0]), max(high, ends[1])
+            size = sum(series.magnitude(low, high))
+            lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
+            found = (series.error(low, high) + 6 * self.model.unit * size) * SLACK + lost, size
+            self.known[name] = low, high, found
+        return found
+
+
+def within_reach(slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Which lines come within SILENT of the largest of all somewhere; refused where that cannot be told.
+
+    The largest is convex and piecewise linear, so a line of a slope between its first and its last is closest to it at
+    one of its corners. Corners are off by three roundings, which moves lines by less than `noise`.
+    """
+    hull: list[int] = []
+    for k in np.lexsort((offsets, slopes)).tolist():
+        while hull and slopes[hull[-1]] == slopes[k]:
+            hull.pop()
+        while len(hull) > 1 and _meet(slopes, offsets, hull[-2], k) <= _meet(slopes, offsets, hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(k)
+    corners = np.array([_meet(slopes, offsets, a, b) for a, b in pairwise(hull)] or [0.0])
+    on = hull[:-1] or hull
+    top, lines = slopes[on] * corners + offsets[on], slopes[:, None] * corners
+    noise = 1e-12 * (np.abs(lines) + np.abs(offsets[:, None]) + np.abs(top))
+    least = (top - (lines + offsets[:, None]) - noise).min(axis=1)
+    clear = np.abs(least - SILENT) > 1e-9 * SILENT + 0.01 * noise.max(axis=1)
+    require(bool(clear.all()), "direct: a key of which cannot be told whether it is left out")
+    return least < SILENT
+
+
+def _meet(slopes: np.ndarray, offsets: np.ndarray, a: int, b: int) -> float:
+    return float((offsets[a] - offsets[b]) / (slopes[b] - slopes[a]))

@@ -1,0 +1,156 @@
+"""The lemmas of the evaluation "direct": series, keys left out and folded sums err by no more than is said."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anchorhead.network.direct.keys import Keys
+from anchorhead.verify import scalar, series
+from anchorhead.verify.attention import after_attention
+from anchorhead.verify.claims import Pool, Unit
+from anchorhead.verify.context import Context
+from anchorhead.verify.direct import Directly, within_reach
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.forms import Forms, Quantities, joined, mapped
+from anchorhead.verify.grammar import Attention
+from anchorhead.verify.rounding import MODELS, SILENT
+
+from . import adversary, heads_directly
+from .files import report
+from .test_claims import claims
+
+
+@pytest.mark.parametrize("name", heads_directly.HEADS)
+def test_series_err_by_no_more_than_is_derived(name: str) -> None:
+    assert heads_directly.library_holds(name)
+    assert 0.1 < heads_directly.worst_share(name) <= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_keys_that_are_left_out_weigh_nothing_anywhere(seed: int) -> None:
+    """In fractions, at all corners of the largest line; and the library leaves out the same."""
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        count = int(rng.integers(2, 9))
+        slopes, offsets = rng.normal(size=count) * 10 ** rng.uniform(0, 6), rng.normal(size=count) * 800.0
+        slopes[-1] = rng.choice(slopes)
+        left = within_reach(slopes, offsets)
+        lines = list(zip(map(Fraction, slopes.tolist()), map(Fraction, offsets.tolist()), strict=True))
+        corners = [(h - g) / (a - b) for a, g in lines for b, h in lines if a != b] or [Fraction(0)]
+        least = [min(max(a * t + g for a, g in lines) - (b * t + h) for t in corners) for b, h in lines]
+        assert [one < SILENT for one in least] == left.tolist()
+        assert len(Keys(slopes, offsets, offsets[:, None]).live().slopes) == left.sum()
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3, 9])
+def test_folded_sums_err_by_no_more(terms: int) -> None:
+    """Reads of a series in a map that takes q: weights rounded twice, products and sums once, each as far as it may,
+    towards the same side. The series itself is taken to be exact."""
+    keys, dtype, low, high = heads_directly.HEADS["a kink far from 0, float32"]
+    model, rng = replace(MODELS[dtype], direct=True), np.random.default_rng(terms)
+    u, found = Fraction(model.unit), series.series_of(*keys, model)
+    assert found is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series.Series, "error", lambda *a: 0.0)
+        read = Directly(model).read(*keys, (low, high))
+    assert read is not None
+    scale, shift = Fraction(found.scale), Fraction(found.shift)
+    for bias in (0.0, 1.0, -1000.0):
+        for _ in range(20):
+            weight, q = rng.normal(size=terms), rng.uniform(-0.5, 1.0, terms)
+            reads = np.array([float(scale * Fraction(one) + shift) for one in q])
+            x = Forms.constants(reads[None])
+            x = Forms(x.ids, *x.arrays[:3], np.full((1, terms), read[0]))
+            size, ones = np.full((1, terms), read[1]), np.ones(terms)
+            form = mapped(weight[None], np.array([bias]), x, Quantities(), model, size, ones)
+            moved = Fraction(bias) + sum(map(Fraction, weight), Fraction(0)) * shift
+            products = sorted((abs(Fraction(a) * scale * Fraction(b)) for a, b in zip(weight, q, strict=True)))[::-1]
+            worst = abs(moved) * ((1 + u) ** (terms + 1) - 1)  # the first of all sums
+            worst += sum(one * ((1 + u) ** (3 + terms - n) - 1) for n, one in enumerate(products))
+            assert worst <= Fraction(float(form.rounding[0, 0]))
+
+
+def test_heads_are_as_far_off_as_their_series() -> None:
+    part, claim, ends, dtype = adversary.head("tanh, float32")
+    plain = scalar.prove([part], claim, [ends], MODELS[dtype])
+    found = scalar.prove([replace(part, direct=(1e-2, 7.0))], claim, [ends], MODELS[dtype])
+    assert plain.total < 1e-2 <= found.total <= 1.002 * (plain.total + 1e-2)
+    assert (found.reach >= 7.0).all()
+    assert (found.mass >= 7.0).all()
+    other: Any = replace(part, direct=(1e-3, 9.0))
+    assert replace(part, direct=(1e-2, 7.0)).worse(other).direct == (1e-2, 9.0)
+    assert not replace(part, direct=(1e-2, 7.0)).covers(other)
+
+
+def test_equal_heads_are_counted_on_all_of_their_intervals() -> None:
+    keys, dtype, low, high = heads_directly.HEADS["a line, float32"]
+    known, alone = (Directly(replace(MODELS[dtype], direct=True)) for _ in range(2))
+    some, more = (known.read(*keys, (part * low, part * high)) for part in (0.5, 1.0))
+    assert some is not None
+    assert more is not None
+    assert more == alone.read(*keys, (low, high))
+    assert some[0] < more[0]
+
+
+def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
+    """A head of registers, on an interval where one of its keys is heard, and on one where all are; and with a value
+    that is not known exactly."""
+    keys, dtype, low, _ = heads_directly.HEADS["a kink, float32"]
+    model, exact = replace(MODELS[dtype], direct=True), claims()[0].exact
+    query, value = np.eye(3)[None, :2], np.eye(3)[None, 2:]
+    layer = Attention(query, query, value, np.ones((1, 1, 1)), None, "registers+states", None, None)
+    registers = Forms.constants(np.stack(keys, axis=1))
+    for high in (0.5 * low, 1.0):
+        half, middle = (high - low) / 4, (high + low) / 2  # of a quantity between -2 and 2
+        t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
+        asker = joined([t, Forms.constants(np.array([[1.0, 0.0]]))], axis=1)
+        context = Context(exact, model, Pool())
+        told: list[Unit] = []
+        context.explained = partial(_not_explained, told)  # type: ignore[method-assign]
+        found = after_attention(context, layer, {"input": asker, "register": registers}, WANTED, "here", False)
+        read = context.directly.read(*keys, (low, high))
+        assert read is not None
+        if high > 0:
+            assert [part.direct[0] for unit in told for part in unit.parts] == pytest.approx([read[0]])
+        else:
+            assert not told
+            assert float(found["input"].rounding[0, 0]) >= read[0] * (1 - 1e-9)
+        vague = Forms(registers.ids, *registers.arrays[:3], np.full((3, 3), 1e-9))
+        with pytest.raises(NotVerified, match="rounded"):
+            after_attention(context, layer, {"input": asker, "register": vague}, WANTED, "here", False)
+
+
+WANTED = {"input": np.ones(1, bool)}
+
+
+def _not_explained(told: list[Unit], units: list[Unit], where: str) -> list[None]:
+    told += units
+    return [None] * len(units)
+
+
+def test_a_bound_that_holds_for_plain_alone_is_refused() -> None:
+    name = "spline (float32)"
+
+    def plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        header["certificate"]["evaluations"] = ["plain"]
+
+    def smaller(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        header["certificate"].update(bound=both / 2 + alone / 2, terms={}, worst=None)
+
+    def smaller_plain(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        plain(header, arrays)
+        smaller(header, arrays)
+
+    with tempfile.TemporaryDirectory() as folder:
+        both, alone = (report(name, Path(folder), change).found for change in (None, plain))
+        assert alone < both
+        assert not report(name, Path(folder), smaller).verified
+        assert report(name, Path(folder), smaller_plain).verified
