@@ -13,7 +13,8 @@ from anchorhead.constructions.grids.grid_network import GridPlacement, grid_netw
 from anchorhead.domain import Box
 from anchorhead.heads.atom import softmax
 from anchorhead.heads.grids.grid_atom import GridAtom
-from anchorhead.lemmas.mlp import MlpBound, prove_claims
+from anchorhead.lemmas.mlp import prove_claims
+from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.arithmetic.affine_forms import Sources, embedded
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
@@ -52,7 +53,7 @@ def made(kind: str, dtype: Any) -> tuple[Network, GridClaim, Box]:
     return network, claim, box_of(found.low, found.high, tokens)
 
 
-def proven(network: Network, claim: GridClaim, box: Box) -> MlpBound:
+def proven(network: Network, claim: GridClaim, box: Box) -> OutputBound:
     readout = Affine(np.concatenate([np.zeros((2, 2)), np.eye(2)], axis=1), np.zeros(2))
     return prove_claims(network, [claim], readout, box)
 

@@ -16,7 +16,8 @@ from anchorhead.constructions.neuron_layers import laid_out, shaped
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
-from anchorhead.lemmas.mlp import MlpBound, prove_mlp
+from anchorhead.lemmas.mlp import prove_mlp
+from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, embedded
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of
@@ -56,7 +57,7 @@ def errors(network: Network, target: Any, rng: np.random.Generator) -> np.ndarra
     return np.abs(y - target.values(x.astype(np.float64)).reshape(len(x), -1)).max(axis=0)
 
 
-def holds(bound: MlpBound, found: np.ndarray) -> bool:
+def holds(bound: OutputBound, found: np.ndarray) -> bool:
     return bool((found <= bound.approximation + bound.rounding).all())
 
 

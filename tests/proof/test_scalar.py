@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
+from anchorhead.proof.heads.cells import Piece, Readout
 from anchorhead.proof.heads.scalar import sup_error
-from anchorhead.proof.heads.scalar_head import Piece, Readout, ScalarHead
+from anchorhead.proof.heads.whole_head import ScalarHead
 
 
 def head_of(slopes, offsets, values, origin=0.0):
     zeros = np.zeros(len(slopes))
-    groups = np.zeros(len(slopes), int)
-    return ScalarHead(slopes, offsets, values, groups, origin, zeros, zeros, zeros)
+    return ScalarHead(slopes, offsets, np.asarray(values)[:, None], origin, zeros, zeros, zeros)
 
 
 def uneven_head(rng, anchors, sharpness):
@@ -28,7 +28,7 @@ def uneven_head(rng, anchors, sharpness):
 def exact(head, q):
     logits = np.longdouble(head.slopes) * (np.longdouble(q)[:, None] - head.origin) + head.offsets
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return (weights * head.values).sum(axis=1) / weights.sum(axis=1)
+    return (weights * head.levels).sum(axis=1) / weights.sum(axis=1)
 
 
 def dense(crossings, sharpness):
@@ -57,7 +57,7 @@ def test_exact_part_holds_and_is_tight(seed, anchors, sharpness):
 def test_float32_rounding_is_covered(seed, anchors, sharpness):
     rng = np.random.default_rng(seed)
     head, crossings = uneven_head(rng, anchors, sharpness)
-    slopes, offsets, values = (np.float32(a) for a in (head.slopes, head.offsets, head.values))
+    slopes, offsets, values = (np.float32(a) for a in (head.slopes, head.offsets, head.levels))
     head = head_of(*(a.astype(float) for a in (slopes, offsets, values)))
     if (np.diff(head.crossings) < 0).any():
         return

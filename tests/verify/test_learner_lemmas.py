@@ -10,12 +10,12 @@ import pytest
 from flint import arb
 
 from anchorhead.verify.balls import above, precision
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.grammar import Embed
 from anchorhead.verify.learners.average import Average, box_moments, prompt_moments
 from anchorhead.verify.learners.growth import Drift, Varying, norm, safe_limit, weighted
 from anchorhead.verify.learners.link import Link, between, slopes
 from anchorhead.verify.learners.score import Score
-from anchorhead.verify.learners.tokens import exact_rows
+from anchorhead.verify.learners.tokens import ANY, Rows, Tokens
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import MODELS
 
@@ -182,9 +182,14 @@ def test_rounding_that_is_chosen_against_signed_averages() -> None:
     "row", [[0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5]]
 )
 def test_maps_that_round_are_not_taken_for_exact(row: list[float]) -> None:
-    """Of a variable and the constants 1 and 3."""
-    forms = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 0.0]])
-    with pytest.raises(NotVerified):
-        exact_rows(np.array([row]), forms, "a map")
-    for good in ([0.5, 0.0, 0.0], [0.0, 7.0, -2.5], [0.0, 0.1, 0.0]):
-        assert exact_rows(np.array([good]), forms, "a map").shape == (1, 2)
+    """Of an entry of a row and the constants 1 and 3."""
+    tokens = held()
+    assert tokens.mapped(np.array([row]))[1][0, 0] == ANY
+    for good, number in (([0.5, 0.0, 0.0], 0.5), ([0.0, 7.0, -2.5], -0.5), ([0.0, 0.1, 0.0], 0.1)):
+        assert tokens.mapped(np.array([good]))[0][0, 0] == number
+
+
+def held() -> Tokens:
+    """A token that holds an entry of a row, and the constants 1 and 3."""
+    embed = Embed(np.eye(3, 1)[None], np.array([[0.0, 1.0, 3.0]]), np.zeros((0, 3)), np.zeros((0, 3)), None, None)
+    return Tokens.embedded(embed, Rows(1, (0,), (0,), 0, ({},)))

@@ -22,14 +22,11 @@ from anchorhead.verify.learners import (
     learner,
     link,
     link_error,
-    many,
     prompt,
-    reading,
     score,
-    sequence,
+    step,
     sums,
     tokens,
-    update,
 )
 
 from . import test_learner_lemmas as lemmas
@@ -92,12 +89,6 @@ class Mutation:
 
 def _of_result(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda f: lambda *args, **named: change(f(*args, **named))
-
-
-def lemmas_exact() -> None:
-    """As test_maps_that_round_are_not_taken_for_exact, which has its own name of the function."""
-    with pytest.raises(NotVerified):
-        tokens.exact_rows(np.array([[0.3, 0.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 0.0]]), "a map")
 
 
 MIRROR, SLOW = (fails(paths.test_exact_paths_keep_to_their_invariants, name) for name in ("a mirror", "slow"))
@@ -168,8 +159,8 @@ MUTATIONS = {
         grid_rounding, "axis_errors", lambda f: lambda grid, *more: f(replace(grid, wrong=()), *more),
         fails(paths.test_logits_that_are_sums_over_w_may_be_off_by_what_is_said, "a grid"),
     ),
-    "heads: nothing is within reach": Mutation(
-        heads.Heads, "_require_far", lambda f: lambda *args: None,
+    "layers: what other links read is not heard": Mutation(
+        layers, "silent", lambda f: lambda part, *more: part.terms > 1,
         fails(of_many.test_anchors_within_reach_of_other_links_are_refused),
     ),
     "link: slopes are those of the middle": Mutation(
@@ -191,34 +182,43 @@ MUTATIONS = {
         clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
     ),
     "tokens: nothing rounds": Mutation(
-        tokens, "exact_rows", lambda f: lambda rows, forms, what: rows @ forms,
-        fails(lemmas_exact),
+        tokens, "power_of_two", lambda f: lambda a: np.full(np.shape(a), True),
+        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [0.3, 0.0, 0.0]),
+    ),
+    "tokens: sums round nothing": Mutation(
+        tokens, "GRAIN", lambda grain: 2.0**-40,
+        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [0.0, 1.0, 2.0**-12]),
     ),
     "tokens: numbers may overflow": Mutation(
         learner, "require_finite", lambda f: lambda *args: None,
         accepts("logistic, float32", weights("skip.weight", lambda a: more(a, (15, 15), 1e30))),
     ),
-    "reading: what is changed is not minded": Mutation(
-        reading.Reading, "require_same", lambda f: lambda self: None,
+    "tokens: what is changed is not minded": Mutation(
+        tokens.Tokens, "merged", lambda f: lambda self, other: self,
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (2, 2), -0.5))),
     ),
-    "reading: others are never heard": Mutation(
-        reading.Reading, "_reads_nothing", lambda f: lambda *args: None,
+    "tokens: others are never heard": Mutation(
+        tokens.Tokens, "read", lambda f: lambda self, *of: tuple(np.zeros_like(one) for one in f(self, *of)),
         accepts("squared, transformer", weights("key", lambda a: more(a, (0, 2, 6), 2.0**20 - 4), 2)),
     ),
     "update: stored factors are right": Mutation(
-        update.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
+        step.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
     ),
     "sequence: anchors may change": Mutation(
-        sequence, "_require_kept", lambda f: lambda *args: None,
+        tokens.Tokens, "merged", lambda f: lambda self, other: self,
         accepts(LOGISTIC, weights("skip.weight", lambda a: more(a, (0, 0), 0.5), 1)),
     ),
     "sequence: all anchors are far": Mutation(
         heads.Heads, "_require_far", lambda f: lambda *args: None, accepts(LOGISTIC, weights("query", near)),
     ),
+    "many: what is far weighs nothing": Mutation(
+        tokens.Logits, "far", lambda f: property(lambda self: self.of[:, 0] < 0),
+        lambda: not _many_refused("key", lambda a: np.where(a <= -1600, -4.0, a), 3),
+    ),
     "many: all weights are right": Mutation(
-        many._Reader, "_same", lambda f: lambda *args: None, lambda: not _many_refused()
+        layers._Reader, "_outputs", lambda f: lambda self, layer: tuple(layer.output[:, self.w[1], 1]),
+        lambda: not _many_refused("output", lambda a: more(a, (0, 21, 0), 0.5), 3),
     ),
     "prompt: no rate is too large": Mutation(
         prompt, "_drifts", lambda f: lambda target, *more: f(replace(target, rate=1e-6), *more),
@@ -236,8 +236,8 @@ MUTATIONS = {
             learners.stored(learners.CURVED), _conditions(learners.CURVED, "keeps within", {"quantity": "s - y"})
         ),
     ),
-    "layers: copies of either sign need not agree": Mutation(
-        layers, "mirrored", lambda f: lambda part, sign: [],
+    "layers: rows of either sign need not agree": Mutation(
+        layers.Points, "rows", lambda f: lambda *args: [],
         accepts("logistic", weights("registers", lambda a: np.concatenate([a[:-1], 1.5 * a[-1:]]))),
     ),
 }  # fmt: skip
@@ -248,11 +248,11 @@ def replace_momentum(drift: growth.Drift) -> growth.Drift:
     return drift
 
 
-def _many_refused() -> bool:
+def _many_refused(end: str, change: Callable[[np.ndarray], np.ndarray], which: int) -> bool:
     _, file = of_many.many("float32")
     given = of_many.prompt_of("float32", "logistic", 0.1, None)
     try:
-        other = weights("output", lambda a: more(a, (0, 0, 0), 0.5))(file)
+        other = weights(end, change, which)(file)
         return not of_many.bound_of(other, given, 1e-3) <= 1e-3
     except NotVerified:
         return True

@@ -22,8 +22,9 @@ from anchorhead.constructions.representable import points_of, require_representa
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.lemmas.mlp import MlpBound, prove_mlp
+from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
+from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -100,7 +101,7 @@ def _proven(
     shapes = ActivationHeads(options.dtype, options.placement, progress)
     sources, middle = inputs_of(target, on, options.dtype)
     margin = MARGIN[options.dtype]
-    best: tuple[MlpBound, Network, list[Layer], Affine] | None = None
+    best: tuple[OutputBound, Network, list[Layer], Affine] | None = None
     tried: set[tuple[int, ...]] = set()
     undefined: NotDefined | None = None
     for budget in budgets(target, sources, within, margin, shapes):
@@ -192,7 +193,7 @@ def certified(
     on: Box,
     layers: Several[Layer],
     readout: Affine,
-    bound: MlpBound,
+    bound: OutputBound,
     outside: Outside,
     within: float | None = None,
 ) -> Network:

@@ -21,7 +21,7 @@ import numpy as np
 from anchorhead.export.coq_pieces import Lines, Piece, pieces_of
 from anchorhead.export.coq_proof import joined, small_weights
 from anchorhead.export.coq_terms import decimal, dyadic
-from anchorhead.proof.heads.head_form import HeadForm, ReadPart
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.targets import ScalarTarget
 
 FLOATS = {"float64": (-1074, 53), "float32": (-149, 24)}
@@ -106,7 +106,7 @@ class Computed:
     """All that the theorem takes: the softmax with its line of logits on each piece, and how large the bound is."""
 
     dtype: str
-    part: ReadPart
+    part: Part
     bias: Fraction
     shares: Shares
     places: tuple[Place, ...]
@@ -114,7 +114,7 @@ class Computed:
 
     @classmethod
     def of(
-        cls, form: HeadForm, output: int, target: ScalarTarget, dtype: str, error: float, cuts: Iterable[float]
+        cls, form: Atom, output: int, target: ScalarTarget, dtype: str, error: float, cuts: Iterable[float]
     ) -> Computed | None:
         """None for sums of heads and heads with an origin, which the lemma does not know, and for logits that are off
         by too much."""
@@ -123,7 +123,7 @@ class Computed:
         emin, bits = FLOATS[dtype]
         u, eta = Fraction(1, 2**bits), Fraction(2) ** (emin - 1)
         whole, bias = form.parts[0], Fraction(float(form.bias[output]))
-        part = ReadPart(whole.slopes, whole.offsets, whole.values[:, [output]])
+        part = Part(whole.slopes, whole.offsets, whole.values[:, [output]])
         lines = Lines.of(part, 0.0, error)
         places: list[Place] = []
         for piece in pieces_of(form, output, target.low, target.high, cuts, error, steep=0):

@@ -16,16 +16,18 @@ from importlib.resources import files
 
 from anchorhead.certificate import Certificate
 from anchorhead.decimals import counted
-from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
 from anchorhead.export.coq_computed import Computed, theorem
 from anchorhead.export.coq_erf import Integrals
 from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
 from anchorhead.export.coq_proof import Settings, interval_settings, joined, lemma
 from anchorhead.export.coq_terms import decimal, dyadic, term
+from anchorhead.heads.atom import Atom
 from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network
 from anchorhead.proof.heads.head import TERMS, target_words
-from anchorhead.proof.heads.head_form import HeadForm, head_form
+from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import ScalarTarget
 
 RESOURCES = ("coq_preamble.v", "coq_functions.v")
@@ -44,8 +46,8 @@ def make(network: Network, settings: Settings | None = None) -> str:
     settings = settings or Settings()
     certificate, target = known(network)
     try:
-        form = head_form(network, target.low, target.high)
-    except CertificateError as error:
+        form = read_network(network, Box.of((target.low, target.high))).atom(network.dtype)
+    except AnchorheadError as error:
         raise AnchorheadError(f"only heads on a scalar can be exported to Coq: {error}") from error
     alone = target.outputs == 1
     theorems = [
@@ -119,7 +121,7 @@ def _libraries(by_integral: bool, computed: bool) -> str:
     return "\n".join([*(f"From {name}." for name in names), "Import ListNotations.", "Open Scope R_scope.\n"])
 
 
-def _comment(network: Network, certificate: Certificate, target: ScalarTarget, form: HeadForm, computed: bool) -> str:
+def _comment(network: Network, certificate: Certificate, target: ScalarTarget, form: Atom, computed: bool) -> str:
     anchors = sum(len(part.slopes) for part in form.parts)
     exact, rounding = (certificate.terms[name] for name in TERMS)
     words = (
@@ -136,7 +138,7 @@ class _Theorem:
 
     def __init__(
         self,
-        form: HeadForm,
+        form: Atom,
         target: ScalarTarget,
         certificate: Certificate,
         output: int,

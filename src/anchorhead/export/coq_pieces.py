@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from anchorhead.proof.heads.head_form import HeadForm, ReadPart
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.targets.analysis.pieces import Pieces
 
 STEEP = 60
@@ -54,7 +54,7 @@ class Lines:
     reach: float
 
     @classmethod
-    def of(cls, part: ReadPart, origin: float, allowed: float) -> Lines:
+    def of(cls, part: Part, origin: float, allowed: float) -> Lines:
         slopes = tuple(Fraction(float(slope)) for slope in part.slopes)
         offsets = (Fraction(float(b)) - a * Fraction(origin) for a, b in zip(slopes, part.offsets, strict=True))
         largest = float(abs(part.values).max())
@@ -126,7 +126,7 @@ def rounded(x: Fraction, scale: Fraction) -> Fraction:
 
 
 def pieces_of(
-    form: HeadForm,
+    form: Atom,
     output: int,
     low: float,
     high: float,
@@ -138,8 +138,7 @@ def pieces_of(
     """The pieces from left to right, for one output of a head and what its error may be; each in so many parts."""
     allowed = SHARE * error / len(form.parts)
     lines = [
-        Lines.of(ReadPart(part.slopes, part.offsets, part.values[:, [output]]), form.origin, allowed)
-        for part in form.parts
+        Lines.of(Part(part.slopes, part.offsets, part.values[:, [output]]), form.origin, allowed) for part in form.parts
     ]
     start, end = Fraction(low), Fraction(high)
     cuts = {start, end, *(Fraction(kink) for kink in kinks)}

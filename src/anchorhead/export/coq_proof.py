@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from anchorhead.export.coq_pieces import Piece
 from anchorhead.export.coq_terms import dyadic
-from anchorhead.proof.heads.head_form import HeadForm, ReadPart
+from anchorhead.heads.atom import Atom, Part
 
 FEWEST_BITS, SPARE_BITS = 50, 20
 LEAST_DEGREE, BITS_A_DEGREE = 5, 4.5
@@ -50,7 +50,7 @@ SETTINGS = (
 """In the order in which they are tried: what is fastest differs from head to head."""
 
 
-def interval_settings(form: HeadForm, output: int, piece: Piece, error: float, settings: Settings) -> str:
+def interval_settings(form: Atom, output: int, piece: Piece, error: float, settings: Settings) -> str:
     """CoqInterval's settings for a piece, from the values and the logits of the weights that count there."""
     size, farthest = 1.0 + float(abs(form.bias[output])), 1.0
     reach = max(abs(float(piece.low) - form.origin), abs(float(piece.high) - form.origin))
@@ -66,7 +66,7 @@ def interval_settings(form: HeadForm, output: int, piece: Piece, error: float, s
     return f"i_bisect x, {taylor}i_prec {bits}, i_depth {DEEPEST}"
 
 
-def lemma(name: str, claim: str, piece: Piece, form: HeadForm, names: tuple[str, str], how: str, prepare: str) -> str:
+def lemma(name: str, claim: str, piece: Piece, form: Atom, names: tuple[str, str], how: str, prepare: str) -> str:
     """A piece's lemma.
 
     claim    what holds of x
@@ -94,7 +94,7 @@ def lemma(name: str, claim: str, piece: Piece, form: HeadForm, names: tuple[str,
     return "\n".join(lines)
 
 
-def small_weights(parts: Sequence[ReadPart], piece: Piece, s: str) -> str:
+def small_weights(parts: Sequence[Part], piece: Piece, s: str) -> str:
     """Tactics: weights relative to the gauge's that are negligible become variables."""
     small = []
     for part, gauge, few in zip(parts, piece.gauges, piece.negligible, strict=True):

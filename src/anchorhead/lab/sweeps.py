@@ -14,7 +14,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network import Network
 from anchorhead.plotting import Row, Sweep, Theorem
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.heads.scalar_form import scalar_form
+from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.proof.search.search import worst_error
 from anchorhead.targets.ramp import TruncatedLinear
 
@@ -100,7 +100,8 @@ def fitted_rate(rows: Sequence[Row]) -> float:
 
 def sharpness_of(network: Network) -> float:
     """c, for anchors one apart in the scale of the query: slopes of neighbours differ by 2c."""
-    return float(np.diff(scalar_form(network).heads[0].slopes)[0] / 2)
+    first = read_network(network, known_of(network)[1].on).heads[0]
+    return float(np.diff(np.unique(first.slopes))[0] / 2)
 
 
 def known_of(network: Network) -> tuple[TruncatedLinear, Certificate]:

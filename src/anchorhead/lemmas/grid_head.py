@@ -30,7 +30,7 @@ from anchorhead.proof.grids.proven_grid import GridClaim
 def after_grid(known: Known, layer: Attention) -> Known:
     """What is known after an attention over a grid: its functions join the sources."""
     claim = known.claim(GridClaim)
-    if not claim.covers(known.sources):
+    if known.sources.own or not claim.covers(known.sources):
         raise Refusal("the box of a grid is smaller than that of its variables")
     if layer.heads != 1 or len(layer.grid or ()) < claim.grid.atom.variables:
         raise Refusal("an attention has more heads, or fewer axes, than the grid that it is said to be")
@@ -57,7 +57,7 @@ def _entries(
     """What a token reads, entry by entry, over the sources and the functions."""
     d = claim.grid.atom.variables
     shown = table[(..., *(_picked(axes, axis, token, known) for axis in range(d, len(axes))), slice(None))]
-    before, count = len(known.sources.low), len(claim.tokens)
+    before, count = known.sources.count, len(claim.tokens)
     form = Forms.constants(np.zeros((1, shown.shape[-1]))).over(NOTHING, before + count)
     own = [n for n, reader in enumerate(claim.tokens) if reader == token]
     hidden = None
@@ -93,7 +93,7 @@ def _asked(axes: tuple[Readings, ...], token: int, claim: GridClaim, known: Know
         if not t.varying.any() and t.constant[0, 0] == 0 and low <= origin <= high:
             hidden[j] = True
             continue
-        wanted = np.eye(len(known.sources.low))[place]
+        wanted = np.eye(known.sources.count)[place]
         same = (
             np.array_equal(t.coefficients[0, 0], wanted) and t.constant[0, 0] == -origin and not t.approximation.any()
         )

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.lemmas import interval
 from anchorhead.lemmas.scalar_head import Reads
+from anchorhead.network import Embed
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
@@ -30,6 +31,7 @@ class Claim(Protocol):
 class Known:
     """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
     claims                what the program makes of the sources, and of that, from here on
+    embed                 what made the features, where nothing else did and inputs are of the dtype
     """
 
     inputs: Forms
@@ -37,12 +39,19 @@ class Known:
     sources: Sources
     claims: tuple[Claim, ...]
     arithmetic: Arithmetic
+    embed: Embed | None = None
 
     def claim(self, kind: type[Kind]) -> Kind:
         """The next claim, where it is of this kind."""
         if not self.claims or not isinstance(self.claims[0], kind):
             raise Refusal(f"the program has no {kind.__name__} next")
         return self.claims[0]
+
+    def loose(self) -> Known:
+        """Intervals alone, where tokens have sources of their own: other lemmas mix tokens."""
+        if not self.sources.own:
+            return self
+        return replace(self, inputs=self.inputs.over(self.sources, 0), sources=NOTHING, embed=None)
 
     @property
     def sequence(self) -> Forms:

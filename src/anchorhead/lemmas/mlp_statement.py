@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from anchorhead.decimals import counted
-from anchorhead.lemmas.mlp import MlpBound
+from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.direct import evaluations_of
@@ -18,7 +18,7 @@ from anchorhead.targets.mlp import Affine, Mlp
 
 
 def mlp_statement(
-    bound: MlpBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine
+    bound: OutputBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine
 ) -> Statement:
     """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
@@ -42,7 +42,7 @@ def _placement(shape: ActivationHead) -> str:
     return "uniform" if shape.in_scale != 1 else "solved"
 
 
-def _terms(bound: MlpBound, used: Sequence[ActivationHead]) -> dict[str, float]:
+def _terms(bound: OutputBound, used: Sequence[ActivationHead]) -> dict[str, float]:
     """The parts of the bound; where the paper's anchors are used, with its numbers for them."""
     ramps = [shape for shape in used if shape.in_scale != 1]
     texts = [f"p = {shape.anchors}, H = 1, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]

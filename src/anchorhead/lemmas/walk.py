@@ -19,31 +19,40 @@ from anchorhead.lemmas.attention import after_attention, after_neurons_as_tokens
 from anchorhead.lemmas.grid_head import after_grid
 from anchorhead.lemmas.groups import after_groups, shares
 from anchorhead.lemmas.known import Claim, Known
+from anchorhead.lemmas.one_number import after_whole_head
 from anchorhead.network import Attention, Linear, Network, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, after_linear, embedded
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.arithmetic.readings import Refusal
 
 
-def walk(network: Network, claims: Sequence[Claim], sources: Sources) -> tuple[Forms, Sources]:
+def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool = True) -> tuple[Forms, Sources]:
     """What is known of the input tokens at the end, as forms of what the last claim makes, and these.
 
-    sources  between what the inputs lie, token by token
+    sources  between what the inputs lie, token by token, or as each token's own
+    cast     inputs may be of another type than the network's
     """
     arithmetic = arithmetic_of(network.dtype)
-    known = Known(*embedded(network.embed, sources, arithmetic), sources, tuple(claims), arithmetic)
+    forms = embedded(network.embed, sources, arithmetic, cast)
+    known = Known(*forms, sources, tuple(claims), arithmetic, None if cast else network.embed)
     steps = list(network.layers[1:])
     while steps:
         known, taken = _after(known, steps)
         steps = steps[taken:]
     while known.claims:  # what no layer was found to compute: of what depends on the others, intervals are left
         exact = known.claims[0].after(known.sources)
-        known = known.after([(known.inputs.over(known.sources, len(exact.low)), exact)], known.registers)
+        inputs = known.inputs.over(known.sources, exact.count)
+        known = replace(known, inputs=inputs, sources=exact, claims=known.claims[1:])
     return known.inputs, known.sources
 
 
 def _after(known: Known, steps: list) -> tuple[Known, int]:
     """What is known after the first steps, and how many that are."""
+    match steps:
+        case [Attention() as layer]:
+            with suppress(Refusal):
+                return after_whole_head(known, layer), 1
+    known = known.loose()
     match steps:
         case [Linear() as before, Softmax() as softmax, Linear() as after, *_]:
             with suppress(Refusal):

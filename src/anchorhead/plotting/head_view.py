@@ -9,10 +9,11 @@ from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.single.head import Head
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Network
-from anchorhead.proof.heads.head_form import head_form
+from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import CallableTarget, ScalarTarget
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.scalar import KIND
@@ -56,7 +57,7 @@ class HeadView:
             if thing.target is None or thing.target.kind != KIND:
                 raise AnchorheadError("a network whose target is no function of one variable is no head")
             target, network = ScalarTarget.from_json(dict(thing.target.data)), thing
-            form = head_form(thing, target.low, target.high)
+            form = read_network(thing, Box.of((target.low, target.high))).atom(thing.dtype)
         if network.certificate is None:
             raise AnchorheadError("a head without a certificate cannot be plotted: it has no band to show")
         parts = tuple(Keys(part.slopes.astype(np.float64), part.offsets.astype(np.float64)) for part in form.parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,25 @@ from anchorhead.given import shown
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.solver.measure import estimate
 from anchorhead.heads.solver.problem import Problem
+from anchorhead.lemmas.functions import prove_functions
+from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import side_by_side
 from anchorhead.network.tensors import as_numbers, require_dense
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
 from anchorhead.proof.arithmetic.overflow import require_room
-from anchorhead.proof.heads.head import HeadBound, prove_head, target_words
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.heads.activation_head import range_of
+from anchorhead.proof.heads.head import TERMS, HeadBound, prove_head, target_words
+from anchorhead.proof.heads.whole_head import WholeHead
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 POINTS = 161
 """Through which a notebook draws a head."""
+RANGE_CELLS = 64
+"""On which the range of a function is enclosed: of no account, but for heads that are not what they are said to be."""
 PROOFS = 10_000_000
 """The work (anchorhead.effort) that may go into the proofs of a head."""
 
@@ -221,12 +228,38 @@ def certified_head(
         certificate = _measured(atom, target, box)
     else:
         bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, proofs)
+        exact, rounding = prove_functions(network, claim_of(atom, target, bound), box, TERMS, cast=False).worst
+        bound = replace(bound, exact=exact, rounding=rounding)
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
         certificate = bound.statement(target).certificate(box, atom.dtype, within)
         entries = head_entries(atom, target.name, (target.low, target.high), bound.exact, bound.rounding)
         network = network.with_entries(entries)
     return Head(atom, target, network.with_(certificate=certificate))
+
+
+def claim_of(atom: Atom, target: ScalarTarget | CallableTarget, bound: HeadBound) -> OneNumber:
+    """Functions of the input itself, and what is proven of the head that is to compute them."""
+
+    def prove(whole: WholeHead, error: float) -> tuple[float, float]:
+        if error > 0 or not (target.low <= whole.ends[0] and whole.ends[1] <= target.high):
+            raise Refusal("the number that its heads ask with is not the input")
+        if not whole.computes(atom, arithmetic_of(atom.dtype)):
+            raise Refusal("its weights are not those that the proof is about")
+        return bound.exact, bound.rounding
+
+    return OneNumber(np.ones((1, 1)), np.zeros(1), *_range(target), prove)
+
+
+def _range(target: ScalarTarget | CallableTarget) -> tuple[np.ndarray, np.ndarray]:
+    """Between what each function lies."""
+    low, high = np.array([target.low]), np.array([target.high])
+    if isinstance(target, ScalarTarget):
+        ends = [range_of(expression, low, high, RANGE_CELLS) for expression in target.expressions]
+        return tuple(np.concatenate(some) for some in zip(*ends, strict=True))  # type: ignore[return-value]
+    middle = np.asarray(target.values((low + high) / 2), np.float64).reshape(-1)
+    reach = (target.lipschitz or np.inf) * (target.high - target.low)
+    return middle - reach, middle + reach
 
 
 def _measured(atom: Atom, target: ScalarTarget | CallableTarget, box: Box) -> Certificate:

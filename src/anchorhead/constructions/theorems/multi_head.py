@@ -23,10 +23,9 @@ import numpy as np
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
 from anchorhead.proof.heads.ramp import Lattice
-from anchorhead.proof.heads.scalar_form import QUERY
 from anchorhead.targets.ramp import TruncatedLinear
 
-NAMES = (QUERY, "one", "position (from the middle)", "minus position squared")
+NAMES = ("query", "one", "position (from the middle)", "minus position squared")
 ENDS = ("1 at a cell, 0 at the ends", "position at a cell, 0 at the ends", "first position", "last position")
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
 from anchorhead.proof.heads.ramp import Lattice
-from anchorhead.proof.heads.scalar_form import QUERY
 from anchorhead.targets.ramp import TruncatedLinear
 
 
@@ -38,7 +37,7 @@ def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpn
     places = anchors * -(-tokens // anchors)
     k = np.arange(places) % anchors - (anchors - 1) / 2
     several = target.outputs > 1
-    names = [QUERY, "one", "anchor (its place in spacings from the middle)", "minus anchor squared"]
+    names = ["query", "one", "anchor (its place in spacings from the middle)", "minus anchor squared"]
     constants = [np.zeros(places), np.ones(places), k, -(k**2)]
     if several:
         names += [f"anchor's value in output {g}" for g in range(target.outputs)]

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from anchorhead.conditions import Excluded
 from anchorhead.constructions.theorems import multi_head, single_head
 from anchorhead.decimals import beyond_float64, counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
+from anchorhead.lemmas.functions import prove_functions
+from anchorhead.lemmas.one_number import OneNumber
+from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.network.derivation import Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.heads.ramp import Lattice, Theorem, lattice_of, prove_ramp, ramp_statement
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
+from anchorhead.proof.arithmetic.overflow import has_room
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.heads.cells import Readout
+from anchorhead.proof.heads.ramp import Lattice, prove_ramp
+from anchorhead.proof.heads.whole_head import WholeHead
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
+
+Theorem = Literal["single-head", "multi-head"]
+TERMS = ("approximation, in exact arithmetic, for every real input", "rounding of w·x + t, of the softmax and its sums")
+MARGIN = 0.1
+"""Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 
 MAX_ANCHORS = 1_000_000
 NARROWEST, WIDEST = 1e-100, 1e100
@@ -83,7 +97,8 @@ def truncated_linear(
     with progress_line(progress, "looking for the best sharpness"), beyond_float64():
         c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
         network = build(c)
-        found = ramp_statement(network, target, box, theorem)
+        bound = prove_functions(network, claim_of(target, scale, kind), box, TERMS)
+        found = _statement(bound, target, scale, theorem, count, c)
         if not np.isfinite(found.total):
             raise AnchorheadError(
                 f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
@@ -96,11 +111,57 @@ def truncated_linear(
         return known.with_(certificate=found.certificate(box, kind), outside=outside)
 
 
+def lattice_of(theorem: Theorem, target: TruncatedLinear, anchors: int, heads: int = 1) -> Lattice:
+    """Anchors at both ends of the range and evenly between; or cells of equal width that fill the range, anchors - 2
+    of them for each head."""
+    cells = anchors - 1 if theorem == "single-head" else (anchors - 2) * heads
+    middle = target.low + (target.high - target.low) / 2
+    return Lattice(middle, (target.high - target.low) / cells, MARGIN if len(target.switches) else 0.0)
+
+
+def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool = False) -> OneNumber:
+    """Range(w_i . x_i + t_i), in the output that its range says; sample: with an estimate for a proof."""
+    model = arithmetic_of(dtype)
+
+    def prove(whole: WholeHead, error: float) -> tuple[float, float]:
+        if len(whole.bias) > 1 and whole.bias.any():
+            raise Refusal("it has several outputs and a bias")
+        heads, readout = [head.merged() for head in whole.heads], Readout(float(whole.bias[0]), whole.roundings)
+        return prove_ramp(heads, readout, whole.ends, target, scale, error, model, sample)
+
+    several = target.outputs > 1  # outputs that are not spoken to are 0
+    low, high = (min(target.low, 0.0), max(target.high, 0.0)) if several else (target.low, target.high)
+    lowest, highest = (np.full(target.outputs, end) for end in (low, high))
+    w, t = (array.astype(np.float64) for array in (target.w, target.t))
+    return OneNumber(w, t, lowest, highest, prove, scale.spacing, scale.middle)
+
+
+def _statement(
+    bound: OutputBound, target: TruncatedLinear, scale: Lattice, theorem: Theorem, count: int, c: float
+) -> Statement:
+    """What is proven; count: p anchors, or (n - 2) H cells."""
+    radius, span = scale.margin * scale.spacing, target.high - target.low
+    left_out = tuple((float(s) - radius, float(s) + radius) for s in target.switches)
+    formula = "p" if theorem == "single-head" else "((n - 2) H)"
+    return Statement(
+        total=bound.total,
+        terms=bound.terms(),
+        method=f"anchors {scale.spacing:.4g} apart, c = {c:g} (beta = {c / scale.spacing**2:.4g}); second-order "
+        "cells between all crossings, rounding bounded anchor by anchor",
+        target=str(target),
+        conditions=(Excluded(left_out),) if left_out else (),
+        reference={f"the {theorem} theorem's (b - a)/{formula}, without its softmax term": span / count},
+    )
+
+
 def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, scale: Lattice) -> float:
     """The c with the smallest bound, by a search over a ladder that narrows; of 8 bits, so that keys are exact."""
 
     def bound(c: float) -> float:
-        return prove_ramp(build(c), target, box, scale, sample=True).total
+        network = build(c)
+        if not has_room(network, box.broadcast_to(target.w.shape)):
+            return np.inf
+        return prove_functions(network, claim_of(target, scale, network.dtype, sample=True), box, TERMS).total
 
     ladder = np.geomspace(0.5, 4096.0 if scale.margin else 64.0, 14)
     known = {float(c): bound(float(c)) for c in ladder}

@@ -27,23 +27,33 @@ OWN = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """low <= source <= high for the exact quantities that forms refer to."""
+    """low <= source <= high for the exact quantities that forms refer to: the same for all tokens, (sources,), or for
+    each token its own, (tokens, 1, sources)."""
 
-    low: Float[np.ndarray, " sources"]
-    high: Float[np.ndarray, " sources"]
+    low: Float[np.ndarray, "*own sources"]
+    high: Float[np.ndarray, "*own sources"]
 
     @property
-    def middle(self) -> Float[np.ndarray, " sources"]:
+    def middle(self) -> Float[np.ndarray, "*own sources"]:
         return self.low + (self.high - self.low) / 2
 
     @property
-    def radius(self) -> Float[np.ndarray, " sources"]:
+    def radius(self) -> Float[np.ndarray, "*own sources"]:
         middle = self.middle
         return np.maximum(self.high - middle, middle - self.low) * (1 + 4 * FLOAT64.unit)
 
     @property
-    def size(self) -> Float[np.ndarray, " sources"]:
+    def size(self) -> Float[np.ndarray, "*own sources"]:
         return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def count(self) -> int:
+        return self.low.shape[-1]
+
+    @property
+    def own(self) -> bool:
+        """Whether each token has sources of its own."""
+        return self.low.ndim > 1
 
     def last(self, count: int) -> Sources:
         """The last so many."""
@@ -118,9 +128,10 @@ class Forms:
             return tuple(
                 np.where(self.error > 0, np.nextafter(end, way), end) for end, way in ((low, -np.inf), (high, np.inf))
             )
-        middle = self.coefficients @ sources.middle + self.constant
-        reach = np.abs(self.coefficients) @ sources.radius + self.error
-        slack = own_error(self.coefficients.shape[2]) * (np.abs(self.coefficients) @ sources.size + np.abs(middle))
+        absolute = np.abs(self.coefficients)
+        middle = along(self.coefficients, sources.middle) + self.constant
+        reach = along(absolute, sources.radius) + self.error
+        slack = own_error(sources.count) * (along(absolute, sources.size) + np.abs(middle))
         return middle - reach - slack, middle + reach + slack
 
     def token(self, index: int) -> Forms:
@@ -148,13 +159,20 @@ class Forms:
         return cls(*(np.concatenate(arrays, axis) for arrays in zip(*(part.arrays for part in parts), strict=True)))
 
 
+def along(
+    coefficients: Float[np.ndarray, "_ _ sources"], amounts: Float[np.ndarray, "*own sources"]
+) -> Float[np.ndarray, "_ _"]:
+    """sum_s coefficients_s amounts_s, for amounts that all tokens share, or of their own."""
+    return coefficients @ amounts if amounts.ndim == 1 else (coefficients * amounts).sum(axis=-1)
+
+
 def own_error(terms: int) -> float:
     """The relative error of a sum of so many products in float64, generously."""
     return OWN * (terms + 2) * FLOAT64.unit
 
 
 def mapped(
-    weight: Float[np.ndarray, "outputs inputs"],
+    weight: Float[np.ndarray, "*tokens outputs inputs"],
     bias: Float[np.ndarray, "tokens outputs"] | Float[np.ndarray, " outputs"] | None,
     x: Forms,
     sources: Sources,
@@ -162,61 +180,68 @@ def mapped(
 ) -> Forms:
     """W v + b on every token, in any order: gamma_n (|W| |v| + |b|) for n terms that are not 0.
 
+    W may be each token's own.
     A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two; two
     terms of which no product rounds err by u |sum|.
     """
     weight = np.asarray(weight, np.float64)
     absolute = np.abs(weight)
     fixed = not x.coefficients.any()
-    shape = (len(x.constant), len(weight), x.coefficients.shape[2])
+    shape = (len(x.constant), weight.shape[-2], x.coefficients.shape[2])
     coefficients = np.zeros(shape) if fixed else np.matmul(weight, x.coefficients)
-    carried = constant = x.constant @ weight.T
+    carried = constant = _times(weight, x.constant)
     size = x.size(sources)
-    reach = size @ absolute.T
-    entries = (weight != 0).sum(axis=1)
-    terms = entries.astype(float)[None]
+    reach = _times(absolute, size)
+    entries = np.atleast_2d((weight != 0).sum(axis=-1))
+    terms = entries.astype(float)
     if bias is not None:
         bias = np.broadcast_to(np.asarray(bias, np.float64), constant.shape)
         constant, reach, terms = constant + bias, reach + np.abs(bias), terms + (bias != 0)
-    exact = (terms <= 1) & ((absolute <= 1) & (absolute % 1 == 0)).all(axis=1)
+    exact = (terms <= 1) & ((absolute <= 1) & (absolute % 1 == 0)).all(axis=-1)
     if bias is not None:
         exact = exact | ((terms <= 1) & (bias != 0))
     whole = _powers_of_two(weight)
-    before, approximation = x.rounding @ absolute.T, _up(x.approximation @ absolute.T)
+    before, approximation = _times(absolute, x.rounding), _up(_times(absolute, x.approximation))
     rounding = arithmetic.gamma(terms) * reach
     if whole.any():
         sums = Forms(coefficients, constant, approximation, _up(before)).size(sources)
         rounding = np.where(whole & (terms <= 2), arithmetic.unit * np.where(terms > 1, sums, 0.0), rounding)
     rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
-    moved = 0.0 if fixed else np.abs(coefficients) @ sources.size
+    moved = 0.0 if fixed else along(np.abs(coefficients), sources.size)
     # a single entry that is a power of two makes coefficients that are exact here; a constant and a bias round once
-    own = own_error(weight.shape[1]) * (moved + reach)
+    own = own_error(weight.shape[-1]) * (moved + reach)
     own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
     return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
 
 
-def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic) -> tuple[Forms, Forms]:
+def _times(
+    weight: Float[np.ndarray, "*tokens outputs inputs"], x: Float[np.ndarray, "tokens inputs"]
+) -> Float[np.ndarray, "tokens outputs"]:
+    """W x on every token."""
+    return x @ weight.T if weight.ndim == 2 else np.einsum("toi,ti->to", weight, x)
+
+
+def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic, cast: bool = True) -> tuple[Forms, Forms]:
     """Input tokens and registers after the Embed; the sources are the entries of the input, token by token.
 
-    An input of another type is rounded to the dtype first.
+    cast   inputs may be of another type, and are rounded to the dtype first
     """
     tokens, inputs = embed.tokens, embed.inputs
     if tokens is None or embed.states is not None:
         raise AnchorheadError("a network with states or any number of tokens has no affine forms")
-    count = tokens * inputs
-    eye = np.eye(count).reshape(tokens, inputs, count)
-    size = sources.size.reshape(tokens, inputs)
-    x = Forms(eye, np.zeros((tokens, inputs)), np.zeros((tokens, inputs)), arithmetic.unit * size + arithmetic.tiny)
-    places = np.arange(tokens) if embed.source is None else embed.source
-    weight = np.broadcast_to(embed.weight, (len(places), *embed.weight.shape[-2:]))
-    bias = np.broadcast_to(embed.bias, (len(places), embed.bias.shape[-1]))
-    if embed.weight.ndim == 2 and embed.source is None:
-        result = mapped(embed.weight, bias, x, sources, arithmetic)
+    if sources.own:
+        eye = np.broadcast_to(np.eye(inputs), (tokens, inputs, inputs))
     else:
-        rows = [mapped(weight[i], bias[i], x.token(int(p)), sources, arithmetic) for i, p in enumerate(places)]
-        result = Forms.joined(rows)
-    registers = np.zeros((0, weight.shape[1])) if embed.registers is None else embed.registers
-    return result, Forms.constants(registers)
+        eye = np.eye(tokens * inputs).reshape(tokens, inputs, tokens * inputs)
+    size = sources.size.reshape(tokens, inputs)
+    rounding = arithmetic.unit * size + arithmetic.tiny if cast else np.zeros((tokens, inputs))
+    x = Forms(eye, np.zeros((tokens, inputs)), np.zeros((tokens, inputs)), rounding)
+    if embed.source is not None:
+        if sources.own:
+            raise AnchorheadError("a network that copies its tokens has no forms in each token's own input")
+        x = x.tokens(embed.source)
+    registers = np.zeros((0, embed.weight.shape[-2])) if embed.registers is None else embed.registers
+    return mapped(embed.weight, embed.bias, x, sources, arithmetic), Forms.constants(registers)
 
 
 def after_linear(
@@ -247,10 +272,10 @@ def _turned(forms: Forms) -> Forms:
     return Forms(*(np.swapaxes(array, 0, 1) for array in forms.arrays))
 
 
-def _powers_of_two(weight: Float[np.ndarray, "outputs inputs"]) -> Bool[np.ndarray, " outputs"]:
+def _powers_of_two(weight: Float[np.ndarray, "*tokens outputs inputs"]) -> Bool[np.ndarray, "*tokens outputs"]:
     """Rows whose entries are all 0 or powers of two."""
     mantissa, _ = np.frexp(weight)
-    return ((weight == 0) | (np.abs(mantissa) == 0.5)).all(axis=1)
+    return ((weight == 0) | (np.abs(mantissa) == 0.5)).all(axis=-1)
 
 
 def _up(array: np.ndarray) -> np.ndarray:

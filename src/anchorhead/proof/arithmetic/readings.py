@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
-from anchorhead.network import Attention, Embed
+from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.rounding import constant_dot_error, exact_factor
@@ -111,20 +111,6 @@ class Readings:
         return found
 
 
-def constant_part(embed: Embed, also: int | None = None) -> tuple[Forms, Forms]:
-    """Inputs and registers after an Embed for what is constant in them; of other features, just that they vary.
-
-    also   a feature that is taken to vary, whether it does or not
-    """
-    varying = (embed.weight != 0).any(axis=-1)
-    if also is not None:
-        varying[..., also] = True
-    bias = np.broadcast_to(embed.bias, (embed.tokens or 0, embed.bias.shape[-1])).astype(np.float64)
-    nothing = np.zeros(bias.shape)
-    inputs = Forms(np.zeros((*bias.shape, 0)), bias, nothing, nothing + varying)
-    return inputs, Forms.constants(np.zeros((0, bias.shape[1])) if embed.registers is None else embed.registers)
-
-
 def constants(weight: Float[np.ndarray, "rows features"], tokens: Forms, arithmetic: Arithmetic) -> Constants:
     """Rows that read nothing but constants of these tokens."""
     weight = np.asarray(weight, np.float64)
@@ -147,6 +133,14 @@ def visible(layer: Attention, inputs: Forms, registers: Forms, token: int) -> tu
     return inputs.tokens(slice(0)), registers
 
 
+def entry_that_asks(layer: Attention, asking: Forms) -> int:
+    """The entry of the queries that depends on the input, the first where none does."""
+    touches = ((layer.query != 0) @ asking.varying.any(axis=0)).any(axis=0)
+    if touches.sum() > 1:
+        raise Refusal("more than one entry of the queries depends on the input")
+    return int(np.argmax(touches))
+
+
 def of_attention(
     layer: Attention, asking: Forms, seen: tuple[Forms, Forms], sources: Sources, arithmetic: Arithmetic
 ) -> Readings:
@@ -155,14 +149,11 @@ def of_attention(
         raise Refusal("an attention has a grid of several axes")
     heads, size, width = layer.query.shape
     tokens = len(asking.constant)
-    flat = np.asarray(layer.query, np.float64).reshape(heads * size, width)
-    touches = ((flat != 0) @ asking.varying.any(axis=0)).reshape(heads, size)
-    entry = int(np.argmax(touches.any(axis=0)))
-    if touches.any(axis=0).sum() > 1:
-        raise Refusal("more than one entry of the queries depends on the input")
+    entry = entry_that_asks(layer, asking)
+    touches = ((layer.query[:, entry] != 0) @ asking.varying.any(axis=0)) > 0
     rest = [n for n in range(size) if n != entry]
     t = mapped(layer.query[:, entry], None, asking, sources, arithmetic)
-    fixed_heads = np.flatnonzero(~touches[:, entry])
+    fixed_heads = np.flatnonzero(~touches)
     if len(fixed_heads):
         number = constants(layer.query[fixed_heads, entry], asking, arithmetic)
         t.constant[:, fixed_heads], t.rounding[:, fixed_heads] = number.values, number.error

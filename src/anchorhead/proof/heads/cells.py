@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import softmax_read_error
-from anchorhead.proof.heads.scalar_head import NEGLIGIBLE, Piece, Readout, ScalarHead
+from anchorhead.proof.heads.whole_head import NEGLIGIBLE, ScalarHead
 
 BLOCK = 2**20
 """Numbers that one block of cells by anchors may hold."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The target on low <= q <= high: level + slope q, in output feature `group`, and 0 in the others."""
+
+    low: float
+    high: float
+    level: float
+    slope: float
+    group: int
+
+
+@dataclass(frozen=True)
+class Readout:
+    """What happens to the sum of the heads: a bias is added; how often each head's output is rounded on the way."""
+
+    bias: float
+    roundings: int
 
 
 class Cells:
@@ -87,11 +107,11 @@ class Cells:
         """A head whose weight is on one end anchor, up to exp(-60) each; the dtype's logits may bring that closer."""
         if not len(cells):
             return
-        unseen, value, count = head.unseen_weight, head.values[end], len(head.slopes)
+        unseen, value, count = head.unseen_weight, head.levels[end], len(head.slopes)
         own = self.group[cells] == head.groups[end]
         self.value[cells] += np.where(own, value, 0.0)
         self.foreign[cells] += np.where(own, 0.0, abs(value))
-        spread, steepest = np.abs(head.values).max() + abs(value), np.abs(head.slopes).max()
+        spread, steepest = np.abs(head.levels).max() + abs(value), np.abs(head.slopes).max()
         self.slack[cells] += unseen * spread * (1 + self.half[cells] * 2 * steepest)
         self.curvature[cells] += unseen * spread * (2 * steepest) ** 2
 
@@ -130,10 +150,10 @@ class Cells:
         slope, offset, size = (
             head.slopes[index],
             head.offsets[index],
-            np.where(inside, np.abs(head.values[index]), 0.0),
+            np.where(inside, np.abs(head.levels[index]), 0.0),
         )
         own = inside & (head.groups[index] == self.group[cells][:, None])
-        value = np.where(own, head.values[index], 0.0)
+        value = np.where(own, head.levels[index], 0.0)
         middle = [reach]
 
         logit = slope * centre + offset
@@ -150,14 +170,14 @@ class Cells:
         upper = np.where(inside, np.exp(np.minimum(np.abs(tilt) * half - gap - np.log(total), 0.0)), 0.0) * (
             1 + 4 * noise
         )
-        slopes, values = np.ptp(head.slopes), np.ptp(np.append(head.values, 0.0))
+        slopes, values = np.ptp(head.slopes), np.ptp(np.append(head.levels, 0.0))
         leaning = np.abs(tilt) + half * (_sum(upper * tilt**2) + unseen * slopes**2)
         fastest = _sum(upper * off * leaning) + unseen * values * slopes
         deviation = off + half * fastest
         curvature = _sum(upper * deviation * leaning**2) + unseen * values * slopes**2
         slack = 4 * noise * (_sum(weight * off) + half * fastest) + 8 * FLOAT64.unit * np.abs(mean)
         foreign = np.where(own, 0.0, size)
-        foreign_read = _sum(upper * foreign) + unseen * np.abs(head.values).max()
+        foreign_read = _sum(upper * foreign) + unseen * np.abs(head.levels).max()
 
         self.value[cells] += mean[:, 0]
         self.derivative[cells] += _sum(weight * (value - mean) * tilt)[:, 0]
@@ -191,7 +211,7 @@ class Cells:
             )
             read = np.maximum(read, other)
         far = np.exp(np.minimum(2 * self._largest_logit_error(head, cells, arithmetic) + 1.0, 700.0))
-        self.head_rounding[cells] += read + 3 * unseen * far * np.abs(head.values).max()
+        self.head_rounding[cells] += read + 3 * unseen * far * np.abs(head.levels).max()
         self.magnitude[cells] += _sum(upper * size)[:, 0] + read
         self.speakers[cells] += 1
 

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.errors import AnchorheadError
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.heads.cells import Cells
-from anchorhead.proof.heads.scalar_head import NEGLIGIBLE, Piece, Readout, ScalarHead
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.heads.cells import Cells, Piece, Readout
+from anchorhead.proof.heads.whole_head import NEGLIGIBLE, ScalarHead
 
 ROUNDS, LOOSE = 12, 0.004
 """How often cells are halved, and how far a bound may be above the largest error found."""
@@ -55,8 +55,8 @@ def sup_error(
     Between pieces nothing is claimed. A piece that reaches to infinity is constant there.
     """
     for head in heads:
-        if (np.diff(head.slopes) <= 0).any() or (np.diff(head.crossings) < 0).any():
-            raise AnchorheadError("a head's anchors are not in order: slopes and crossings must both ascend")
+        if len(head.slopes) < 2 or (np.diff(head.slopes) <= 0).any() or (np.diff(head.crossings) < 0).any():
+            raise Refusal("a head's anchors are not in order: there must be two, slopes and crossings must ascend")
     exact = found = max(_at_infinity(heads, piece, readout) for piece in pieces)
     rounding = 0.0
     cells = Cells.of(pieces, _nodes(heads, queries))
@@ -79,10 +79,10 @@ def _at_infinity(heads: Sequence[ScalarHead], piece: Piece, readout: Readout) ->
     settled = 0 if np.isneginf(piece.low) else -1 if np.isposinf(piece.high) else None
     if settled is None:
         return 0.0
-    ends = [(head.values[settled], head.groups[settled]) for head in heads]
+    ends = [(head.levels[settled], head.groups[settled]) for head in heads]
     own = sum(value for value, group in ends if group == piece.group)
     other = sum(abs(value) for value, group in ends if group != piece.group)
-    spread = sum(head.unseen_weight * np.ptp(head.values) for head in heads)
+    spread = sum(head.unseen_weight * np.ptp(head.levels) for head in heads)
     return float(max(abs(own + readout.bias - piece.level), other) + spread)
 
 

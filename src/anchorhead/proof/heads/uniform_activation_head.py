@@ -1,21 +1,22 @@
 """The paper's anchors as the shape of a neuron: even ones over the range of a truncated linear function, proven.
 
 The query counts spacings from the middle of the range, t = (s - middle) / spacing; keys are (2c k, -c k^2), values k,
-for k = -(p-1)/2 ... (p-1)/2, all of which floating point holds exactly. The bound is that of the single-head theorem's
-own network on one token.
+for k = -(p-1)/2 ... (p-1)/2, all of which floating point holds exactly.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
-from anchorhead.network import Attention, Embed, Network
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.cells import Readout
 from anchorhead.proof.heads.ramp import Lattice, prove_ramp
-from anchorhead.proof.heads.scalar_form import QUERY
+from anchorhead.proof.heads.whole_head import ScalarHead
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.ramp import TruncatedLinear
 
@@ -51,39 +52,24 @@ def prove_uniform(
         raise AnchorheadError(
             f"{anchors:,} uniform anchors are more than {dtype} keys can tell apart: use float64 or a larger within"
         )
+    ends = [(end - lattice.middle) / lattice.spacing for end in interval]
+    slack = 1e-6 * (abs(ends[0]) + abs(ends[1]) + abs(lattice.middle / lattice.spacing))
+    queries = ends[0] - slack, ends[1] + slack
     target = TruncatedLinear(np.ones((1, 1)), np.zeros(1), *ramp, np.zeros(0), np.zeros(1, int))
-    bound = prove_ramp(_one_token(part, lattice, dtype), target, Box.of(interval), lattice)
+    arithmetic = arithmetic_of(dtype)
+    # what softmax and sums lose below the smallest normal number is multiplied, too
+    lost = np.full(anchors, 4 * anchors * arithmetic.tiny * max(lattice.spacing, 1.0))
+    own = ScalarHead.of(part)
+    head = replace(own, values=own.values * lattice.spacing, value_error=lost)
+    exact, rounding = prove_ramp([head], Readout(lattice.middle, 1), queries, target, lattice, 0.0, arithmetic)
     return ActivationHead(
         activation,
         *interval,
         (part,),
-        bound.approximation,
-        bound.head_rounding + bound.query_rounding,
+        exact,
+        rounding,
         in_scale=lattice.spacing,
         in_shift=lattice.middle,
         out_scale=lattice.spacing,
         out_shift=lattice.middle,
-    )
-
-
-def _one_token(part: Part, lattice: Lattice, dtype: str) -> Network:
-    """The theorem's head on one token: it carries the query and the first anchor, registers the others."""
-    table = np.stack([np.zeros(len(part)), np.ones(len(part)), part.slopes, part.offsets, part.values[:, 0]], axis=1)
-    table[0, 0] = -lattice.middle / lattice.spacing
-    weight = np.zeros((5, 1))
-    weight[0] = 1 / lattice.spacing
-    pick = np.eye(5)
-    arrays = [pick[None, :2], pick[None, 2:4], pick[None, 4:], np.full((1, 1, 1), lattice.spacing)]
-    query, key, value, output = (array.astype(dtype) for array in arrays)
-    return Network(
-        [
-            Embed(
-                weight.astype(dtype),
-                table[0].astype(dtype),
-                registers=table[1:].astype(dtype),
-                tokens=1,
-                features=(QUERY, "one", "slope", "offset", "value"),
-            ),
-            Attention(query, key, value, output, bias=np.array([lattice.middle], dtype)),
-        ]
     )

@@ -12,11 +12,12 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.atom import Atom, Part
+from anchorhead.heads.atom import Atom
 from anchorhead.network import Network
 from anchorhead.network.chain import weights
-from anchorhead.proof.heads.head_form import head_form
+from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.scalar import KIND
@@ -67,9 +68,7 @@ class Claim:
     @cached_property
     def atom(self) -> Atom:
         """The same head, to be computed by numpy."""
-        form, dtype = head_form(self.network, self.target.low, self.target.high), self.network.dtype
-        parts = [Part.of(part.slopes, part.offsets, part.values, dtype) for part in form.parts]  # type: ignore[arg-type]
-        return Atom.of(parts, form.origin, form.bias, dtype)  # type: ignore[arg-type]
+        return read_network(self.network, Box.of((self.target.low, self.target.high))).atom(self.network.dtype)
 
     @property
     def digest(self) -> str:

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 
 from anchorhead.domain import Box
 from anchorhead.network import Network
-from anchorhead.proof.heads.scalar_form import ScalarForm, scalar_form
+from anchorhead.proof.heads.whole_head import WholeHead, read_network
 from anchorhead.targets.ramp import TruncatedLinear
 
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -89,7 +89,7 @@ def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 
     rng = np.random.default_rng(seed)
     hunt = _Hunt(network, target, Segments.of(target, on))
     least, most = hunt.segments.reach
-    points = _points(scalar_form(network), hunt, rng)
+    points = _points(read_network(network, on), hunt, rng)
     points = points[(points >= least.min()) & (points <= most.max())]
 
     hunt.look(hunt.segments.inputs(np.stack([least, most])))
@@ -145,12 +145,14 @@ class _Hunt:
         )
 
 
-def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
+def _points(form: WholeHead, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
     """The values of s to look at, ascending."""
     least, most = hunt.segments.reach
     token = int((most - least).argmax())
+    heads, number = [head.merged() for head in form.heads], form.number.token(token)
     asked = [
-        form.weight[token] @ corner[token] + form.bias[token] for corner in (hunt.segments.start, hunt.segments.end)
+        float(number.coefficients[0, 0] @ corner[token] + number.constant[0, 0])
+        for corner in (hunt.segments.start, hunt.segments.end)
     ]
     if asked[0] == asked[1]:
         return np.zeros(0)
@@ -159,8 +161,8 @@ def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np
     def to_s(query: np.ndarray) -> np.ndarray:
         return least[token] + spacing * (query - asked[0])
 
-    crossings = np.unique(np.concatenate([head.crossings for head in form.heads]))
-    steepest = max(float(np.diff(head.slopes).max()) for head in form.heads)
+    crossings = np.unique(np.concatenate([head.crossings for head in heads]))
+    steepest = max(float(np.diff(head.slopes).max()) for head in heads)
     gap = float(np.median(np.diff(crossings))) if len(crossings) > 1 else 1.0
     places = np.concatenate(
         [crossings, crossings[:-1] + np.diff(crossings) / 2, crossings[[0, -1]] + [-gap / 2, gap / 2]]
@@ -168,7 +170,7 @@ def _points(form: ScalarForm, hunt: _Hunt, rng: np.random.Generator) -> Float[np
     rungs = int(np.clip(np.ceil(np.log2(gap * steepest)) + 1, 3, 16))
     points = [to_s(_ladder(_thinned(places, rng), gap / 2, rungs))]
 
-    hand_overs = np.unique([end for head in form.heads for end in head.crossings[[0, -1]]])
+    hand_overs = np.unique([end for head in heads for end in head.crossings[[0, -1]]])
     points.append(to_s(_ladder(_thinned(hand_overs, rng, MAX_PLACES // 16), 4 * gap, rungs + 6)))
     edges = np.array([end for interval in hunt.excluded for end in interval])
     points.append(_ladder(_thinned(edges, rng, MAX_PLACES // 16), 4 * gap * abs(spacing), RUNGS))

@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from anchorhead.verify.errors import require
-from anchorhead.verify.grammar import Attention
 from anchorhead.verify.learners.average import MANY
-from anchorhead.verify.learners.reading import Reading, read_part
-from anchorhead.verify.learners.tokens import Live, exact_rows
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar import Claim, Part, prove, silent
@@ -59,28 +54,3 @@ def _proven(part: Part, tau: float, reach: float, aim: float, model: Arithmetic)
         ("variable", "x", ()), ("number", -tau, ()), ("number", tau, ()), ("clip", None, (0, 1, 2)),
     )  # fmt: skip
     return prove([near], Claim(Expression.of(nodes), 1.0, 0.0, 1.0, 0.0), intervals, model, aim).total
-
-
-def read_clip(reading: Reading, layer: Attention, after: Live, aim: float, model: Arithmetic) -> Clip:
-    """The last layer of a step as soft thresholds."""
-    target, tokens = reading.target, reading.tokens
-    parts: list[Part] = []
-    taus: list[tuple[float, float]] = []
-    state = tokens.state
-    shrunk = {feature: tau for feature, tau in zip(reading.w, target.thresholds, strict=True) if tau is not None}
-    skip = layer.skip.on_features()[reading.w]  # type: ignore[union-attr]
-    moved = exact_rows(skip, state, "w in the skip of the threshold")
-    require(bool((moved == state[reading.w]).all()), "the skip of the threshold changes w")
-    for head in range(layer.heads):
-        (written,) = np.nonzero(layer.output[head][reading.w].any(axis=1))
-        require(len(written) == 1, "a head of the threshold does not shrink one entry of w")
-        feature = reading.w[written[0]]
-        output = layer.output[head][feature]
-        require(feature in shrunk and output.shape == (1,) and output[0] == -1.0, "a threshold is not subtracted")
-        tau = shrunk.pop(feature)
-        parts.append(read_part(reading, layer, head, ("state", state, 1 + feature), "a threshold", model))
-        middle = float(tau)
-        taus.append((middle, float(abs(tau - Fraction(middle))) * SLACK))
-    require(not shrunk, "an entry of w is not shrunk")
-    reading.passed(layer, after, {"state": set(reading.w)})
-    return Clip(tuple(parts), tuple(taus), aim)

@@ -129,8 +129,3 @@ def _seen(grid: Grid, link: Link, ends: tuple[tuple[float, float], ...]) -> floa
     with precision(64):
         exact = [[float(link.phi.ball({"x": arb(s), "y": arb(y)}).mid()) for y in points[1]] for s in points[0]]
     return float(np.abs(read - np.array(exact)).max())
-
-
-def mirrored(part: Part, sign: float) -> list[tuple[float, float, float]]:
-    """The anchors in an order of their own; for sign -1 those for minus phi(-x)."""
-    return sorted(zip(sign * part.slopes + 0.0, part.offsets, sign * part.values + 0.0, strict=True))

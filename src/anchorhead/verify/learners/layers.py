@@ -1,188 +1,415 @@
-"""The layers of a step, read from stored weights: one attention for residuals, or three for any loss.
+"""The layers of a step, read from stored weights: what each of them computes, in whichever layout.
 
-score     every copy of an example asks the state and a reference (score.py)
-link      it asks registers with its score: a scalar head for phi, or a grid of scores and labels; copies of sign -1
-          find the mirror image of it, slopes and values of the other sign, and so minus phi of minus their score
-collect   the state asks the copies for a signed average, of links in place of residuals (average.py)
+score     every row asks two tokens, of values 1 and -1, whose logits differ by h z (score.py)
+link      a row asks registers with its score: a scalar head for phi, or a grid of scores and labels; rows of sign -1
+          find the mirror image of it, slopes and values of the other sign, and so minus phi of minus their score.
+          In the layout *sequence* register i asks with w the anchors of example i, tokens that hold a number times an
+          entry of it, or a number: logits slope (w . a_i) + slope_y y_i + offset, values v_k a_i. All others are out
+          of reach. What is read is a_i times a softmax on w . a_i and y_i
+collect   whoever carries w asks the rows for a signed average, of links or of residuals (average.py); or, in a
+          sequence, weighs what registers have read alike
+clip      the state shrinks the entries of w (clip.py)
+
+Who carries w: the state; or a register for each example; or two registers, one w and one -w. These add the same to it,
+up to their own rounding (growth.Apart): a link in a sequence is one at another w, off by its slope times |a_i| times
+how far they are apart; and w+ = (w+ - w-)/2 + (w+ + w-)/2, of which the first follows the descent, the second stays 0.
+A step must leave all that it reads as it was, but for w and v: what it changes counts as anything from the beginning,
+so what is read holds at every step, by induction.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.verify.errors import require
-from anchorhead.verify.grammar import Attention, Network
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.grammar import Attention, Network, Repeat
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.learners.clip import read_clip
-from anchorhead.verify.learners.heads import Heads, mirrored
+from anchorhead.verify.learners.average import Average, Mean
+from anchorhead.verify.learners.clip import Clip
+from anchorhead.verify.learners.heads import Heads
 from anchorhead.verify.learners.link import Link
-from anchorhead.verify.learners.reading import Reading, of_head, read_part
 from anchorhead.verify.learners.score import Score
-from anchorhead.verify.learners.step import Step
+from anchorhead.verify.learners.step import Step, Update
 from anchorhead.verify.learners.target import Descent
-from anchorhead.verify.learners.tokens import Live, exact_rows, logit, seen
-from anchorhead.verify.rounding import SILENT, Arithmetic, power_of_two
+from anchorhead.verify.learners.tokens import LABEL, LINK, ONE, SCORE, SUM, Rows, Tokens, W
+from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
+from anchorhead.verify.scalar import Part, silent
 
 
-def read_step(network: Network, target: Descent, link: Link, stated: float, model: Arithmetic) -> Step:
+def read_step(
+    network: Network, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
+) -> Step:
     """The step of a network. stated: the bound that is aimed at, of which a threshold may take a hundredth."""
-    require(not (target.momentum and target.shrinks), "with momentum and a threshold at once nothing is known")
-    reading = Reading(network, target, target.features + (link.form == "margin"))
-    count = len(reading.body) - target.shrinks
-    require(count in (1, 3), "a step is one attention, or score, link and collect; and a threshold")
-    plain = [layer for number, layer in enumerate(reading.body) if number != 1 or count == 1]
-    require(all(layer.grid is None for layer in plain), "a grid that is not that of a link")
-    score, heads = None, ()
-    if count == 1:
-        require(link.form == "residual" and link.line == (1, 0), "a step for residuals, and another link than s - y")
-        carries = {sign: _residuals(reading, sign, True).T for sign in (1.0, -1.0)}
-    else:
-        score = _read_score(reading, reading.body[0], reading.live[1], link.form == "residual")
-        heads = (_read_link(reading, reading.body[1], reading.live[2], link.form, score.most, model),)
-        form = np.zeros((reading.tokens.state.shape[1], reading.tokens.plus.shape[1]))
-        form[0, reading.tokens.link] = 1.0
-        carries = {1.0: form, -1.0: form}
-    average, update = reading.average(reading.body[count - 1], reading.live[count], carries)
-    aim = 0.01 * stated / (target.times * math.sqrt(target.size))
-    clip = read_clip(reading, reading.body[count], reading.live[count + 1], aim, model) if target.shrinks else None
-    reading.require_same()
-    return Step(average, update, clip, score, heads)
+    reader = _Reader(network, target, links, rows, stated, model)
+    while True:
+        start, step = reader.now, reader.step()
+        begin = start.merged(reader.now)
+        if np.array_equal(begin.number, start.number) and np.array_equal(begin.of, start.of):
+            reader.require_output(network)
+            return step
+        reader.now = begin
 
 
-def _residuals(reading: Reading, sign: float, residual: bool) -> np.ndarray:
-    """w . a - y, or w . a, for a copy of a sign: (variables of the copy, variables of the state)."""
-    form = np.zeros((reading.tokens.plus.shape[1], reading.tokens.state.shape[1]))
-    for slot, column in zip(reading.w, reading.columns, strict=True):
-        form[:, 1 + slot] = reading.entry(column, sign)
-    if residual:
-        form[:, 0] = -reading.entry(reading.target.features + 1, sign)
-    return form
+class _Reader:
+    """now: what tokens hold; w, v: the features that carry them; carriers: the tokens that do, and their signs."""
 
+    def __init__(
+        self, network: Network, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
+    ) -> None:
+        require(not (target.momentum and target.shrinks), "with momentum and a threshold at once nothing is known")
+        *before, repeat, last = network.layers
+        fits = isinstance(repeat, Repeat) and all(isinstance(one, Attention) for one in (*before, *repeat.layers))
+        require(fits and repeat.times == target.times, f"a learner repeats attention {target.times} times, and picks w")
+        self.target, self.links, self.rows, self.stated, self.model = target, links, rows, stated, model
+        self.body: tuple[Attention, ...] = repeat.layers
+        self.last, self.skips = last, [one.skip.on_features() for one in self.body if one.skip is not None]
+        require(len(self.skips) == len(self.body), "a step of a learner is attention with a skip")
+        picks = last.value[0] if isinstance(last, Attention) else last.on_features()
+        self.w = np.abs(picks).argmax(axis=1).tolist()
+        require(len(set(self.w)) == len(picks) == target.size, "the last map does not pick the entries of w")
+        require(len(self.body) > target.shrinks, "a step that reads no gradient")
+        self.update = self._read_update(len(self.body) - 1 - target.shrinks)
+        tokens = Tokens.embedded(network.embed, rows)
+        for layer in before:
+            tokens = tokens.after(layer, {})
+        inputs, registers, states = int(tokens.stream.inputs or 0), tokens.stream.registers, tokens.stream.states
+        self.sequence = network.output == "register"
+        self.examples = dict.fromkeys(range(len(rows.kinds)), 1)
+        self.carriers = {inputs: 1, inputs + 1: -1} if rows.start else {inputs + registers: 1}
+        require(self.sequence or (states == 1 and registers >= 2 * bool(rows.start)), "a learner has one state")
+        if self.sequence:
+            self.carriers = dict.fromkeys(range(inputs, inputs + registers), 1)
+        start = (1.0, 1 + np.array(rows.values)) if rows.start else (0.0, np.zeros(target.size))
+        for token, sign in self.carriers.items():
+            good = (tokens.number[token, self.w] == sign * start[0]).all() and not tokens.number[token, self.v].any()
+            require(bool(good and (tokens.of[token, self.w] == start[1]).all()), "w does not start where it should")
+            for which, features in enumerate((self.w, self.v)):
+                tokens = tokens.holding(token, features, sign, rows.w(which)[: len(features)])
+        self.now = tokens
 
-def _written(layer: Attention, after: Live) -> int:
-    """The one live feature of examples that a layer writes."""
-    (found,) = np.nonzero((layer.output != 0).any(axis=(0, 2)) & after["input"])
-    require(len(found) == 1, "a layer does not write one feature of the examples")
-    return int(found[0])
+    def require_output(self, network: Network) -> None:
+        """What is put out is w."""
+        end, last = self.now, self.last
+        first = (end.stream.inputs or 0) + (0 if self.sequence else end.stream.registers)
+        own = slice(first, first + (end.stream.registers if self.sequence else end.stream.states))
+        if isinstance(last, Attention):
+            after = end.after(last, {})
+            number, of = after.number, after.of
+        else:
+            require(not last.across and last.bias is None, "the last map of a learner picks w")
+            number, of = end.mapped(last.on_features())
+        good = (number[own] == 1).all() and (of[own] == self.rows.w()).all()
+        require(bool(good) and network.output in ("state", "register"), "a learner does not put out w")
 
+    def step(self) -> Step:
+        count, score, heads = len(self.body) - self.target.shrinks, None, ()
+        if self.sequence:
+            require(len(self.body) == 2 and count == 2, "a step in a sequence is link and mean, without a threshold")
+            heads = (self._link_in_sequence(self.body[0]),)
+            collect = self._mean(self.body[1])
+        elif count == 1:
+            line = self.rows.residual and self.links[0].line == (1, 0)
+            require(line, "a step for residuals, and another link than s - y")
+            collect = self._average(self.body[0], {SUM: 1.0, LABEL: -1.0})
+        else:
+            require(count == 3, "a step is one attention, or score, link and collect; and a threshold")
+            score = self._score(self.body[0])
+            heads = self._link(self.body[1], score)
+            collect = self._average(self.body[2], {LINK: 1.0})
+        clip = self._clip(self.body[-1]) if self.target.shrinks else None
+        carriers = "each" if self.sequence else "one" if len(self.carriers) == 1 else "pair"
+        return Step(collect, self.update, clip, score, heads, carriers)
 
-def _read_score(reading: Reading, layer: Attention, after: Live, residual: bool) -> Score:
-    feature, tokens = _written(layer, after), reading.tokens
-    sharpness, outputs, terms = [], [], 0
-    for head in range(layer.heads):
-        query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
-        output = layer.output[head][feature]
-        require(output.shape == (1,), "a score is not one number")
-        for sign, copy in ((1.0, tokens.plus), (-1.0, tokens.minus)):
-            expected = _residuals(reading, sign, residual)
-            references, h = 0, math.nan
+    def _on(
+        self, layer: Attention, tokens: Mapping[int, int], features: Sequence[int], of: np.ndarray | None = None
+    ) -> None:
+        """On to the next layer; these tokens hold quantities in these features, or what they held."""
+        self.now = self.now.after(layer, dict.fromkeys(tokens, features))
+        if of is not None:
+            for token, sign in tokens.items():
+                self.now = self.now.holding(token, features, sign, of)
+
+    def _written(self, number: int, taken: int | None) -> tuple[int, np.ndarray]:
+        """The one feature that a layer writes, and what every head writes to it; rows keep nothing there, or less an
+        entry."""
+        layer, skip = self.body[number], self.skips[number]
+        (found,) = np.nonzero((layer.output != 0).any(axis=(0, 2)))
+        require(len(found) == 1 and layer.output.shape[2] == 1, "a layer does not write one number of every row")
+        kept, of = self.now.mapped(skip[found])
+        entries, own = self.rows.entries()
+        for row in self.examples:
+            expected = (0.0, 0) if taken is None else (-entries[row, taken], own[row, taken])
             require(
-                "state" in seen(layer, "input") and "input" not in seen(layer, "input"), "scores are seen by examples"
+                (kept[row, 0], of[row, 0]) == expected, "scores or links keep something, or the wrong entry is taken"
             )
-            for kind, name, forms in tokens.shown(layer, "input"):
-                found, held = logit(query, key, copy, forms, name), exact_rows(value, forms, name)
-                require(not held[:, 1:].any(), f"{name} shows examples what is not constant")
-                if kind == "state":
-                    place = np.unravel_index(np.abs(expected).argmax(), expected.shape)
-                    h = float(found.form[place] / expected[place])
-                    good = h > 0 and bool(power_of_two(np.array(h))) and (found.form == h * expected).all()
-                    require(bool(good) and held[0, 0] == 1.0, "the logit of a score is not h w . a")
-                    terms = max(terms, found.terms)
-                elif found.constant == 0.0 and found.terms == 0:
-                    references += 1
-                    require(held[0, 0] == -1.0, "the reference of scores is not -1")
-                else:
-                    far = found.constant is not None and found.constant + found.lost <= -2 * SILENT
-                    require(far, f"{name} is not out of the examples' reach")
-            require(references == 1, "scores have no reference, or several")
-            if sign > 0:
-                sharpness.append(h)
-                outputs.append(float(output[0]))
-            require(h == sharpness[-1], "copies of either sign ask with different sharpness")
-    skip = layer.skip.on_features()[[feature]]  # type: ignore[union-attr]
-    require(not any(exact_rows(skip, copy, "a score").any() for copy in (tokens.plus, tokens.minus)), "scores are kept")
-    reading.passed(layer, after, {"input": {feature}})
-    reading.tokens = reading.tokens.with_variable(feature, tokens.score)
-    return Score(tuple(sharpness), tuple(outputs), terms)
+        return int(found[0]), layer.output[:, int(found[0]), 0]
+
+    def _score(self, layer: Attention) -> Score:
+        feature, outputs = self._written(0, self.rows.taken[0])
+        sharpness, terms = np.zeros(layer.heads), 0
+        for head in range(layer.heads):
+            for row in self.examples:
+                found = self.now.logits(layer, head, row)
+                number, of = (one[found.seen, 0] for one in self.now.of_head("value", layer, head))
+                near = np.flatnonzero(~found.far)
+                near = near[np.argsort(-number[near])]
+                values = number[near].tolist() == [1.0, -1.0] and not of[near].any() and not found.rest[near].any()
+                values = values and bool(self.now.sure[found.seen[near]].all())
+                require(values, "a score is not read of two tokens, 1 and -1")
+                up, down = found.of[near]
+                # so that one of both is at least 0, and what is far of that weighs nothing
+                require(not down.any() or bool((down == -up).all()), "a score is not read against 0, or its negative")
+                h = float(up[SUM] - down[SUM])
+                expected = np.zeros_like(up)
+                expected[[SUM, LABEL]] = h, -h if self.rows.residual else 0.0
+                sharp = h > 0 and power_of_two(np.array(h)) and sharpness[head] in (0.0, h)
+                require(bool(sharp and (up - down == expected).all()), "the logits of a score do not differ by h w . a")
+                sharpness[head], terms = h, max(terms, int(found.terms[near].max()))
+        self._on(layer, self.examples, [feature], np.array([self.rows.score]))
+        return Score(tuple(sharpness), tuple(outputs), terms, self.rows.taken[0] is not None)
+
+    def _points(self, layer: Attention, head: int, asker: int, column: int, most: float | None = None) -> Points:
+        """Tokens whose logits are affine in one quantity and the label. Those that are meant: of quantities up to
+        `most`, all that are heard; else the constants tell: of anchors of one example, or those above the middle."""
+        tokens = self.now
+        found = tokens.logits(layer, head, asker)
+        constants, others = found.of[:, ONE], np.delete(found.of, [ONE, LABEL, column], axis=1)
+        require(not (found.rest.any() or others.any()), "a head is asked with more than it should")
+        number, of = (one[found.seen] for one in tokens.of_head("value", layer, head))
+        loud = np.ones(len(constants), bool)
+        if most is not None:
+            count, nothing = (found.fixed != 0).sum(axis=1) + 0.0, np.zeros(len(loud))
+            sizes = found.size, found.size, count, nothing, nothing, nothing
+            part = Part(found.of[:, column], constants, number[:, 0], *sizes, self.model)
+            loud = ~silent(part, [(-most, most)], self.model) if most < math.inf else loud
+            require(not found.of[:, LABEL].any() and not of.any(), "a head reads what is not constant")
+            require(bool((count[loud] <= 1).all()), "tokens are within reach of a head that are not meant")
+        elif tokens.source is not None:
+            source = np.append(tokens.source, np.full(len(tokens.of) - len(tokens.source), -1))[found.seen]
+            loud = source == source[constants.argmax()]
+            loud &= constants > constants[~loud].max(initial=-np.inf) / 2
+        else:
+            loud = constants > (constants.max() + constants.min()) / 2
+        require(bool(loud.any()), "a head for a link without anchors")
+        fixed, slopes = found.fixed[loud], found.of[:, [column, LABEL]]
+        anchors = np.concatenate([slopes[loud], fixed[:, fixed.any(axis=0)]], axis=1)
+        far = np.inf if most is not None else -float(constants[~loud].max(initial=-np.inf))
+        steepest, terms = np.abs(slopes).max(axis=0), int(found.terms[loud].max())
+        return Points(found.seen[loud], anchors, number[loud], of[loud], far, steepest, terms)
+
+    def _link(self, layer: Attention, score: Score) -> tuple[Heads, ...]:
+        """For every link the anchors that rows of sign 1 find; those of sign -1 find their mirror image. Of a grid one
+        head is for either sign; the points at 0 that it has for the other hold 0."""
+        feature, outputs = self._written(1, self.rows.taken[1])
+        made = []
+        for k, link in enumerate(self.links):
+            most = None if link.form == "both" else score.most + self.rows.off
+            require(
+                (most is None) == (len(layer.grid or ()) == 2), "a grid for a link of one variable, or none for two"
+            )
+            heads = range(layer.heads)
+            sides = [[self._points(layer, head, row, SCORE, most) for head in heads] for row in (2 * k, 2 * k + 1)]
+            every = [points for side in sides for points in side]
+            up, down = ([(p, o) for p, o in zip(side, outputs, strict=True) if p.values.any()] for side in sides)
+            same = [p.rows(1.0, o) for p, o in up] == [p.rows(-1.0, o) for p, o in down]
+            require(same and bool(up), "rows of sign -1 do not find the mirror image of the link")
+            require(all(o == 1.0 for _, o in up), "what a head of the link reads is not the link")
+            highest = max(p.highest for p, _ in up)
+            apart = [p for p in every if most is None and not p.values.any()]
+            low = all(not p.anchors[:, 0].any() and p.highest <= highest for p in apart)
+            require(low and not any(p.of.any() for p in every), "the points that stand for 0 are not at 0")
+            made.append(self._heads([p for p, _ in up], link.form, every, 0))
+        self._on(layer, self.examples, [feature], np.array([self.rows.link]))
+        return tuple(made)
+
+    def _heads(self, meant: Sequence[Points], form: str, every: Sequence[Points], roundings: int) -> Heads:
+        """Heads of the anchors that are meant; all others that are seen are out of reach, and no steeper."""
+        parts, of_label, grid = [], [], None
+        for points in meant:
+            score, label = points.anchors[:, :2].T
+            if form != "both" and (label == (-score if self.sequence and form == "residual" else 0.0)).all():
+                parts.append(points.part(0, self.model))
+            elif form == "labelled" and not score.any():
+                of_label.append(points.part(1, self.model))
+            else:
+                require(form == "both" and len(meant) == 1, f"anchors are not those of a link of the form {form}")
+                grid = points.grid()
+        require(bool(of_label) == (form == "labelled" and self.sequence), "a label is not taken off its link")
+        steepest = np.max([np.abs(points.anchors[:, :2]).max(axis=0) for points in meant], axis=0)
+        far = min(points.far for points in every)
+        steep = far < np.inf and any((points.steepest > steepest).any() for points in every)
+        require(not steep, "tokens that are out of reach are steeper than others")
+        return Heads(
+            tuple(parts), tuple(of_label), grid, self.rows.taken[1] is not None and not self.sequence, roundings, far
+        )
+
+    def _link_in_sequence(self, layer: Attention) -> Heads:
+        """Register by register the same anchors, of an example of its own."""
+        (push,) = np.nonzero((layer.output != 0).any(axis=(0, 2)))
+        output, kept = layer.output[:, push], self.skips[0][push]
+        apart = output.shape[1:] == (self.target.size,) * 2 and (output == np.eye(self.target.size)).all()
+        require(bool(apart) and not kept.any(), "what registers read is not kept apart")
+        x, of_x = (one[0][list(self.rows.x)] for one in self.rows.entries())
+        first: list[Points] = []
+        served = []
+        source = np.zeros(0, int) if self.now.source is None else self.now.source
+        require(len(source) > 0, "anchors do not belong to examples")
+        for token in self.carriers:
+            every = [self._points(layer, head, token, SUM) for head in range(layer.heads)]
+            first = first or every
+            for points, other in zip(every, first, strict=True):
+                multiples = points.values[:, :1] / x[:1] * x
+                good = (points.values == multiples).all() and (points.of == np.where(multiples == 0, 0, of_x)).all()
+                require(bool(good), "values of anchors are not multiples of the example")
+                same = np.array_equal(points.anchors, other.anchors) and np.array_equal(points.values, other.values)
+                require(same, "examples have different anchors")
+            served.append({int(source[one]) for points in every for one in points.tokens if one < len(source)})
+        alone = all(len(one) == 1 for one in served) and len(set.union(*served)) == len(served) == 1 + int(source.max())
+        require(alone, "there is not one register for each example")
+        self._on(layer, self.carriers, push.tolist(), self.rows.w(2))
+        roundings = max(points.terms for points in first) + 1  # with the product of slope and example
+        return self._heads(first, self.links[0].form, first, roundings)
+
+    def _mean(self, layer: Attention) -> Mean:
+        """Registers weigh all registers alike: logits that are exactly 0."""
+        require(layer.heads == 1, "what examples push is not averaged once")
+        for token in self.carriers:
+            found = self.now.logits(layer, 0, token)
+            number, of = (one[found.seen] for one in self.now.of_head("value", layer, 0))
+            alike = found.seen.tolist() == list(self.carriers) and not found.terms.any()
+            require(
+                alike and bool((number == 1).all() and (of == self.rows.w(2)).all()), "pushes are not weighed alike"
+            )
+        self._on(layer, self.carriers, [*self.w, *self.v])
+        return Mean(self._outputs(layer)[0], len(self.carriers))
+
+    def _average(self, layer: Attention, quantities: Mapping[int, float]) -> Average:
+        """Logits are h times these quantities of every row; all else is out of reach."""
+        entries, own = (one[list(self.examples)][:, list(self.rows.values)] for one in self.rows.entries())
+        examples, sharpness, terms = np.array(list(self.examples)), np.zeros(layer.heads), 0
+        for head in range(layer.heads):
+            for token, sign in self.carriers.items():
+                found = self.now.logits(layer, head, token)
+                require(np.array_equal(found.seen[: len(examples)], examples), "examples are not seen")
+                number, of = (one[examples] for one in self.now.of_head("value", layer, head))
+                require(np.array_equal(number, entries) and np.array_equal(of, own), "values are not the examples")
+                h = sign * float(found.of[0, next(iter(quantities))])
+                sharp = h > 0 and power_of_two(np.array(h)) and sharpness[head] in (0.0, h)
+                expected = np.zeros(found.of.shape[1])
+                expected[list(quantities)] = sign * h * np.array(list(quantities.values()))
+                asked = (found.of[examples] == expected).all() and not found.rest[examples].any()
+                require(bool(sharp and asked), "logits of examples are not residuals, or links, times a power of two")
+                require(bool(found.far[len(examples) :].all()), "a token is not out of reach of the one that carries w")
+                sharpness[head], terms = h, max(terms, int(found.terms[examples].max()))
+        self._on(layer, self.carriers, [*self.w, *self.v])
+        return Average(tuple(sharpness), self._outputs(layer), terms)
+
+    def _outputs(self, layer: Attention) -> tuple[float, ...]:
+        """o_a: what head a reads of entry j goes to entry j of w and of v, times o_a."""
+        found = layer.output[:, self.w[0], 0]
+        every = found[:, None, None] * np.eye(self.target.size)
+        same = all(np.array_equal(layer.output[:, slots], every) for slots in (self.w, self.v) if slots)
+        require(same, "what a head reads does not go to w and v alike")
+        return tuple(found)
+
+    def _clip(self, layer: Attention) -> Clip:
+        """The last layer of a step as soft thresholds."""
+        (state,) = self.carriers
+        number, of = self.now.mapped(self.skips[-1][self.w])
+        kept = (number[state] == 1).all() and (of[state] == self.rows.w()).all()
+        require(bool(kept), "the skip of the threshold changes w")
+        shrunk = {j: tau for j, tau in enumerate(self.target.thresholds) if tau is not None}
+        parts, taus = [], []
+        for head in range(layer.heads):
+            written = layer.output[head][self.w]
+            (j,) = np.nonzero(written.any(axis=1))
+            once = written[j].tolist() == [[-1.0]] and int(j[0]) in shrunk
+            require(once, "a head of the threshold does not shrink one entry of w")
+            tau = shrunk.pop(int(j[0]))
+            parts.append(self._points(layer, head, state, W + int(j[0]), math.inf).part(0, self.model))
+            taus.append((float(tau), float(abs(tau - Fraction(float(tau)))) * SLACK))
+        require(not shrunk, "an entry of w is not shrunk")
+        self._on(layer, self.carriers, self.w)
+        aim = 0.01 * self.stated / (self.target.times * math.sqrt(self.target.size))
+        return Clip(tuple(parts), tuple(taus), aim)
+
+    def _read_update(self, number: int) -> Update:
+        """What becomes of w and v; v are the features that the skip adds to w."""
+        target, w, skip, rows = self.target, self.w, self.skips[number], np.arange(self.target.size)
+        kept, momentum, pulled = skip[w, w], 0.0, 0 * skip[w, w]
+        self.v: list[int] = []
+        expected = np.zeros((target.size, skip.shape[1]))
+        expected[rows, w] = kept
+        if target.momentum:
+            more = skip[w] - expected
+            self.v = v = np.abs(more).argmax(axis=1).tolist()
+            require(len({*v, *w}) == 2 * target.size, "the skip does not add one speed to each entry of w")
+            momentum, pulled = float(more[0, v[0]]), skip[v, w]
+            expected = np.concatenate([expected, 0 * expected])
+            expected[rows, v] = expected[target.size + rows, v] = momentum
+            expected[target.size + rows, w] = pulled
+        require(np.array_equal(skip[[*w, *self.v]], expected), "the skip mixes other features into w or v")
+        pulls = [Fraction(target.rate) * decay for decay in target.decays]
+        off = [abs(Fraction(float(k)) - (1 - pull)) for k, pull in zip(kept, pulls, strict=True)]
+        off_v = [abs(Fraction(float(k)) + pull) for k, pull in zip(pulled, pulls, strict=True) if self.v]
+        wrong = max(off), max(off_v, default=Fraction(0)), abs(Fraction(momentum) - Fraction(target.momentum))
+        wrong_w, wrong_pull, wrong_speed = (float(one) * SLACK for one in wrong)
+        product = int(not power_of_two(np.concatenate([kept, pulled])).all())
+        # a product, the sum of the skip, what the heads write, and the sum of both
+        roundings = product + bool(self.v) + 1, 3, self.body[number].heads + 1
+        largest = float(np.abs(kept).max()), float(np.abs(pulled).max()), abs(momentum)
+        return Update(*largest, wrong_w, wrong_pull, wrong_speed, roundings)
 
 
-def _read_link(reading: Reading, layer: Attention, after: Live, form: str, most: float, model: Arithmetic) -> Heads:
-    feature, tokens = _written(layer, after), reading.tokens
-    require((layer.grid is not None) == (form == "both"), "a grid for a link of one variable, or none for one of two")
-    outputs = layer.output[:, feature]
-    require(outputs.shape[1] == 1, "a link is not one number")
-    copies = tokens.plus, tokens.minus
-    if form == "both":
-        heads = _read_grid(reading, layer, outputs[:, 0])
-    else:
-        require(bool((outputs == 1.0).all()), "what a head of the link reads is not the link")
-        askers = [("input", copy, tokens.score) for copy in copies]
-        sides = [
-            [read_part(reading, layer, n, asker, "a link", model, most) for n in range(layer.heads)] for asker in askers
-        ]
-        same = all(mirrored(up, 1.0) == mirrored(down, -1.0) for up, down in zip(*sides, strict=True))
-        require(same, "copies of sign -1 do not find the mirror image of the link")
-        heads = Heads(tuple(sides[0]), taken=form == "labelled")
-    skip = layer.skip.on_features()[[feature]]  # type: ignore[union-attr]
-    for sign, copy in zip((1.0, -1.0), copies, strict=True):
-        kept = exact_rows(skip, copy, "a link")[0]
-        expected = -reading.entry(reading.target.features + 1, sign) if heads.taken else np.zeros_like(kept)
-        require(bool((kept == expected).all()), "the label is not taken off the link, or something else is")
-    reading.passed(layer, after, {"input": {feature}})
-    reading.tokens = reading.tokens.with_variable(feature, tokens.link)
-    return heads
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Tokens that hold anchors: slopes of a quantity and of the label, and offsets, (n, 2 + offsets); values.
 
-
-def _read_grid(reading: Reading, layer: Attention, outputs: np.ndarray) -> Heads:
-    """One head is read by copies of sign 1, one by those of sign -1, with slopes and outputs of the other sign."""
-    found = [
-        [_points(reading, layer, head, copy) for head in range(layer.heads)]
-        for copy in (reading.tokens.plus, reading.tokens.minus)
-    ]
-    read = [[(grid, o) for (grid, _, _), o in zip(side, outputs, strict=True) if grid is not None] for side in found]
-    require([len(side) for side in read] == [1, 1], "a link of two variables is one grid")
-    ((up, one), (down, other)) = (side[0] for side in read)
-    pairs = [(up.values * one, -down.values * other)]
-    for (slopes, offsets), (opposite, same) in zip(up.axes, down.axes, strict=True):
-        pairs += [(slopes, -opposite), (offsets, same)]
-    same = all(a.shape == b.shape and bool((a == b).all()) for a, b in pairs)
-    require(same and one == 1.0, "copies of sign -1 do not find the mirror image of the link")
-    steepest = max(one for side in found for *_, one in side)
-    require(steepest <= float(np.abs(up.axes[0][0]).max()), "points that are far off are steeper than others")
-    return Heads(grid=up, far=min(far for side in found for _, far, _ in side))
-
-
-def _points(reading: Reading, layer: Attention, head: int, copy: np.ndarray) -> tuple[Grid | None, float, float]:
-    """What a copy finds of a grid along its score and its label: its points but those whose logits are lowered by `far`
-    at least, which are all that is left where the values of the others are 0; and the steepest slope.
-
-    Keys of points, row by row, split into blocks that depend on the index along an axis alone, so logits are sums.
+    far, steepest   by how much constants of all others are lowered, and the steepest slopes of any, (2,)
+    terms           how many products a logit sums
     """
-    tokens, sides = reading.tokens, layer.grid or (1, 1)
-    query, key, value = (of_head(one, head) for one in (layer.query, layer.key, layer.value))
-    points, label = tokens.registers[: math.prod(sides)], 1 + reading.target.features + 1
-    keys = np.array([exact_rows(key, forms, "a key of a grid")[:, 0] for forms in points]).reshape(*sides, -1)
-    size, axes = len(query) // 2, []
-    uneven = (keys[..., :size] != keys[:, :1, :size]).any() or (keys[..., size:] != keys[:1, :, size:]).any()
-    require(len(sides) == 2 and not uneven, "the grid of a link has two axes, of keys of their own")
-    for block, along, column in ((0, points[:: sides[1]], tokens.score), (1, points[: sides[1]], label)):
-        rows, own = [], slice(block * size, (block + 1) * size)
-        for forms in along:
-            found = logit(query[own], key[own], copy, forms, "a point of a link's grid")
-            rest = found.form.copy()
-            rest[0, 0] = rest[column, 0] = 0.0
-            require(not rest.any(), "a link's grid is asked with something else than score and label")
-            rows.append((found.form[column, 0], found.form[0, 0], found.terms))
-        axes.append(np.array(rows).T)
-    values = np.array([exact_rows(value, forms, "a point of a link's grid")[0, 0] for forms in points]).reshape(sides)
-    (slopes, offsets, terms), (slopes_y, offsets_y, terms_y) = axes
-    loud = offsets > (offsets.max() + offsets.min()) / 2
-    far, steepest = float(-offsets[~loud].max(initial=-np.inf)), float(np.abs(slopes).max())
-    if not values[loud].any():
-        require(not slopes[loud].any() and not offsets[loud].any(), "the points that stand for 0 are not at 0")
-        return None, far, steepest
-    require(bool((terms[loud] <= 2).all() and (terms_y <= 2).all()), "logits of a grid are not slopes and offsets")
-    pairs = (slopes[loud], offsets[loud]), (slopes_y, offsets_y)
-    return Grid(pairs, np.zeros(2), values[loud][..., None], np.zeros(1)), far, steepest
+
+    tokens: np.ndarray
+    anchors: np.ndarray
+    values: np.ndarray
+    of: np.ndarray
+    far: float
+    steepest: np.ndarray
+    terms: int
+
+    @property
+    def highest(self) -> float:
+        return float(np.abs(self.anchors[:, 2:].sum(axis=1)).max())
+
+    def rows(self, sign: float, output: float) -> list[list[float]]:
+        """The anchors in an order of their own; for sign -1 those for minus phi(-x)."""
+        signs = np.array([sign, sign, *[1.0] * (self.anchors.shape[1] - 2), sign * output])
+        return sorted((signs * np.append(self.anchors, self.values[:, :1], axis=1) + 0.0).tolist())
+
+    def offsets(self, most: int) -> np.ndarray:
+        require(self.anchors.shape[1] <= 2 + most, "an anchor of a link has too many offsets")
+        return np.pad(self.anchors[:, 2:], ((0, 0), (0, 2 + most - self.anchors.shape[1])))
+
+    def part(self, column: int, model: Arithmetic) -> Part:
+        offsets, nothing = self.offsets(1)[:, 0], np.zeros(len(self.tokens))
+        sizes = np.abs(offsets), np.abs(offsets), (offsets != 0) + 0.0, nothing, nothing, nothing
+        return Part(self.anchors[:, column], offsets, self.values[:, 0], *sizes, model)
+
+    def grid(self) -> Grid:
+        """Row by row the points of a grid: slopes and offsets along the quantity, and along the label."""
+        p = len(np.unique(self.anchors[:, 0]))
+        require(len(self.tokens) % p == 0, "the anchors of a link are no grid")
+        slopes, labels = (one.reshape(p, -1) for one in self.anchors[:, :2].T)
+        offsets = [one.reshape(p, -1) for one in self.offsets(2).T]
+        for along, beside in (offsets, offsets[::-1]):
+            if all((a == a[:, :1]).all() for a in (slopes, along)) and all(
+                (b == b[:1]).all() for b in (labels, beside)
+            ):
+                axes = (slopes[:, 0], along[:, 0]), (labels[0], beside[0])
+                return Grid(axes, np.zeros(2), self.values[:, :1].reshape(p, -1, 1), np.zeros(1))
+        raise NotVerified("the anchors of a link are no grid")

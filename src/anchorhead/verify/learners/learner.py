@@ -21,9 +21,9 @@ from anchorhead.verify.learners.layers import read_step
 from anchorhead.verify.learners.link import Link, read_links
 from anchorhead.verify.learners.many import bound_for_many, is_many
 from anchorhead.verify.learners.prompt import Rows, bound_for_prompt
-from anchorhead.verify.learners.sequence import read_sequence_step
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.target import Descent, read_descent
+from anchorhead.verify.learners.tokens import Rows as Shown
 from anchorhead.verify.learners.tokens import require_finite
 from anchorhead.verify.programs.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
@@ -50,7 +50,7 @@ def bound_for_learner(
 
     def found(step: Step, link: Link) -> float:
         box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
-        _require_finite(network, target, sizes, box.examples, model)
+        _require_finite(network, sizes, box.examples, model)
         return bound_for_box(step, target, link, box, bound, model)
 
     return _first(network, target, float(sizes[-1]), bound, model, found)
@@ -90,7 +90,7 @@ def _bound_for_examples(network: Network, program: Program, prompt: np.ndarray, 
         bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative"
     )
     require(bool((plus.astype(network.dtype) == plus).all()), f"the prompt is not in {network.dtype}")
-    _require_finite(network, target, np.abs(plus).max(axis=0), n, model)
+    _require_finite(network, np.abs(plus).max(axis=0), n, model)
     A, y, none = plus[:, : target.size], plus[:, -1], np.zeros(n)
 
     def found(step: Step, link: Link) -> float:
@@ -108,11 +108,10 @@ def _first(
     found: Callable[[Step, Link], float],
 ) -> float:  # fmt: skip
     """For the first form of the link that the stored weights stand for; a link may have several."""
-    read = read_step if network.output == "state" else read_sequence_step
     why: list[NotVerified] = []
     for link in read_links(target.link, labels):
         try:
-            step = read(network, target, link, bound, model)
+            step = read_step(network, target, [link], _rows(target, link.form), bound, model)
         except NotVerified as error:
             why.append(error)
             continue
@@ -160,10 +159,13 @@ def number(condition: Mapping[str, Any], name: str) -> float:
     return float(value)
 
 
-def _require_finite(network: Network, target: Descent, sizes: np.ndarray, examples: int, model: Arithmetic) -> None:
-    tokens = (network.embed.positions or 2 * examples) + len(network.embed.registers) + 1
-    body = network.layers[0]
-    layers = list(getattr(body, "layers", ()))
-    require(bool(layers), "a learner repeats its steps")
-    box = np.maximum(sizes, np.eye(len(sizes))[[target.features, target.features + 1]].max(axis=0))
-    require_finite(network.embed, [(layers, target.times)], box, tokens, model)
+def _require_finite(network: Network, sizes: np.ndarray, examples: int, model: Arithmetic) -> None:
+    box = np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0))
+    require_finite(network, box, 2 * examples, model)
+
+
+def _rows(target: Descent, form: str) -> Shown:
+    """Examples (a_i, 1, y_i), or (y_i a_i, y_i, 1) for a margin, and their negatives."""
+    sign, label, x = target.features + (form == "margin"), target.features + 1, tuple(range(target.size))
+    taken = label if form == "labelled" else None
+    return Shown(label + 1, x, x, label, ({sign: 1.0}, {sign: -1.0}), form == "residual", (None, taken))

@@ -19,30 +19,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.grammar import Attention, Network
-from anchorhead.verify.grammar import Repeat as Repeated
-from anchorhead.verify.learners.average import Average
-from anchorhead.verify.learners.heads import Heads, mirrored
+from anchorhead.verify.grammar import Network
+from anchorhead.verify.learners.layers import read_step
 from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.prompt import Rows, bound_for_prompt
-from anchorhead.verify.learners.score import Score
-from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.sums import Sums, constant, plus, put
 from anchorhead.verify.learners.target import MAX_TIMES, Descent, combination, expression_of, kind_of, picked
+from anchorhead.verify.learners.tokens import Rows as Shown
 from anchorhead.verify.learners.tokens import require_finite
-from anchorhead.verify.learners.update import Update
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.programs.program import Apply, Attend, Dot, Input, Program, Repeat
-from anchorhead.verify.rounding import Arithmetic, arithmetic_of, power_of_two
-from anchorhead.verify.scalar import Part, silent
-
-FAR = 2.0**20
-"""What is out of reach is lowered by this."""
+from anchorhead.verify.rounding import arithmetic_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +96,24 @@ def bound_for_many(network: Network, program: Program, prompt: np.ndarray, bound
     target, model = read_many(program), arithmetic_of(network.dtype)
     rows = _read_rows(np.asarray(prompt, np.float64), target)
     require(bool((prompt.astype(network.dtype) == prompt).all()), f"the prompt is not in {network.dtype}")
-    reader = _Reader(network, target)
-    step = reader.step(float(np.abs(rows.a).max()), model)
     size = target.size
     none: tuple[Fraction, ...] = (Fraction(0),) * size
     descent = Descent(size, False, target.times, 1.0, 0.0, none, (None,) * size, target.links[0].phi, len(prompt))
-    groups = (reader.layers[:1], 1), (reader.layers[1:4], target.times), (reader.layers[4:], 1)
-    require_finite(network.embed, groups, np.abs(prompt).max(axis=0), len(prompt) + len(reader.registers) + 1, model)
+    require_finite(network, np.abs(prompt).max(axis=0), len(prompt), model)
+    step = read_step(network, descent, target.links, _kinds(target, float(np.abs(rows.a).max())), bound, model)
     return bound_for_prompt(step, descent, target.links, rows, bound, model)
+
+
+def _kinds(target: Many, off: float) -> Shown:
+    """Rows of each flag, and the start with its negative."""
+    size, flags = target.size, 2 * len(target.links)
+    first, x = 2 * size + 2, tuple(range(size))
+    last = {first + flags: 0.0, first + flags + 1: 0.0}
+    kinds = tuple({**{first + k: float(k == flag) for k in range(flags)}, **last} for flag in range(flags))
+    nothing = dict.fromkeys((*x, 2 * size, 2 * size + 1, *range(first, first + flags)), 0.0)
+    start = tuple({**nothing, first + flags: sign, first + flags + 1: 1.0} for sign in (1.0, -1.0))
+    columns = first + flags + 2
+    return Shown(columns, x, tuple(range(size, 2 * size)), first - 1, kinds, False, (first - 2, first - 1), off, start)
 
 
 def _read_rows(prompt: np.ndarray, target: Many) -> Rows:
@@ -133,124 +134,3 @@ def _read_rows(prompt: np.ndarray, target: Many) -> Rows:
     begin = up[~example][0]
     require(not begin[:size].any() and not begin[2 * size : first].any(), "the row of the start is more than a start")
     return Rows(x, v, a, b, b, which[example] // 2, begin[size : 2 * size])
-
-
-class _Reader:
-    """The stored weights, compared with those of the construction; features of a token in their order."""
-
-    def __init__(self, network: Network, target: Many) -> None:
-        require(network.output == "state" and len(network.layers) == 3, "many learners are start, Repeat and last")
-        start, repeat, last = network.layers
-        require(
-            isinstance(repeat, Repeated) and len(repeat.layers) == 3, "many learners repeat score, link and collect"
-        )
-        require(repeat.times == target.times, f"it takes {repeat.times} steps, not {target.times}")
-        self.layers: list[Attention] = [start, *repeat.layers, last]
-        plain = all(isinstance(one, Attention) and one.bias is None and one.mask is None for one in self.layers)
-        require(plain, "a layer of many learners with a bias or a mask")
-        self.size, self.losses, self.registers = target.size, len(target.links), network.embed.registers
-        count, self.parts = 2 * self.size + 4 + 2 * self.losses, self.layers[2].heads
-        self.flags = np.arange(2 * self.size + 2, count - 2)
-        self.one, self.score, self.link, self.sign, self.register = range(count, count + 5)
-        self.w = np.arange(count + 5, count + 5 + self.size)
-        self.gates = self.w[-1] + 1 + np.arange(2 * self.losses)
-        self.anchor = self.gates[-1] + 1 + np.arange(3 * self.parts).reshape(self.parts, 3)
-        self.pick = np.eye(int(self.anchor[-1, -1]) + 1)
-        self._embed(network, count)
-
-    def _embed(self, network: Network, count: int) -> None:
-        embed, pick = network.embed, self.pick
-        registers = self.registers.copy()
-        registers[2:, [*self.gates, *self.anchor.ravel()]] = 0.0
-        expected = np.zeros((len(registers), len(pick)))
-        expected[:, [self.register, count - 1]] = 1.0
-        expected[:2, self.sign] = 1.0, -1.0
-        expected[:2, self.anchor[:, 1]] = -FAR
-        pairs = (
-            (embed.weight, np.eye(len(pick), count)[None]), (embed.bias, pick[[self.one]]),
-            (embed.states, pick[[count - 1]]), (registers, expected),
-        )  # fmt: skip
-        self._same(pairs, "its Embed")
-        require(embed.tokens is None and embed.source is None, "many learners take any number of rows")
-
-    def _same(self, pairs: Any, what: str) -> None:
-        same = all(found.shape == expected.shape and (found == expected).all() for found, expected in pairs)
-        require(same, f"{what} is not that of many learners")
-
-    def _layer(
-        self, number: int, query: Any, key: Any, value: Any, outputs: Any, skip: np.ndarray | None, grid: Any
-    ) -> None:
-        layer = self.layers[number]
-        pairs = [(layer.query, query), (layer.key, key), (layer.value, value), (layer.output, outputs)]
-        if skip is not None and layer.skip is not None:
-            require(layer.skip.bias is None, "a skip with a bias")
-            pairs.append((layer.skip.on_features(), skip))
-        require(
-            (layer.skip is None) == (skip is None) and layer.grid == grid, f"layer {number} has another skip or grid"
-        )
-        self._same(pairs, f"layer {number}")
-
-    def step(self, off: float, model: Arithmetic) -> Step:
-        """The step, where at most `off` is taken off scores."""
-        pick, size, flags, w = self.pick, self.size, self.flags, self.w
-        x, v, (a, b) = pick[:size], pick[size : 2 * size], pick[2 * size : 2 * size + 2]
-        start, other = pick[flags[-1] + 1 : flags[-1] + 3]
-        into, nothing = pick[:, w], pick.copy()
-        self._layer(0, FAR * pick[None, None, self.sign], start[None, None], v[None], into[None], nothing, None)
-        score, _, collect = self.layers[1:4]
-        sharpness, outputs = score.query[:, 0, 0], score.output[:, self.score, 0]
-        query = sharpness[:, None, None] * x
-        written = outputs[:, None, None] * pick[:, [self.score]]
-        self._layer(1, query, pick[None, w], pick[None, None, self.sign], written, self._less(self.score, a), (2,))
-        query = np.concatenate([pick[[self.score, self.one]], pick[flags]])
-        keys = np.stack([np.concatenate([pick[one[:2]], pick[self.gates]]) for one in self.anchor])
-        reads, writes = np.stack([pick[[one[2]]] for one in self.anchor]), np.stack([pick[:, [self.link]]] * self.parts)
-        every = (len(self.registers),)
-        self._layer(2, np.stack([query] * self.parts), keys, reads, writes, self._less(self.link, b), every)
-        h, o = collect.query[:, 0, self.sign], collect.output[:, w[0], 0]
-        query = np.stack([np.stack([one * pick[self.sign], pick[self.register]]) for one in h])
-        key = np.stack([pick[self.link], -FAR * other])[None]
-        self._layer(3, query, key, v[None], o[:, None, None] * into, nothing, None)
-        one = pick[None, None, self.register]
-        self._layer(4, one, one, pick[None, w], np.eye(size)[None], None, (1,))
-        sharp = np.concatenate([sharpness, h])
-        require(bool((sharp > 0).all() and power_of_two(sharp).all()), "a sharpness is no power of two")
-        loudest = self.parts * float(np.abs(self.registers[:, self.anchor[:, 2]]).max())
-        require(float(h.max()) * loudest <= FAR / 4, "links of what is no example come within reach")
-        taken = Score(tuple(2 * sharpness), tuple(outputs), size, True)
-        heads = tuple(self._heads(k, taken.most + off, model) for k in range(self.losses))
-        update = Update(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, (1, 0, len(o) + 1))
-        return Step(Average(tuple(h), tuple(o), 1), update, None, taken, heads, "pair")
-
-    def _less(self, slot: int, taken: np.ndarray) -> np.ndarray:
-        """The skip that hands all on but one feature, which becomes minus another."""
-        kept = self.pick.copy()
-        kept[slot] = -taken
-        return kept
-
-    def _heads(self, k: int, most: float, model: Arithmetic) -> Heads:
-        """The anchors of a link, which serve its flag alone; those of its negative are their mirror image."""
-        anchors, gates = self.registers[2:], self.registers[2:, self.gates]
-        require(
-            bool(((gates == 0).sum(axis=1) == 1).all() and (gates <= 0).all()), "anchors do not serve one flag each"
-        )
-        sides = []
-        for flag in (2 * k, 2 * k + 1):
-            mine = anchors[gates[:, flag] == 0]
-            side = []
-            for slope, offset, value in self.anchor:
-                if not mine[:, value].any():
-                    continue
-                slopes, offsets, values = (np.append(mine[:, one], 0.0) for one in (slope, offset, value))
-                offsets[-1] = -FAR  # registers 0 and 1, which have no anchor
-                none, sizes = np.zeros_like(slopes), np.abs(offsets)
-                part = Part(slopes, offsets, values, sizes, sizes, (sizes != 0) + 0.0, none, none, none, model)
-                side.append(part.only(np.flatnonzero(~silent(part, [(-most, most)], model))))
-            sides.append(side)
-        up, down = ([mirrored(one, by) for one in side] for by, side in zip((1.0, -1.0), sides, strict=True))
-        require(up == down and bool(up), "a link for negative rows is not the mirror image of that for others")
-        steepest = float(np.abs(anchors[:, self.anchor[:, 0]]).max())
-        highest = float(np.abs(anchors[:, self.anchor[:, 1]]).max())
-        others = gates[gates != 0]
-        far = float("inf") if not len(others) else -float(others.max()) - 2 * (steepest * most + highest)
-        return Heads(tuple(sides[0]), taken=True, far=far)

@@ -201,4 +201,5 @@ def picked(program: Program, place: int, of: int, columns: Sequence[int]) -> boo
     step = kind_of(program, place, Affine)
     fits = step.of == (of,) and step.radii[0] is None and step.bias_radius is None and not step.bias.any()
     weight = step.weights[0] if fits else np.zeros((0, 0))
-    return weight.ndim == 2 and bool(np.array_equal(weight, np.eye(weight.shape[1])[list(columns)]))
+    fits = weight.ndim == 2 and weight.shape[1] > max(columns)
+    return fits and bool(np.array_equal(weight, np.eye(weight.shape[1])[list(columns)]))

@@ -1,85 +1,58 @@
-"""The tokens of a learner, any number of examples among them: what every feature of every token holds, as a form.
+"""The tokens of a learner: every feature of every token is one number times one quantity, or something of bounded size.
 
-A prompt shows each example twice, as p and as -p; the copy's sign is one of its entries. So there are four kinds of
-tokens: copies of sign 1, copies of sign -1, registers, and one state. A form is an array (features, 1 + variables):
-a constant, and factors of what varies: entries of p, what layers have written (score and link) for a copy; for the
-state one variable for each of its features.
+The quantities are 1, the entries of a row of the prompt, the score and the link of a row, the entries of w and v, and
+what an example pushes w by. All are exact numbers of the dtype: a feature is computed without rounding, or it counts as
+anything. Rows of one kind, any number of them, are one token here; their entries are quantities, but for those that are
+the same in all rows of the kind (its sign, its flags).
 
-Only *live* features are followed: those that reach the output, by way of the layers and however often they are
-repeated. All others are only shown to stay finite (a product of 0 and infinity would not be 0).
+A logit is then a sum of products of two quantities, and of those that learners have (see Logits) one factor is 1, or it
+is a term w_j x_j of the score.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import prod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.grammar import Attention, Embed, Linear
-from anchorhead.verify.rounding import Arithmetic, power_of_two
+from anchorhead.verify.grammar import Attention, Embed, Network, Stream
+from anchorhead.verify.readings import seen
+from anchorhead.verify.rounding import SILENT, Arithmetic, power_of_two
 
-KINDS = ("input", "register", "state")
-SEEN = {None: KINDS, "registers+states": KINDS[1:]}
-"""By its mask, which kinds a layer shows to every token; "self+registers" shows registers and the token itself."""
-Live = dict[str, np.ndarray]
+ANY = -1
+"""In the place of a quantity: anything whose size is at most the number beside it."""
+ONE, LABEL, SCORE, LINK, SUM, W = range(6)
+"""The columns of logits; w_j stands in column W + j."""
 GRAIN, MOST = 2.0**-8, 2.0**14
 """Sums of multiples of the first up to the second are exact in float32, in every order."""
+MAX_TERMS = 2**10
+"""Products in a logit. gamma of so many roundings is below 2^-12 in float32."""
 
 
-def seen(layer: Attention, kind: str) -> tuple[str, ...]:
-    if layer.grid is not None:
-        return ("register",)
-    return tuple(dict.fromkeys(("register", kind))) if layer.mask == "self+registers" else SEEN[layer.mask]
+@dataclass(frozen=True)
+class Rows:
+    """What a prompt shows, of `columns` entries a row.
 
-
-def live_features(body: Sequence[Attention], last: Linear) -> list[Live]:
-    """What is live before each layer of a repeated body, and after the last; what is live at its end is also what is
-    live at its beginning."""
-    width = body[0].query.shape[2]
-    end: Live = {kind: np.zeros(width, bool) for kind in KINDS}
-    end["state"] |= (last.weight != 0).any(axis=0)
-    while True:
-        found = [end]
-        for layer in reversed(body):
-            found.append(_before(layer, found[-1]))
-        merged = {kind: end[kind] | found[-1][kind] for kind in KINDS}
-        if all((merged[kind] == end[kind]).all() for kind in KINDS):
-            return found[::-1]
-        end = merged
-
-
-def _before(layer: Attention, after: Live) -> Live:
-    skip = layer.skip.on_features() if layer.skip is not None else np.zeros((layer.outputs, layer.query.shape[2]))
-    found = {kind: (skip[mask] != 0).any(axis=0) for kind, mask in after.items()}
-    for kind in asking(layer, after):
-        found[kind] |= (layer.query != 0).any(axis=(0, 1))
-        for other in seen(layer, kind):
-            found[other] |= (layer.key != 0).any(axis=(0, 1)) | (layer.value != 0).any(axis=(0, 1))
-    return found
-
-
-def asking(layer: Attention, after: Live) -> list[str]:
-    """The kinds of which something that the heads write is live."""
-    written = (layer.output != 0).any(axis=(0, 2))
-    return [kind for kind, mask in after.items() if (mask & written).any()]
-
-
-@dataclass(frozen=True, eq=False)
-class Tokens:
-    """Forms of tokens: plus and minus (width, 1 + variables), registers (count, width, 1), state (width, 1 + width).
-
-    columns   how many entries a prompt has; variables of copies are these, then the score, then the link
+    x, values   the columns that w is multiplied by, and those that are averaged     label   that of y
+    kinds       the entries that all rows of a kind have in common; kinds of sign 1 and -1 take turns, a pair a link
+    residual    whether y is taken off scores as they are made
+    taken       the columns that are taken off scores, and off links, afterwards; off: at most so much off scores
+    start       those of the row that shows where w begins, and of its negative, if there are such rows
     """
 
-    plus: np.ndarray
-    minus: np.ndarray
-    registers: np.ndarray
-    state: np.ndarray
     columns: int
+    x: tuple[int, ...]
+    values: tuple[int, ...]
+    label: int
+    kinds: tuple[Mapping[int, float], ...]
+    residual: bool = False
+    taken: tuple[int | None, int | None] = (None, None)
+    off: float = 0.0
+    start: tuple[Mapping[int, float], ...] = ()
 
     @property
     def score(self) -> int:
@@ -89,141 +62,273 @@ class Tokens:
     def link(self) -> int:
         return 2 + self.columns
 
-    def every(self) -> list[tuple[str, str, np.ndarray]]:
-        """(kind, name, forms) of every token."""
-        copies = [("input", "a copy of sign 1", self.plus), ("input", "a copy of sign -1", self.minus)]
-        registers = [("register", f"register {n}", forms) for n, forms in enumerate(self.registers)]
-        return [*copies, *registers, ("state", "the state", self.state)]
+    def w(self, which: int = 0) -> np.ndarray:
+        """The numbers of the entries of w; 1: of v; 2: of what is pushed."""
+        return 3 + self.columns + which * len(self.x) + np.arange(len(self.x))
 
-    def shown(self, layer: Attention, kind: str) -> list[tuple[str, str, np.ndarray]]:
-        """Those that a token of a kind sees; of a grid the first registers, its points."""
-        count = len(self.registers) if layer.grid is None else prod(layer.grid)
-        return [
-            one for number, one in enumerate(self.every())
-            if one[0] in seen(layer, kind) and (one[0] != "register" or number - 2 < count)
-        ]  # fmt: skip
+    def entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number and quantity of every entry, of rows of each kind, then of the start and of its negative."""
+        every = [*self.kinds, *self.start]
+        number, of = np.ones((len(every), self.columns)), np.tile(1 + np.arange(self.columns), (len(every), 1))
+        number[len(self.kinds) + 1 :] = -1.0
+        for row, same in enumerate(every):
+            number[row, list(same)], of[row, list(same)] = list(same.values()), 0
+        return number, of
 
-    def with_variable(self, feature: int, variable: int) -> Tokens:
-        """A feature of the copies becomes a variable."""
-        plus, minus = self.plus.copy(), self.minus.copy()
-        for forms in (plus, minus):
-            forms[feature] = 0.0
-            forms[feature, variable] = 1.0
-        return replace(self, plus=plus, minus=minus)
-
-
-def embedded(embed: Embed, mark: int, moving: np.ndarray, live: Live) -> Tokens:
-    """The tokens where a body begins. mark: the entry of p that is the copy's sign; moving: features of the state that
-    steps change, which are then variables."""
-    require(embed.source is None and embed.tokens is None, "a learner takes any number of tokens, each of them once")
-    require(
-        len(embed.weight) == len(embed.bias) == 1 and len(embed.states) == 1, "a learner has one state, and one Embed"
-    )
-    weight, bias = embed.weight[0], embed.bias[0]
-    width, columns = weight.shape
-    require(not (embed.states[0] != 0)[moving].any(), "w does not start at 0")
-    forms = []
-    for sign in (1.0, -1.0):
-        entries = np.concatenate([np.zeros((columns, 1)), np.eye(columns), np.zeros((columns, 2))], axis=1)
-        entries[mark] = 0.0
-        entries[mark, 0] = sign
-        made = np.zeros((width, 3 + columns))
-        own = live["input"]
-        constant = np.concatenate([[1.0], np.zeros(2 + columns)])
-        rows = np.concatenate([weight, bias[:, None]], axis=1)[own]
-        made[own] = exact_rows(rows, np.concatenate([entries, constant[None]]), "an example as it is embedded")
-        forms.append(made)
-    state = np.concatenate([embed.states[0][:, None], np.diag(moving.astype(np.float64))], axis=1)
-    plus, minus = forms
-    return Tokens(plus, minus, embed.registers[..., None], state, columns)
+    @cached_property
+    def columns_of_logits(self) -> np.ndarray:
+        """(2, quantities, quantities): in which column of logits a product stands; of rows entries of x may be
+        constants. W + 2d: in none."""
+        d = len(self.x)
+        found = np.full((2, self.w(3)[0], self.w(3)[0]), W + 2 * d)
+        _, of = self.entries()
+        for rows in (0, 1):
+            pairs = [(0, 0, ONE), (0, 1 + self.label, LABEL), (0, self.score, SCORE), (0, self.link, LINK)]
+            for j, w in enumerate(self.w().tolist()):
+                x = int(of[0, self.x[j]]) if rows else 1 + self.x[j]
+                pairs += [(w, 0, W + j), (w, x, W + d + j)]
+            for one, other, column in pairs:
+                found[rows, one, other] = found[rows, other, one] = column
+        return found
 
 
-def exact_rows(rows: np.ndarray, forms: np.ndarray, what: str) -> np.ndarray:
-    """rows @ forms, refused unless the dtype computes it without rounding: every row has one term, with a power of two
-    as a factor, or is a sum of small constants."""
-    held = (forms != 0).any(axis=-1)
-    constant = ~(forms[:, 1:] != 0).any(axis=-1)
-    for row in rows:
-        used = np.flatnonzero((row != 0) & held)
-        if len(used) > 1:
-            products = row[used] * forms[used, 0]
-            fine = constant[used].all() and (products % GRAIN == 0).all() and np.abs(products).sum() <= MOST
-        else:
-            factors = np.concatenate([row[used], forms[used, 0][constant[used]]])
-            fine = len(used) == 0 or power_of_two(factors).any()
-        require(bool(fine), f"{what}: a map of a learner that rounds, where none should")
-    return rows @ forms
+def one_term(number: np.ndarray, of: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over the last axis of products number times quantity, `exact` where the product rounds nothing: a single
+    one, or small constants; else anything of the size of the sum, without a bound where it has quantities."""
+    there = number != 0
+    first = there.argmax(axis=-1)[..., None]
+    own, its, good = (np.take_along_axis(one, first, axis=-1)[..., 0] for one in (number, of, exact))
+    size = np.where(there, np.where(of > 0, np.inf, np.abs(number)), 0.0).sum(axis=-1) * (1 + 1e-3)
+    grained = np.where(np.isfinite(number), number, 0.0) % GRAIN == 0
+    small = ((of == 0) | ~there).all(axis=-1) & (size <= MOST) & grained.all(axis=-1)
+    single = (there.sum(axis=-1) == 1) & good & (its >= 0)
+    total = np.where(small, np.where(of == 0, number, 0.0).sum(axis=-1), size)
+    return np.where(single, own, total), np.where(single, its, np.where(small, 0, ANY))
 
 
 @dataclass(frozen=True, eq=False)
-class Logit:
-    """A logit as a form in the variables of who asks and of who is asked, (1 + variables, 1 + variables).
+class Logits:
+    """Of one token that asks, for each of the tokens that it sees.
 
-    terms   how many products are summed     size   the sum of their absolute values, where all are constants
+    seen     their numbers           of      (tokens, columns) of each quantity so much; SUM: of w . x
+    terms    how many products       fixed   (tokens, products) those that are constants
+    rest     bounds on all that is none of these quantities
     """
 
-    form: np.ndarray
-    terms: int
-    size: float
+    seen: np.ndarray
+    of: np.ndarray
+    fixed: np.ndarray
+    terms: np.ndarray
+    rest: np.ndarray
 
     @property
-    def constant(self) -> float | None:
-        rest = self.form.copy()
-        rest[0, 0] = 0.0
-        return None if rest.any() else float(self.form[0, 0])
+    def size(self) -> np.ndarray:
+        return np.abs(self.fixed).sum(axis=1)
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Between what they lie, as they are computed; without end where they are no constants."""
+        lost = np.where(self.terms > 1, self.size * 2.0**-12, 0.0) + self.rest
+        lost = np.where(self.of[:, 1:].any(axis=1), np.inf, lost)
+        return self.of[:, ONE] - lost, self.of[:, ONE] + lost
 
     @property
-    def lost(self) -> float:
-        """More than a constant logit is off by rounding, in every order: gamma of some hundred terms is below 2^-12."""
-        return 0.0 if self.terms <= 1 else self.size * 2.0**-12
+    def far(self) -> np.ndarray:
+        """Which are out of reach of logits around 0."""
+        return self.ends()[1] <= -2 * SILENT
 
 
-def logit(query: np.ndarray, key: np.ndarray, asker: np.ndarray, asked: np.ndarray, what: str) -> Logit:
-    """Of one head, query and key (size, features), for two tokens."""
-    q, k = exact_rows(query, asker, what), exact_rows(key, asked, what)
-    total = np.zeros((q.shape[1], k.shape[1]))
-    exact: dict[tuple[int, int], Fraction] = {}
-    terms, size = 0, 0.0
-    for one, other in zip(q, k, strict=True):
-        left, right = np.flatnonzero(one).tolist(), np.flatnonzero(other).tolist()
-        if not (len(left) and len(right)):
-            continue
-        terms += 1
-        for i in left:
-            for j in right:
-                exact[i, j] = exact.get((i, j), Fraction(0)) + Fraction(float(one[i])) * Fraction(float(other[j]))
-        size += abs(float(one[0] * other[0]))
-    for place, value in exact.items():
-        total[place] = float(value)
-        # a constant of several terms is only compared, with room for its rounding
-        require(Fraction(float(value)) == value or place == (0, 0), f"{what}: a logit's factor is no float64")
-    require(terms <= 2**10, f"{what}: logits of more than 1,024 terms are not verified")
-    return Logit(total, terms, size)
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """number, of (tokens, features): number times quantity; tokens are numbered input, register, state.
 
-
-def require_finite(
-    embed: Embed, bodies: Sequence[tuple[Sequence[Attention], int]], box: np.ndarray, tokens: int, model: Arithmetic
-) -> None:
-    """No number that is computed overflows: bounds on the features of every kind are followed through all steps, of
-    layers that are repeated so many times, one group after the other.
-
-    box: bounds on the entries of a prompt. What a head reads is at most the largest value that it may see, up to
-    rounding: sums over so many tokens, and over features.
+    x        (tokens, size) of rows the numbers of x, of others 1
+    sure     which tokens are there for certain, and once
+    source   of every input the row, where there are many of one kind
     """
+
+    number: np.ndarray
+    of: np.ndarray
+    stream: Stream
+    rows: Rows
+    x: np.ndarray
+    sure: np.ndarray
+    source: np.ndarray | None
+    _known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    @classmethod
+    def embedded(cls, embed: Embed, rows: Rows) -> Tokens:
+        """Without a source, tokens are kinds of rows; with one, each is a product of its own with a row of sign 1,
+        which may round (heads.py)."""
+        require(embed.weight.shape[2] == rows.columns, "an example has other entries than the program says")
+        number, of = rows.entries()
+        if embed.source is None:
+            require(len(embed.weight) == len(embed.bias) == 1 and embed.tokens is None, "a row becomes a token")
+            sure = np.arange(len(number)) >= len(rows.kinds)
+        else:
+            every = np.array_equal(np.unique(embed.source), np.arange((embed.tokens or 0) / 2))
+            require(every, "anchors are not those of all rows of sign 1")
+            number, of = (np.repeat(one[:1], len(embed.source), axis=0) for one in (number, of))
+            sure = np.ones(len(number), bool)
+        bias = np.broadcast_to(embed.bias, (len(number), embed.bias.shape[1]))[..., None]
+        products = np.concatenate([embed.weight * number[:, None], bias], axis=2)
+        what = np.append(of, np.zeros((len(of), 1), int), axis=1)[:, None]
+        exact = power_of_two(products) | (what == 0) | (embed.source is not None)
+        made, its = one_term(products, np.broadcast_to(what, products.shape), exact)
+        extra = np.concatenate([embed.registers, embed.states])
+        x = number[:, list(rows.x)]
+        return cls(
+            np.concatenate([made, extra]), np.concatenate([its, np.zeros(extra.shape, int)]),
+            Stream(len(made), len(embed.registers), len(embed.states), made.shape[1]), rows,
+            np.concatenate([np.where(x == 0, 1.0, x), np.ones((len(extra), len(rows.x)))]),
+            np.append(sure, np.ones(len(extra), bool)), embed.source,
+        )  # fmt: skip
+
+    def kind(self, token: int) -> tuple[str, int]:
+        """Of a token, and its number among those."""
+        inputs, registers = self.stream.inputs or 0, self.stream.registers
+        firsts = (("state", inputs + registers), ("register", inputs), ("input", 0))
+        return next((kind, token - first) for kind, first in firsts if token >= first)
+
+    def holding(self, token: int, features: Sequence[int], number: float, of: np.ndarray) -> Tokens:
+        """The same, but for some features of a token."""
+        numbers, quantities = self.number.copy(), self.of.copy()
+        numbers[token, features], quantities[token, features] = number, of
+        return replace(self, number=numbers, of=quantities, _known={})
+
+    def mapped(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (outputs, features) of all tokens."""
+        found = []
+        for row in weight:
+            used = np.flatnonzero(row)
+            number, of = self.number[:, used], self.of[:, used]
+            exact = power_of_two(row[used]) | ((of == 0) & power_of_two(number))
+            none = np.zeros(len(of)), np.zeros(len(of), int)
+            found.append(one_term(number * row[used], of, exact) if len(used) else none)
+        number, of = (np.stack(one, axis=1) for one in zip(*found, strict=True))
+        return number, of
+
+    def of_head(self, what: str, layer: Attention, head: int) -> tuple[np.ndarray, np.ndarray]:
+        """Queries, keys or values of all tokens."""
+        weight = getattr(layer, what)
+        name = id(layer), what, head if len(weight) > 1 else 0
+        if name not in self._known:
+            self._known[name] = self.mapped(weight[name[2]])
+        return self._known[name]
+
+    def logits(self, layer: Attention, head: int, asker: int) -> Logits:
+        """What a token finds. What is multiplied by 0 is 0: nothing overflows (require_finite)."""
+        require(layer.mask != "causal", "a learner does not see its prompt in an order")
+        kind, place = self.kind(asker)
+        them = np.unique(seen(layer, self.stream, kind, place))
+        (q, q_of), (k, k_of) = (self.of_head(one, layer, head) for one in ("query", "key"))
+        q, q_of, k, k_of = q[asker], q_of[asker], k[them], k_of[them]
+        if layer.grid is not None:  # a block of rows an axis, read where all other indices are 0
+            places = np.arange(len(k)).reshape(layer.grid)
+            blocks = np.repeat(np.arange(len(layer.grid)), k.shape[1] // len(layer.grid))
+            index = np.indices(layer.grid)
+            firsts = [places[tuple(index[i] * (i == axis) for i in range(len(index)))].ravel() for axis in blocks]
+            own = np.stack(firsts, axis=1), np.arange(k.shape[1])
+            k, k_of = k[own], k_of[own]
+        there = (q != 0) & (k != 0)
+        product = np.where(there, q, 0.0) * np.where(there, k, 0.0)
+        d = len(self.rows.x)
+        rows = ((them < (self.stream.inputs or 0)) | (kind == "input")).astype(int)[:, None]
+        exact = (q_of >= 0) & (k_of >= 0) & (power_of_two(q) | power_of_two(k)) & there
+        at = np.where(exact, self.rows.columns_of_logits[rows, q_of, k_of], W + 2 * d)
+        of, count = np.zeros((2, len(them), W + 2 * d + 1))
+        places = np.broadcast_to(np.arange(len(them))[:, None], at.shape), at
+        np.add.at(of, places, np.where(at < W + 2 * d, product, 0.0))
+        np.add.at(count, places, there)
+        sums = of[:, W + d : -1] / (self.x[asker] if kind == "input" else self.x[them])
+        sizes = np.where(there & (at == W + 2 * d), np.where((q_of > 0) | (k_of > 0), np.inf, np.abs(product)), 0.0)
+        once = (sums == sums[:, :1]).all(axis=1) & (count[:, 1:-1] <= 1).all(axis=1)
+        of[:, SUM] = sums[:, 0]
+        require(int(there.sum(axis=1).max()) <= MAX_TERMS, f"a logit of more than {MAX_TERMS:,} terms")
+        rest = np.where(once, sizes.sum(axis=1) * (1 + 1e-3), np.inf)
+        return Logits(them, of[:, : W + d], np.where(at == ONE, product, 0.0), there.sum(axis=1), rest)
+
+    def read(self, layer: Attention, head: int, asker: int) -> tuple[np.ndarray, np.ndarray]:
+        """What a token reads, whoever it is. Tokens whose logits are 2 SILENT below that of one that is there weigh
+        exactly 0. One that is left weighs exactly 1; of several only what is 0 in all of them is known exactly.
+        Computed weights add up to less than 4 (gamma_n is defined)."""
+        found = self.logits(layer, head, asker)
+        number, of = (one[found.seen] for one in self.of_head("value", layer, head))
+        low, high = found.ends()
+        sure = self.sure[found.seen]
+        heard = ~(high <= np.where(sure, low, -np.inf).max() - 2 * SILENT)
+        if heard.sum() == 1 and sure[heard].all():
+            return number[heard][0], of[heard][0]
+        size = 4 * np.where(of > 0, np.where(number == 0, 0.0, np.inf), np.abs(number))[heard].max(axis=0)
+        return size, np.where(size == 0, 0, ANY)
+
+    def after(self, layer: Attention, handled: Mapping[int, Sequence[int]]) -> Tokens:
+        """What leaves a layer, but for the features of tokens that a lemma handles, which stay as they are."""
+        require(
+            layer.bias is None and (layer.skip is None or layer.skip.bias is None), "a layer of a learner has a bias"
+        )
+        outputs, width = layer.outputs, self.of.shape[1]
+        skip = np.zeros((outputs, width)) if layer.skip is None else layer.skip.on_features()
+        number, of = self.mapped(skip)
+        asked: dict[tuple[str, Any], list[tuple[np.ndarray, np.ndarray]]] = {}
+        anything = np.full(layer.output.shape[2], np.inf), np.full(layer.output.shape[2], ANY)
+        queries = [self.of_head("query", layer, head) for head in range(layer.heads)]
+        for token in range(len(number)):
+            mine = handled.get(token, ())
+            free = (layer.output != 0).any(axis=(0, 2))
+            free[list(mine)] = False
+            kind, place = self.kind(token)
+            if free.any():
+                same = b"".join(one[token].tobytes() for query in queries for one in query)
+                name = kind, same if kind == "register" else place if self.source is None else 0
+                if name not in asked:
+                    few = self.source is None or kind != "input"
+                    asked[name] = [self.read(layer, head, token) if few else anything for head in range(layer.heads)]
+                weights = np.concatenate(list(layer.output[:, free]), axis=1)
+                numbers, its = (np.concatenate(one) for one in zip(*asked[name], strict=True))
+                own = number[token, free][:, None], of[token, free][:, None]
+                there = (weights != 0) & (numbers != 0)
+                products = np.where(there, weights, 0.0) * np.where(there, numbers, 0.0)
+                exact = power_of_two(weights) | ((its == 0) & power_of_two(numbers))
+                number[token, free], of[token, free] = one_term(
+                    np.append(own[0], products, axis=1),
+                    np.append(own[1], np.broadcast_to(its, products.shape), axis=1),
+                    np.append(np.ones_like(own[0], bool), exact, axis=1),
+                )
+            number[token, list(mine)], of[token, list(mine)] = (
+                self.number[token, list(mine)],
+                self.of[token, list(mine)],
+            )
+        return replace(self, number=number, of=of, _known={})
+
+    def merged(self, other: Tokens) -> Tokens:
+        """Anything, where they are not the same."""
+        same = (self.number == other.number) & (self.of == other.of)
+        return replace(self, number=np.where(same, self.number, np.inf), of=np.where(same, self.of, ANY), _known={})
+
+
+def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmetic) -> None:
+    """No number that is computed overflows: bounds on the features of every kind are followed through all steps.
+
+    box: bounds on the entries of a prompt of at most so many rows. What a head reads is at most the largest value that
+    it may see, up to rounding: sums over all tokens, and over features.
+    """
+    embed = network.embed
     sizes = {
         "input": (np.abs(embed.weight) @ box + np.abs(embed.bias)).max(axis=0),
         "register": np.abs(embed.registers).max(axis=0, initial=0.0),
         "state": np.abs(embed.states).max(axis=0, initial=0.0),
     }
+    tokens = (embed.positions or rows) + len(embed.registers) + len(embed.states)
     limit = model.largest / 2.0**12
     more = 1 + float(model.gamma(4 * (tokens + len(box) + embed.weight.shape[1] + 16)))
-    for layers, times in bodies:
+    for group in network.layers:
+        layers = [one for one in getattr(group, "layers", (group,)) if isinstance(one, Attention)]
         parts = [[np.abs(one) for one in (layer.query, layer.key, layer.value, layer.output)] for layer in layers]
         skips = [np.abs(layer.skip.on_features()) if layer.skip is not None else None for layer in layers]
-        for _ in range(times):
+        for _ in range(getattr(group, "times", 1)):
             before = sizes
             for (query, key, value, output), skip in zip(parts, skips, strict=True):
-                largest = np.max([sizes[kind] for kind in KINDS], axis=0)
+                largest = np.max(list(sizes.values()), axis=0)
                 logits = np.einsum("hsf,f->hs", query, largest) * np.einsum("hsf,f->hs", key, largest)
                 read = np.einsum("hof,f->ho", value, largest)
                 wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
@@ -231,5 +336,5 @@ def require_finite(
                 top = max(float(logits.sum(axis=1).max()), *(float(one.max()) for one in sizes.values()))
                 if not top < limit:
                     raise NotVerified(f"numbers may overflow in {model.dtype}: up to {top:.3g}")
-            if times > 1 and all((sizes[kind] <= before[kind]).all() for kind in KINDS):
+            if all(sizes[kind].shape == one.shape and (sizes[kind] <= one).all() for kind, one in before.items()):
                 break

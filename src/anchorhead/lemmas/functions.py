@@ -1,0 +1,34 @@
+"""Functions of one number a token: the walk with that one claim, and its outputs at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError
+from anchorhead.lemmas.one_number import OneNumber
+from anchorhead.lemmas.output import OutputBound, compared
+from anchorhead.lemmas.walk import walk
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.arithmetic.overflow import require_room
+
+
+def prove_functions(
+    network: Network, claim: OneNumber, on: Box, names: tuple[str, str], cast: bool = True
+) -> OutputBound:
+    """A bound for every input in the box; one of intervals alone where the weights are not those of such heads.
+
+    cast   inputs may be of another type than the network's
+    """
+    last, (tokens, inputs) = network.streams[-1], claim.weight.shape
+    given = (network.embed.tokens, network.embed.inputs), (last.inputs, last.width)
+    if network.output != "input" or given != ((tokens, inputs), (tokens, len(claim.low))):
+        raise AnchorheadError(
+            f"the network does not take {tokens} tokens of {inputs} and put out {len(claim.low)} each"
+        )
+    box = on.broadcast_to(claim.weight.shape)
+    require_room(network, box)
+    sources = Sources(*(end.astype(np.float64)[:, None] for end in (box.low, box.high)))
+    y, exact = walk(network, [claim], sources, cast)
+    return compared(y, None, exact, names)

@@ -1,0 +1,77 @@
+"""Functions of one number a token, and heads that are all there is of a layer: f_g(s_i) for output g of token i.
+
+    build   heads.atom, theorems: anchors in tokens and registers
+    read    proof.heads.whole_head: softmaxes in one number v of the token, as they are stored
+    bound   what is proven of those softmaxes for s = scale v + shift, and what f makes of the error of v
+
+The sums of heads and their bias are part of what is proven of a whole head: nothing is rounded but once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.lemmas.known import Known
+from anchorhead.network import Attention
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, own_error
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
+from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.arithmetic.rounding import exact_factor
+from anchorhead.proof.heads.whole_head import WholeHead, read
+
+
+@dataclass(frozen=True, eq=False)
+class OneNumber:
+    """The claim f_g(s_i), s_i = weight_i . x_i + bias_i, for every output g of token i.
+
+    low, high      between what each f_g lies
+    prove          bounds for heads that were read, and for an error of s: on |heads - f| in exact arithmetic, and on
+                   what rounding and the error add to it
+    scale, shift   s = scale v + shift for the number v that heads ask with
+    """
+
+    weight: Float[np.ndarray, "tokens inputs"]
+    bias: Float[np.ndarray, " tokens"]
+    low: Float[np.ndarray, " outputs"]
+    high: Float[np.ndarray, " outputs"]
+    prove: Callable[[WholeHead, float], tuple[float, float]]
+    scale: float = 1.0
+    shift: float = 0.0
+
+    def after(self, sources: Sources) -> Sources:
+        shape = (len(self.bias), 1, len(self.low))
+        return Sources(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
+
+
+def after_whole_head(known: Known, layer: Attention) -> Known:
+    """What is known after the last layer of a network."""
+    claim = known.claim(OneNumber)
+    whole = read(layer, known.inputs, known.registers, known.sources, known.arithmetic, known.embed)
+    if len(whole.bias) != len(claim.low):
+        raise Refusal(f"{len(whole.bias)} outputs for {len(claim.low)} functions")
+    exact, rest = claim.prove(whole, query_error(claim, whole.number, known.sources))
+    outputs, after = len(claim.low), claim.after(known.sources)
+    shape = (len(claim.bias), outputs)
+    eye = np.broadcast_to(np.eye(outputs), (*shape, outputs))
+    y = Forms(eye, np.zeros(shape), np.full(shape, exact), np.full(shape, rest))
+    return Known(y, Forms.constants(np.zeros((0, outputs))), after, known.claims[1:], known.arithmetic)
+
+
+def query_error(claim: OneNumber, number: Forms, sources: Sources) -> float:
+    """How far scale v + shift may be from s, over all tokens and inputs."""
+    weight, bias, constant = claim.weight[:, None], claim.bias[:, None], number.constant
+    difference = claim.scale * number.coefficients - weight
+    off = claim.scale * constant + claim.shift - bias
+    absolute = np.abs(difference)
+    stored = np.abs(along(difference, sources.middle) + off) + along(absolute, sources.radius)
+    size = along(np.abs(weight), sources.size) + np.abs(bias) + abs(claim.shift) + np.abs(claim.scale * constant)
+    noise = own_error(sources.count) * along(absolute, sources.size) + 16 * FLOAT64.unit * size
+    same = (
+        (difference == 0).all(axis=2) & (constant == 0) & (claim.shift == bias) & exact_factor(np.float64(claim.scale))
+    )
+    error = claim.scale * number.error + np.where(same, 0.0, stored + noise)
+    return float(error.max()) * UP

@@ -1,0 +1,55 @@
+"""How far a network is from its program: what the walk knows of its output, against the program's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, own_error
+from anchorhead.targets.mlp import Affine
+
+
+@dataclass(frozen=True, eq=False)
+class OutputBound:
+    """|network - program| <= approximation + rounding, entry by entry of the output; `names` of the two."""
+
+    approximation: Float[np.ndarray, " outputs"]
+    rounding: Float[np.ndarray, " outputs"]
+    names: tuple[str, str]
+
+    @property
+    def total(self) -> float:
+        return float((self.approximation + self.rounding).max()) * (1 + 1e-12)
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """The two of the output whose sum is the largest."""
+        at = int((self.approximation + self.rounding).argmax())
+        return float(self.approximation[at]), float(self.rounding[at])
+
+    def terms(self) -> dict[str, float]:
+        return dict(zip(self.names, self.worst, strict=True))
+
+
+def compared(y: Forms, readout: Affine | None, sources: Sources, names: tuple[str, str]) -> OutputBound:
+    """The forms of the output against a last affine map, on all sources together; without one, the sources themselves,
+    as many a token as there are outputs."""
+    if readout is None:
+        weight, bias = np.eye(sources.count), np.zeros(sources.count)
+        off = 0.0
+    else:
+        y, weight, bias, (weight_error, bias_error) = y.flat(), readout.weight, readout.bias, readout.errors
+        off = weight_error @ sources.size + bias_error
+    difference, constant = y.coefficients - weight, y.constant - bias
+    left = along(difference, sources.middle)
+    left = np.abs(left + constant) + along(np.abs(difference), sources.radius) + off
+    noise = own_error(8) * (along(np.abs(weight)[None], sources.size) + np.abs(bias))
+    noise = noise + own_error(sources.count) * along(np.abs(difference), sources.size)
+    # what is the same number by number leaves nothing to round here
+    same = (difference == 0).all(axis=2) & (constant == 0)
+    rounding = y.rounding + np.where(same, off, left + noise)
+    # infinities that cancel, of logits whose rounding has no bound, leave no number: nothing is known then
+    exact, rest = (np.where(np.isnan(one), np.inf, one).reshape(-1) for one in (y.approximation, rounding))
+    return OutputBound(exact, rest, names)
