@@ -159,7 +159,7 @@ def of_attention(
     if not fixed.exact:
         raise Refusal("a constant of a query is rounded")
 
-    shown = Forms.joined([constant_part(one) for one in seen])
+    shown = Forms.joined([_constant_part(one) for one in seen])
     labels = np.concatenate(
         [
             fixed.values.reshape(tokens, heads, len(rest)),
@@ -172,7 +172,7 @@ def of_attention(
     return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys)
 
 
-def constant_part(tokens: Forms) -> Forms:
+def _constant_part(tokens: Forms) -> Forms:
     """Tokens for what is constant in them; of other features, which may depend on many sources, just that they vary."""
     shape = tokens.constant.shape
     return Forms(np.zeros((*shape, 0)), tokens.constant, np.zeros(shape), tokens.varying.astype(np.float64))
