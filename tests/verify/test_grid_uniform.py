@@ -107,13 +107,14 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
     function, rng = read_expression(parse(text, ("x", "y")).to_json()), np.random.default_rng(1)
     with precision():
         for low in rng.uniform(-1, 0.7, (20, 2)):
-            found = slopes_of(function, ("x", "y"), [arb(float(a)).union(arb(float(a + 0.3))) for a in low])
+            box = [arb(float(a)).union(arb(float(a + 0.3))) for a in low]
+            values, slopes = slopes_of(function, ("x", "y"), box)
             for _ in range(5):
                 p, q = (low + 0.3 * rng.uniform(size=2) for _ in range(2))
                 for j in range(2):
                     r = p.copy()
                     r[j] = q[j]
                     ends = [function.ball({"x": arb(float(z[0])), "y": arb(float(z[1]))}) for z in (p, r)]
-                    assert found.ball.overlaps(ends[0])
-                    assert found.along[j].is_finite()
-                    assert found.along[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))
+                    assert values.overlaps(ends[0])
+                    assert slopes[j].is_finite()
+                    assert slopes[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))
