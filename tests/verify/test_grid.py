@@ -16,7 +16,6 @@ from numpy.polynomial import chebyshev
 
 import anchorhead as ah
 from anchorhead.network import Network
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
@@ -30,6 +29,7 @@ from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_w
 from anchorhead.verify.grids.tensor import _prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
+from networks.grids import stored_grid
 
 QUICK = [
     ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-3, "float32"),
@@ -64,7 +64,7 @@ def built(case: Case) -> Built:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, dtype=dtype)
     assert network.target is not None
-    atom, target = grid_form(network).atom, SeveralVariables.from_record(network.target)
+    atom, target = stored_grid(network), SeveralVariables.from_record(network.target)
     axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]
     rest = (np.asarray(array, np.float64) for array in (atom.origins, atom.values, atom.bias))
     return Built(network, Grid(axes, *rest), [read_expression(e.to_json()) for e in target.expressions], target)
@@ -244,7 +244,7 @@ def test_the_bound_on_a_polynomial_is_near_its_largest_value() -> None:
 
 def test_rounding_covers_what_the_dtype_computes() -> None:
     one = built(QUICK[0])
-    t, atom = one.target, grid_form(one.network).atom
+    t, atom = one.target, stored_grid(one.network)
     cuts, bounds = grid_rounding(one.grid, t.low, t.high, arithmetic_of("float32"), 0.0)
     x = np.random.default_rng(10).uniform(t.low, t.high, (3_000, 2)).astype(np.float32)
     away = np.abs(atom(x).astype(np.longdouble) - atom.exact(x)).max(axis=1)

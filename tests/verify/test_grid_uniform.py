@@ -13,8 +13,7 @@ import anchorhead as ah
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64
-from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.several import SeveralVariables
@@ -24,6 +23,7 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
 from anchorhead.verify.programs.expressions import read_expression
+from networks.grids import stored_grid
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
@@ -43,7 +43,7 @@ def built(case: Case) -> tuple[Network, Grid, SeveralVariables]:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, placement="uniform", dtype=dtype)
     assert network.target is not None
-    return network, stored(grid_form(network).atom), SeveralVariables.from_record(network.target)
+    return network, stored(stored_grid(network)), SeveralVariables.from_record(network.target)
 
 
 def verified(grid: Grid, target: SeveralVariables, dtype: str, stated: float) -> float:
