@@ -1,7 +1,7 @@
 """Kernel smoothers are softmax heads: the weights are written down, and nothing errs but rounding.
 
 The centres are anchors. Token k carries anchor k, as features (slopes, offset, responses), the input token anchor 0;
-the query is (x - origin, 1). proof.heads.kernel_smoother derives the slopes and offsets, and why shifts that all
+the query is (x - origin, 1). lemmas.kernel derives the slopes and offsets, and why shifts that all
 anchors share change nothing. Three such freedoms keep the numbers, and so their rounding, small: the origin is the
 middle of the box, slopes and offsets are centred, and responses are stored less the middle of their range, which the
 bias adds.
@@ -17,11 +17,13 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
+from anchorhead.lemmas.functions import prove_functions
+from anchorhead.lemmas.kernel import METHOD, TERMS, Smoothed, exact_logits
 from anchorhead.network import Attention, Embed, Network, Outside
 from anchorhead.network.derivation import Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.heads.kernel_smoother import exact_logits, prove_kernel_smoother
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
 MAX_NUMBERS = 1_000_000
@@ -50,7 +52,7 @@ def kernel_smoother(
     inner = box.broadcast_to((target.inputs,))
     require_model(kind)
     network = _network(target, inner, kind)
-    bound = prove_kernel_smoother(network, target, inner)
+    bound = prove_functions(network, Smoothed(target), inner, TERMS)
     if within is not None and not round_up(bound.total) <= within:
         raise AnchorheadError(
             f"within={within:g} is not reached by the {target} in {kind}: its rounding is proven to stay within "
@@ -58,7 +60,7 @@ def kernel_smoother(
             "smaller box, a larger bandwidth"
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
-    certificate = bound.statement(target).certificate(box, kind, within)
+    certificate = Statement(bound.total, bound.terms(), METHOD, str(target)).certificate(box, kind, within)
     return network.with_entries([entry]).with_(certificate=certificate, outside=outside)
 
 
