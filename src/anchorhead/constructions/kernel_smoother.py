@@ -17,10 +17,11 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
+from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import METHOD, TERMS, Smoothed, exact_logits
 from anchorhead.network import Attention, Embed, Network, Outside
-from anchorhead.network.derivation import Entry
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
@@ -61,7 +62,12 @@ def kernel_smoother(
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
     certificate = Statement(bound.total, bound.terms(), METHOD, str(target)).certificate(box, kind, within)
-    return network.with_entries([entry]).with_(certificate=certificate, outside=outside)
+    return network.with_(
+        program=program_of(target, box),
+        derivation=Derivation("kernel smoother", entries=(entry,)),
+        certificate=certificate,
+        outside=outside,
+    )
 
 
 def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
@@ -103,7 +109,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         features=tuple(f"output {i}" for i in range(m)) if m > 1 else ("output",),
         labels=("averages the responses near the input",),
     )
-    return Network([embed, attention], token_axis=False).approximating(target.record(), box)
+    return Network([embed, attention], token_axis=False)
 
 
 def _centred(exact: list[Any]) -> np.ndarray:
