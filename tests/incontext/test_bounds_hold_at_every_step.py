@@ -71,7 +71,7 @@ def test_steps_so_small_that_they_vanish_are_within_the_bound() -> None:
 @pytest.mark.parametrize("threshold", [0.0, 0.1])
 def test_a_learner_that_gives_out_an_example_in_place_of_its_state_is_not_accepted(threshold: float) -> None:
     net = incontext.gradient_descent(steps=2, rate=0.1, features=2, examples=4, threshold=threshold)
-    with pytest.raises(CertificateError, match="register"):
+    with pytest.raises(CertificateError, match="does not put out w"):
         ah.check(net.with_(output="input"))
 
 
