@@ -22,9 +22,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported, which reads it then
 
-from benchmarks.figures_cases import cases  # numpy reads how many threads it may use when it is imported
+from benchmarks.figures_cases import cases
 
 KEPT, NEW = Path("benchmarks/figures.csv"), Path("out/figures.csv")
 COLUMNS = ("case", "kind", "anchors", "heads", "parameters", "bound", "seconds")

@@ -16,10 +16,10 @@ from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked import linked_network
+from anchorhead.incontext.networks import linked_network
+from anchorhead.lemmas.learners.loop import most_rate
+from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Embed, Network, Repeat
-from anchorhead.proof.descent.descent_linked import read
-from anchorhead.proof.descent.descent_varying import most_rate
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
 
@@ -113,9 +113,9 @@ def test_no_prompt_breaks_a_certificate(name: str, dtype: str, other: bool) -> N
             continue
         extras = EXTRAS[number % len(EXTRAS)]
         net = _with_given_sharpness(name, dtype, tuple(extras.items()))
-        known = read(net, net.descent)
+        (link,) = read(net, net.descent).links
         allowed = (2.0 if name == "squared" else most_rate(net.descent.momentum)) / net.descent.rate
-        allowed = (allowed - net.descent.decay) / known.facts.slope
+        allowed = (allowed - net.descent.decay) / link.facts.slope
         X, y = AWKWARD[awkward](np.random.default_rng(number))
         A = np.column_stack([X, np.ones(len(X))]) if net.descent.intercept else X
         X = X * min(1.0, 0.7 * np.sqrt(allowed / np.linalg.eigvalsh(A.T @ A / len(A))[-1]))

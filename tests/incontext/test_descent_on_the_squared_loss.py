@@ -13,8 +13,8 @@ from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.certified import certificate_for_prompt
 from anchorhead.incontext.learner import Learner
+from anchorhead.incontext.networks import squared_network
 from anchorhead.incontext.prompts import examples_of
-from anchorhead.incontext.squared import squared_network
 from anchorhead.network import Repeat
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss

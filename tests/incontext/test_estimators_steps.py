@@ -10,11 +10,10 @@ import pytest
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked import linked_network
+from anchorhead.incontext.networks import linked_network, squared_network
 from anchorhead.incontext.settled import settle, states
-from anchorhead.incontext.squared import squared_network
 from anchorhead.incontext.tables import made_table
-from anchorhead.proof.descent.descent_threshold import NotKnown
+from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 

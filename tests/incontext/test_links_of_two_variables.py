@@ -11,10 +11,9 @@ from anchorhead import incontext
 from anchorhead.checking import check
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked_grid import linked_grid_network
-from anchorhead.incontext.linked_sequence import linked_sequence_network
+from anchorhead.incontext.networks import linked_network, sequence_network
+from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Repeat
-from anchorhead.proof.descent.descent_grid import read
 from anchorhead.targets.descent import Descent
 
 from .data import regression
@@ -28,10 +27,8 @@ def learner(layout: str, examples: int = 8, steps: int = 50, dtype: str = "float
     chosen = {**FEW, **extras}
     target = Descent(LINK, steps, features=2, examples=examples, layout=layout, **chosen)
     if layout == "sequence":
-        return Learner.of(linked_sequence_network(target, dtype))
-    return Learner.of(
-        linked_grid_network(target, dtype, *((2.0**-11, 2.0**-10) if dtype == "float64" else (0.125, 0.125)))
-    )
+        return Learner.of(sequence_network(target, dtype))
+    return Learner.of(linked_network(target, dtype, *((2.0**-11, 2.0**-10) if dtype == "float64" else (0.125, 0.125))))
 
 
 def data(n: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +119,7 @@ def test_changed_weights_are_not_certified():
     heads = grid.output.copy()
     heads[1] *= -1
     wrong = Repeat((score, replace(grid, output=heads), collect), repeat.times)
-    with pytest.raises(CertificateError, match="layer grid"):
+    with pytest.raises(CertificateError, match=r"the output of layer 1\.1, Attention"):
         read(net.with_(layers=(embed, wrong, last)), net.descent)
     registers = embed.registers.copy()  # type: ignore[union-attr]
     registers[3, -4] *= 1 + 1e-12
@@ -133,6 +130,4 @@ def test_changed_weights_are_not_certified():
 def test_a_kink_inside_the_box_is_refused_by_name():
     kinked = incontext.link("abs(s - y)", "g(s, y)")
     with pytest.raises(AnchorheadError, match="kink inside the box"):
-        linked_sequence_network(
-            Descent(kinked, 2, 0.1, 2, examples=4, layout="sequence", scores=(-2.0, 2.0)), "float64"
-        )
+        sequence_network(Descent(kinked, 2, 0.1, 2, examples=4, layout="sequence", scores=(-2.0, 2.0)), "float64")

@@ -14,10 +14,11 @@ import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.many import ManyLearner
+from anchorhead.lemmas.learners.many import Slots
+from anchorhead.lemmas.learners.prompt import bound_for_rows
+from anchorhead.lemmas.learners.steps import read_many
 from anchorhead.network import Attention, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.descent import descent_many
-from anchorhead.proof.descent.descent_many_form import Slots
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 from anchorhead.targets.many_learners import rows_of
@@ -154,10 +155,10 @@ def test_a_changed_network_has_no_proof(exact_net: ManyLearner, change: str) -> 
     prompt = exact_net.prompt(*regression(), loss="squared", rate=0.1)
     changed, learners = _changed(exact_net, change), exact_net.learners
     try:
-        step = descent_many.read(changed, learners)
+        step = read_many(changed, learners)
     except CertificateError:
         return
-    found = descent_many.bound_for_rows(step, learners, rows_of(prompt, learners), arithmetic_of("float64"))
+    found = bound_for_rows(step, learners, rows_of(prompt, learners), arithmetic_of("float64"))
     assert found.total == np.inf
 
 

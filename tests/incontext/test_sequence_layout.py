@@ -12,9 +12,9 @@ from anchorhead import incontext
 from anchorhead.checking import check
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked_sequence import linked_sequence_network
+from anchorhead.incontext.networks import sequence_network
+from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Embed, Repeat
-from anchorhead.proof.descent.descent_sequence import read
 from anchorhead.targets.descent import Descent
 
 from .data import AWKWARD, regression
@@ -37,7 +37,7 @@ def learner(name: str, examples: int = N, steps: int = STEPS, dtype: str = "floa
     loss = OWN if name == "own" else incontext.named_loss(name)
     rate = extras.pop("rate", RATES.get(name, 0.05))
     target = Descent(loss, steps, rate, D, examples=examples, layout="sequence", scores=SCORES.get(name), **extras)
-    return Learner.of(linked_sequence_network(target, dtype, labels=4.0))
+    return Learner.of(sequence_network(target, dtype, labels=4.0))
 
 
 def labels_for(name: str, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -105,7 +105,7 @@ def test_links_at_their_kinks_keep_to_the_bound():
 def test_a_falling_line_is_not_taken_for_a_convex_loss():
     loss = incontext.link("-x")
     target = Descent(loss, 12, 0.5, D, examples=4, layout="sequence", scores=(-64.0, 64.0))
-    net = Learner.of(linked_sequence_network(target, "float32"))
+    net = Learner.of(sequence_network(target, "float32"))
     X = np.random.default_rng(1).uniform(-1, 1, (4, D))
     prompt = net.prompt(X, np.array([1.0, -1.0, 0.5, 0.25]))
     found = net(prompt, outside="ignore", path=True).astype(np.float64)
@@ -151,7 +151,7 @@ def test_changed_weights_are_not_certified():
     assert isinstance(repeat, Repeat)
     wrong = embed.weight.copy()
     wrong[5, 0, 0] *= 1 + 1e-9
-    with pytest.raises(CertificateError, match="Embed's weights"):
+    with pytest.raises(CertificateError, match="the weight of layer 0, Embed"):
         read(net.with_(layers=(replace(embed, weight=wrong), repeat, last)), net.descent)
     link = repeat.layers[0]
     assert isinstance(link, Attention)

@@ -14,11 +14,14 @@ from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.squared import squared_network
+from anchorhead.incontext.networks import squared_network
+from anchorhead.lemmas.learners import direct
+from anchorhead.lemmas.learners.box import bound_for_box
+from anchorhead.lemmas.learners.prompt import bound_for_prompt
+from anchorhead.lemmas.learners.steps import read
+from anchorhead.lemmas.learners.threshold import NotKnown, read_clip
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.descent import descent_squared
-from anchorhead.proof.descent.descent_threshold import NotKnown, unshrunk
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import named_loss
 
@@ -51,7 +54,7 @@ def _thresholded(network: Network, w: np.ndarray) -> np.ndarray:
 def test_the_threshold_keeps_to_its_bound_near_kinks_and_far_beyond(dtype: str, rate: float, threshold: float) -> None:
     target = _target(1, rate, 1, threshold=threshold)
     network = squared_network(target, 2.0**-8, dtype)
-    clip = unshrunk(network, target, 4, 3)[1]
+    clip, _ = read_clip(network, target)
     assert clip is not None
     tau = rate * threshold
     near = np.geomspace(1e-18, 10, 500)
@@ -120,11 +123,11 @@ def test_momentum_with_a_threshold_follows_exact_steps_but_is_only_measured() ->
     net = _learner(target)
     prompt = net.prompt(*regression())
     assert np.abs(net(prompt, path=True) - net.exact(prompt, path=True)).max() <= 1e-9
-    step, model = descent_squared.read(net, target), arithmetic_of("float64")
+    step, model = read(net, target), arithmetic_of("float64")
     with pytest.raises(NotKnown, match="no bound is known"):
-        descent_squared.bound_for_box(step, target, np.ones(6), 1.0, model)
+        bound_for_box(step, target, np.ones(6), 1.0, model)
     with pytest.raises(NotKnown, match="no bound is known"):
-        descent_squared.bound_for_prompt(step, target, np.ones((1, 6)), np.ones(1), model)
+        bound_for_prompt(step, target, np.ones((1, 6)), np.ones(1), model)
 
 
 def test_the_thresholds_cost_does_not_depend_on_the_examples() -> None:
@@ -198,7 +201,7 @@ def test_a_smaller_value_of_an_anchor_is_seen_in_the_bound() -> None:
         program=net.program,
         derivation=net.derivation,
     )
-    clip = descent_squared.read(network, target).clip
+    clip = direct.read(network, target).clip
     assert clip is not None
     assert clip.error(target).exact >= 0.000999 * 0.03
 

@@ -13,7 +13,7 @@ from anchorhead import incontext
 from anchorhead.conditions import KeepsWithin, SafeCurvature, SafeRate
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.measured import measured_certificate
-from anchorhead.proof.descent.descent_given import conditions_for_box, given_conditions
+from anchorhead.lemmas.learners.given import conditions_for_box, given_conditions
 from anchorhead.targets.descent import LAYOUTS, Descent, LearnerLayout
 from anchorhead.targets.losses import named_loss
 

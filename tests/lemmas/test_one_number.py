@@ -10,14 +10,15 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.constructions.single.certified_head import claim_of as head_claim
+from anchorhead.constructions.theorems.truncated_linear import MARGIN
 from anchorhead.constructions.theorems.truncated_linear import claim_of as ramp_claim
-from anchorhead.constructions.theorems.truncated_linear import lattice_of
 from anchorhead.domain import Box
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import prove_head
+from anchorhead.proof.heads.ramp import Lattice
 from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets.ramp import TruncatedLinear
 
@@ -38,8 +39,8 @@ def ramp(dtype: str, **words: Any) -> tuple[Network, OneNumber, TruncatedLinear,
     cuts = np.array([(a + b) / 2 for a, b in network.certificate.excluded])
     features = [0, 1, 0] if len(cuts) else [0]
     target = TruncatedLinear(w, t, -1.0, 1.0, cuts, np.array(features))
-    theorem, count = ("multi-head", 4) if "heads" in words else ("single-head", words["anchors"])
-    return network, ramp_claim(target, lattice_of(theorem, target, count, words.get("heads", 1)), dtype), target, on
+    spacing = 2 / (2 * words["heads"] if "heads" in words else words["anchors"] - 1)
+    return network, ramp_claim(target, Lattice(0.0, spacing, MARGIN if len(cuts) else 0.0), dtype), target, on
 
 
 def head(dtype: str) -> tuple[Network, OneNumber, Any, Box]:

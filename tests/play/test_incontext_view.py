@@ -12,7 +12,7 @@ import pytest
 
 from anchorhead import incontext
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.squared import squared_network
+from anchorhead.incontext.networks import squared_network
 from tests.play.conftest import show
 from tests.play.waiting import settle, until
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from anchorhead.verify import rounding
-from anchorhead.verify.attention import _bounded
+from anchorhead.verify.attention import _bounded, after_attention
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Reads
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Attention
 from anchorhead.verify.joint import direction, joint
@@ -68,6 +70,16 @@ def test_tokens_that_nobody_reads_are_bounded() -> None:
     low, high = found.ends(within.quantities)
     assert float(low[0, 0]) <= 6.0 - 2 * 3.0
     assert float(high[0, 0]) >= 6.0 + 2 * 3.0
+
+
+def test_logits_that_may_overflow_are_refused() -> None:
+    """Queries and keys of 2^65 are numbers of float32, their product is none: whoever reads it, or nobody."""
+    within, large = context(), np.array([[[2.0**65]]])
+    layer = Attention(large, large, np.ones((1, 1, 1)), np.ones((1, 1, 1)), None, None, None, None)
+    tokens = {"input": Forms.constants(np.ones((2, 1)))}
+    for asking in ({"input"}, set()):
+        with pytest.raises(NotVerified, match="logit may overflow"):
+            after_attention(within, layer, tokens, asking, "here", False)
 
 
 def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:

@@ -115,7 +115,7 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
         context = Context(exact, model, Pool())
         told: list[Unit] = []
         context.explained = partial(_not_explained, told)  # type: ignore[method-assign]
-        found = after_attention(context, layer, {"input": asker, "register": registers}, WANTED, "here", False)
+        found = after_attention(context, layer, {"input": asker, "register": registers}, {"input"}, "here", False)
         read = context.directly.read(*keys, (low, high))
         assert read is not None
         if high > 0:
@@ -125,10 +125,7 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
             assert float(found["input"].rounding[0, 0]) >= read[0] * (1 - 1e-9)
         vague = Forms(registers.ids, *registers.arrays[:3], np.full((3, 3), 1e-9))
         with pytest.raises(NotVerified, match="rounded"):
-            after_attention(context, layer, {"input": asker, "register": vague}, WANTED, "here", False)
-
-
-WANTED = {"input": np.ones(1, bool)}
+            after_attention(context, layer, {"input": asker, "register": vague}, {"input"}, "here", False)
 
 
 def _not_explained(told: list[Unit], units: list[Unit], where: str) -> list[None]:

@@ -12,12 +12,10 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.prompts import Examples
+from anchorhead.lemmas.learners.loop import most_curvature
+from anchorhead.lemmas.learners.prove import prove_box, prove_prompt, read_proven
+from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.network import Network
-from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.descent.descent import DescentBound, most_curvature
-from anchorhead.proof.descent.descent_proofs import box_statement, proof_of
-from anchorhead.proof.descent.descent_threshold import NotKnown
-from anchorhead.proof.statement import Statement
 from anchorhead.targets.descent import Descent
 
 
@@ -28,33 +26,23 @@ def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: flo
     leave the range in which they serve.
     """
     try:
-        found = _bound_for_box(network, target, x, y)
+        found = prove_box(network, target, np.concatenate([x, [1.0]]) if target.intercept else x, y)
     except NotKnown as why:
         return measured_certificate(network, target, x, y, steepest_link(target, y), str(why))
-    if not np.isfinite(found.total):
-        return None
     ends = np.concatenate([x, [1.0, y]])
-    return box_statement(target, found, proof_of(target).METHOD).certificate(Box.of((-ends, ends)), network.dtype)
-
-
-def _bound_for_box(network: Network, target: Descent, x: np.ndarray, y: float) -> DescentBound:
-    proof = proof_of(target)
-    columns = np.concatenate([x, [1.0]]) if target.intercept else x
-    return proof.bound_for_box(proof.read(network, target), target, columns, y, require_model(network.dtype))
+    return None if found is None else found.certificate(Box.of((-ends, ends)), network.dtype)
 
 
 def certificate_for_prompt(network: Network, target: Descent, one: Examples, given: np.ndarray) -> Certificate:
     """For one prompt, given as the array that it is."""
-    proof = proof_of(target)
-    A = one.design(target.intercept)
-    found = proof.bound_for_prompt(proof.read(network, target), target, A, one.y, require_model(network.dtype))
-    if not np.isfinite(found.total):
+    where = f"{target}, for one prompt of {counted(len(one.y), 'example')}"
+    found = prove_prompt(network, target, one.design(target.intercept), one.y, where)
+    if found is None:
         raise AnchorheadError(
             "nothing can be said of this prompt: its residuals are so large that heads leave the range in which they "
             "serve, or its rate is so large that errors grow without bound. Scale its labels, or take a smaller rate"
         )
-    where = f"{target}, for one prompt of {counted(len(one.y), 'example')}"
-    return Statement(found.total, found.terms, proof.METHOD, where).certificate(Box.of((given, given)), network.dtype)
+    return found.certificate(Box.of((given, given)), network.dtype)
 
 
 @dataclass(frozen=True)
@@ -109,10 +97,10 @@ def _largest(symmetric: np.ndarray) -> float:
 def serves(network: Network, target: Descent, low: float, high: float) -> bool:
     """Whether the link's head, as it is proven, serves on [low, high] too."""
     try:
-        facts = getattr(proof_of(target).read(network, target), "facts", None)
+        facts = read_proven(network, target).links[0].facts
     except CertificateError:
         return False
-    return facts is not None and facts.low <= low and high <= facts.high
+    return facts.low <= low and high <= facts.high
 
 
 def eigenvalue_of(target: Descent, one: Examples) -> float:

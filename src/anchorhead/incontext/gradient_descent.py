@@ -14,16 +14,14 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.certified import certificate_for_box, steepest_link
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked import linked_network
-from anchorhead.incontext.linked_grid import linked_grid_network
-from anchorhead.incontext.linked_sequence import linked_sequence_network
 from anchorhead.incontext.measured import measured_certificate
-from anchorhead.incontext.squared import squared_network
+from anchorhead.incontext.networks import linked_network, sequence_network, squared_network
+from anchorhead.lemmas.learners.box import error_of_a_step
+from anchorhead.lemmas.learners.prove import read_proven
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.descent import descent_grid, descent_linked
 from anchorhead.targets.descent import Descent, LearnerLayout
 from anchorhead.targets.losses import Loss, named_loss
 from anchorhead.targets.scalar import interval
@@ -104,7 +102,7 @@ def gradient_descent(
 
 def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
     """The range of the link's argument. Residuals of the squared loss are at most (1 + mu)/(1 - mu) sqrt(n) y in exact
-    arithmetic (proof.descent.descent_squared)."""
+    arithmetic (lemmas.learners.box)."""
     if given is not None:
         return interval(given)
     if target.loss.name == "squared":
@@ -150,7 +148,7 @@ def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
 
 
 def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
-    made = linked_sequence_network(target, dtype, labels=y)
+    made = sequence_network(target, dtype, labels=y)
     return _best([_certified(made, target, x, y)])
 
 
@@ -158,12 +156,10 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     """The two sharpnesses one after the other, since each adds an error of its own to that of a step; see _direct."""
     guide = replace(target, threshold=0.0) if target.momentum else target
     columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
-    of_two = target.loss.form == "g(s, y)"
-    build, proof = (linked_grid_network, descent_grid) if of_two else (linked_network, descent_linked)
 
     def error(scoring: float, collecting: float) -> float:
-        known = proof.read(build(guide, dtype, scoring, collecting), guide)
-        return proof.error_of_a_step(known, guide, columns, y, model)
+        known = read_proven(linked_network(guide, dtype, scoring, collecting), guide)
+        return error_of_a_step(known, guide, columns, y, model)
 
     collecting = _lowest(lambda h: error(h / 4, h))
     scoring = _lowest(lambda h: error(h, collecting))
@@ -171,7 +167,7 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     made: list[Learner] = []
     while min(scoring, collecting) > 0.5 * SHARPNESSES[-1] and (not made or made[-1].certificate is None):
         # a drift over many steps may take links further than a single step does
-        made.append(_certified(build(target, dtype, scoring, collecting), target, x, y))
+        made.append(_certified(linked_network(target, dtype, scoring, collecting), target, x, y))
         scoring, collecting = scoring / 2, collecting / 2
     return _best(made)
 

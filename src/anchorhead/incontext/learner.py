@@ -17,13 +17,13 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.certified import DescentSummary, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
+from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.network.named_inputs import the_only
 from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.descent.descent import most_curvature
 from anchorhead.targets.descent import Descent
 
 

@@ -17,18 +17,16 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers
 from anchorhead.incontext.link_heads import link_head
-from anchorhead.incontext.many_layers import many_network
 from anchorhead.incontext.many_prompts import many_prompt
-from anchorhead.incontext.squared import balanced_sharpness
+from anchorhead.incontext.networks import many_network
+from anchorhead.lemmas.learners.prompt import Prompt, steepness
+from anchorhead.lemmas.learners.prove import prove_rows
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import the_only
 from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import as_numbers, without_torch
 from anchorhead.network.threads import threads_for
-from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.descent import descent_many
-from anchorhead.proof.statement import Statement
 from anchorhead.targets.losses import Loss, named_loss
 from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of
 
@@ -98,7 +96,7 @@ class ManyLearner(Network):
             learners = self.learners
             self._cache["slopes"] = np.array([_slope(loss, learners.reach, self.dtype) for loss in learners.losses])
         for rows in sets:
-            steepest = descent_many.steepness(self._cache["slopes"][rows.loss], rows)
+            steepest = steepness(self._cache["slopes"][rows.loss], Prompt.of_rows(rows))
             if steepest > 2 * (1 + 1e-2):
                 raise AnchorheadError(
                     f"the rate is too large for the {len(rows.a)} rows of this prompt: gradient descent diverges. At "
@@ -112,18 +110,16 @@ class ManyLearner(Network):
         sets = self._rows(cast)
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
-        learners, model = self.learners, require_model(self.dtype)
-        found = descent_many.bound_for_rows(descent_many.read(self, learners), learners, sets[0], model)
-        if not np.isfinite(found.total):
+        learners = self.learners
+        found = prove_rows(self, learners, sets[0], f"{learners}, for one prompt of {counted(len(sets[0].a), 'row')}")
+        if found is None:
             raise AnchorheadError(
                 f"nothing is proven for this prompt in {self.dtype}: its scores may leave the range in which heads "
                 f"serve. Use {'float64, ' if self.dtype == 'float32' else ''}fewer steps, or more than "
                 f"reach={learners.reach:g}"
             )
         given = cast.reshape(cast.shape[-2:]).astype(np.float64)
-        where = f"{learners}, for one prompt of {counted(len(sets[0].a), 'row')}"
-        stated = Statement(found.total, found.terms, descent_many.METHOD, where)
-        return stated.certificate(Box.of((given, given)), self.dtype)
+        return found.certificate(Box.of((given, given)), self.dtype)
 
     def _rows(self, x: Any) -> list[Rows]:
         array = as_numbers(without_torch(x, "a prompt"))
@@ -160,9 +156,7 @@ def many_learners(
     """
     chosen = tuple(named_loss(one) if isinstance(one, str) else one for one in losses)
     target = ManyLearners(chosen, steps, features, intercept, reach)
-    kind = dtype_name(dtype)
-    heads = [link_head(loss, (-target.reach, target.reach), kind) for loss in chosen]
-    return ManyLearner.of(many_network(target, heads, balanced_sharpness(target.reach / 4, kind), kind))
+    return ManyLearner.of(many_network(target, dtype_name(dtype)))
 
 
 def _slope(loss: Loss, reach: float, dtype: str) -> float:

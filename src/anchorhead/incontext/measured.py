@@ -10,11 +10,11 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.prompts import examples_of, prompt
+from anchorhead.lemmas.learners.given import conditions_for_box
+from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Network
 from anchorhead.network.threads import threads_for
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.descent.descent import most_curvature
-from anchorhead.proof.descent.descent_given import conditions_for_box
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -123,18 +124,23 @@ def _skip(layer: Attention) -> Float[np.ndarray, "outputs features"]:
     return np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
 
 
+LEMMAS = (copy,)
+"""What heads may be of which the program claims nothing, tried in this order: `read` tells which of them are, and
+`of_head` what each reads. Of all others it is the interval that always holds."""
+
+
 class _Anything:
-    """Heads that copy a token, or read a mean of values."""
+    """Heads that belong to no claim."""
 
     def __init__(self, known: Known, layer: Attention) -> None:
         self.known, self.layer = known, layer
         self.values: dict[int, tuple[Forms, Forms]] = {}
+        self.seen_by_all: dict[int, Forms] = {}
 
     def at(self, token: int, readings: Readings | None) -> Forms:
         """What a token gets, over the same sources."""
         known, layer, own = self.known, self.layer, self.known.inputs.token(token)
-        winners = [None] * layer.heads if readings is None else copy.read(readings)
-        reads = [self._head(token, h, winner) for h, winner in enumerate(winners)]
+        reads = [self._head(token, h, found) for h, found in enumerate(self._explained(readings))]
         skip = _skip(layer)
         if layer.skip is not None and layer.skip.bias is not None:
             own = mapped(skip, layer.skip.bias, own, known.sources, known.arithmetic)
@@ -142,15 +148,32 @@ class _Anything:
         weight = np.concatenate([*layer.output, skip], axis=1)
         return mapped(weight, layer.bias, Forms.joined([*reads, own], axis=1), known.sources, known.arithmetic)
 
-    def _head(self, token: int, head: int, winner: int | None) -> Forms:
-        known, count = self.known, len(self.known.sources.low)
-        inputs, registers = visible(self.layer, *self._values(min(head, len(self.layer.value) - 1)), token)
-        if winner is None:
-            shown = Forms.joined([inputs, registers.over(NOTHING, count)])
-            return interval.of_head(shown, known.sources, known.arithmetic).over(NOTHING, count)
-        if winner < len(inputs.constant):
-            return inputs.token(winner)
-        return registers.token(winner - len(inputs.constant)).over(NOTHING, count)
+    def _explained(self, readings: Readings | None) -> list[tuple[Any, Any] | None]:
+        """For each head the first lemma that knows it, and what that read of it."""
+        found: list[tuple[Any, Any] | None] = [None] * self.layer.heads
+        for lemma in () if readings is None else LEMMAS:
+            for head, known in enumerate(lemma.read(readings)):
+                if found[head] is None and known is not None:
+                    found[head] = lemma, known
+        return found
+
+    def _head(self, token: int, head: int, explained: tuple[Any, Any] | None) -> Forms:
+        known, shown = self.known, self._shown(token, min(head, len(self.layer.value) - 1))
+        if explained is None:
+            return interval.of_head(shown, known.sources, known.arithmetic).over(NOTHING, len(known.sources.low))
+        lemma, parameters = explained
+        return lemma.of_head(parameters, shown, known.sources, known.arithmetic)
+
+    def _shown(self, token: int, head: int) -> Forms:
+        """The values of the tokens that a token sees."""
+        if head in self.seen_by_all:
+            return self.seen_by_all[head]
+        inputs, registers = visible(self.layer, *self._values(head), token)
+        few = not len(registers.constant)
+        shown = inputs if few else Forms.joined([inputs, registers.over(NOTHING, len(self.known.sources.low))])
+        if self.layer.mask is None:
+            self.seen_by_all[head] = shown
+        return shown
 
     def _values(self, head: int) -> tuple[Forms, Forms]:
         """The values of all tokens, found once."""

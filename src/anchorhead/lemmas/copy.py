@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Readings
 from anchorhead.proof.arithmetic.silence import one_winner
 
@@ -29,3 +31,8 @@ def read(readings: Readings) -> list[int | None]:
             known[name] = None if wrong.any() else one_winner(logits, sizes, keys.terms, keys.arithmetic)
         found.append(known[name])
     return found
+
+
+def of_head(winner: int, values: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
+    """What a head reads of tokens whose values are these forms: those of the key that it copies."""
+    return values.token(winner)

@@ -114,6 +114,14 @@ class Descent:
     def _scales(self) -> Float[np.ndarray, " weights"]:
         return np.array([*(self.scales or [1.0] * self.features), *([1.0] * self.intercept)])
 
+    def weight_names(self, letter: str) -> tuple[str, ...]:
+        """What the entries of w, or of what is like it, are called."""
+        return (*(f"{letter}{j}" for j in range(self.features)), *([f"{letter} of the intercept"] * self.intercept))
+
+    def entry_names(self) -> tuple[str, ...]:
+        """What the entries of w, and with momentum those of v, are called."""
+        return (*self.weight_names("w"), *(self.weight_names("v") if self.momentum else ()))
+
     def gradient(self, w: Any, A: Float[np.ndarray, "n weights"], y: Float[np.ndarray, " n"]) -> np.ndarray:
         """Of the mean loss and the decay, in float64."""
         return A.T @ self.loss.derivative(A @ w, y) / len(A) + self.decays * w

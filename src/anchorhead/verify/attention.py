@@ -24,20 +24,21 @@ Units = list[tuple[int, np.ndarray, Unit]]
 """The token that asks, the weights with which the outputs take what is read, and the softmaxes."""
 
 
-def after_attention(context: Context, layer: Attention, tokens: Tokens, wanted: dict, where: str, last: bool) -> Tokens:
-    """Tokens after the layer; wanted: the features of each kind that later layers read; last: whether none follows."""
+def after_attention(
+    context: Context, layer: Attention, tokens: Tokens, asking: set[str], where: str, last: bool
+) -> Tokens:
+    """Tokens after the layer; asking: the kinds whose answers are explained; last: whether no layer follows."""
     inputs, registers, states = (tokens[kind].shape[0] if kind in tokens else 0 for kind in KINDS)
     stream = Stream(inputs, registers, states, 0)
     shown = every(tokens)
     keys = [context.map(weight, None, shown) for weight in layer.key]
     values = [context.map(weight, None, shown) for weight in layer.value]
     bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias
-    written = (layer.output != 0).any(axis=(0, 2))
     result: Tokens = {}
     for kind, forms in tokens.items():
         kept, carry = _skipped(context, layer, forms)
         _require_logits(context, layer, forms, keys)
-        if kind not in wanted or not (wanted[kind] & written).any():
+        if kind not in asking:
             result[kind] = _bounded(context, layer, kept, carry, bias, values)
             continue
         asked = [_asked(context, layer, forms, kind, place, stream, keys) for place in range(forms.shape[0])]

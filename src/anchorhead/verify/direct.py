@@ -92,10 +92,10 @@ def within_reach(slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     on = hull[:-1] or hull
     top, lines = slopes[on] * corners + offsets[on], slopes[:, None] * corners
     noise = 1e-12 * (np.abs(lines) + np.abs(offsets[:, None]) + np.abs(top))
-    least = (top - (lines + offsets[:, None]) - noise).min(axis=1)
-    clear = np.abs(least - SILENT) > 1e-9 * SILENT + 0.01 * noise.max(axis=1)
-    require(bool(clear.all()), "direct: a key of which cannot be told whether it is left out")
-    return least < SILENT
+    apart = top - (lines + offsets[:, None]) - noise
+    found, perhaps = ((apart + by * noise).min(axis=1) < SILENT for by in (0.01, -0.01))
+    require(bool((found == perhaps).all()), "direct: a key of which cannot be told whether it is left out")
+    return found
 
 
 def _meet(slopes: np.ndarray, offsets: np.ndarray, a: int, b: int) -> float:

@@ -1,8 +1,8 @@
 """One walk through a network: what is known of every feature, layer by layer, until the output meets the program's.
 
 Linear maps carry forms. Softmaxes are lowered to readings, and each reading is explained by the first lemma that fits:
-a copy or another constant softmax, a scalar head, else the interval that a mean of values always lies in. What nobody
-reads later is only bounded.
+a copy or another constant softmax, a scalar head, else the interval that a mean of values always lies in. Only bounded
+is what registers read, and what tokens read in the last layer that are not put out, with all that is made of it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from anchorhead.verify.attention import after_attention
 from anchorhead.verify.context import Context, Tokens, every
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import Forms, joined, summed
-from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat, Softmax, Stream
+from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat, Softmax
 from anchorhead.verify.groups import after_groups, shares
-from anchorhead.verify.needs import needs
 from anchorhead.verify.programs.exact import Exact
 
 MAX_LAYERS = 2_000
@@ -28,8 +27,6 @@ def walk(network: Network, context: Context) -> Forms:
     require(embed.tokens is not None, "a network of any number of tokens is not modelled by this walk")
     tokens = _embedded(embed, context)
     layers = unrolled(network.layers)
-    stream = Stream(embed.positions, len(embed.registers), len(embed.states), embed.weight.shape[1])
-    wanted = needs(layers, stream, network.output)
     place = 0
     while place < len(layers):
         where = f"layer {place + 1} ({type(layers[place]).__name__})"
@@ -43,7 +40,9 @@ def walk(network: Network, context: Context) -> Forms:
             case [Linear() as layer, *_]:
                 tokens = after_linear(context, layer, tokens)
             case [Attention() as layer, *_]:
-                tokens = after_attention(context, layer, tokens, wanted[place + 1], where, place + 1 == len(layers))
+                last = place + 1 == len(layers)
+                asking = {network.output} if last else {"input", "state", network.output}
+                tokens = after_attention(context, layer, tokens, asking, where, last)
             case [Softmax(), *_]:
                 tokens = {kind: shares(forms) for kind, forms in tokens.items()}
         place += 1

@@ -28,6 +28,13 @@ from anchorhead.targets.ramp import TruncatedLinear
 NAMES = ("query", "one", "position (from the middle)", "minus position squared")
 ENDS = ("1 at a cell, 0 at the ends", "position at a cell, 0 at the ends", "first position", "last position")
 
+BOUND = "the multi-head theorem's (b - a)/((n - 2) H), without its softmax term"
+
+
+def spacing(low: float, high: float, cells: int) -> float:
+    """Cells of equal width that fill the range."""
+    return (high - low) / cells
+
 
 def switches(low: float, high: float, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the nearest cell's output feature changes, and the features between: at the border of two cells."""
@@ -35,11 +42,10 @@ def switches(low: float, high: float, outputs: np.ndarray) -> tuple[np.ndarray, 
     return low + (high - low) * (changes + 1) / len(outputs), outputs[np.append(changes, len(outputs) - 1)]
 
 
-def network(
-    target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, heads: int, sharpness: float, dtype: str
-) -> Network:
+def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpness: float, dtype: str) -> Network:
     """The theorem's network; `sharpness` is c, `outputs` the output feature of each of the (n - 2) H cells."""
     tokens, inputs = target.w.shape
+    heads = len(outputs) // (tokens - 2)
     k = np.arange(tokens) - (tokens - 1) / 2
     inside = (np.abs(k) < (tokens - 1) / 2).astype(float)
     first, last = np.eye(tokens)[[0, -1]]

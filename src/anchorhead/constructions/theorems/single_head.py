@@ -22,6 +22,13 @@ from anchorhead.network.dtypes import stored
 from anchorhead.proof.heads.ramp import Lattice
 from anchorhead.targets.ramp import TruncatedLinear
 
+BOUND = "the single-head theorem's (b - a)/p, without its softmax term"
+
+
+def spacing(low: float, high: float, anchors: int) -> float:
+    """Anchors at both ends of the range and evenly between."""
+    return (high - low) / (anchors - 1)
+
 
 def switches(low: float, high: float, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the nearest anchor's output feature changes, and the features between: half-way between two anchors."""

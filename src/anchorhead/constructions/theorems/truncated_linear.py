@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from anchorhead.proof.heads.whole_head import WholeHead
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
 
-Theorem = Literal["single-head", "multi-head"]
 TERMS = ("approximation, in exact arithmetic, for every real input", "rounding of w·x + t, of the softmax and its sums")
 MARGIN = 0.1
 """Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
@@ -82,23 +81,21 @@ def truncated_linear(
     box.broadcast_to(w.shape)
     count = _count(w.shape[0], anchors, heads)
     features = _output_features(outputs, count)
-    theorem: Theorem = "single-head" if heads is None else "multi-head"
-    layout = single_head if heads is None else multi_head
-    target = TruncatedLinear(w, t, low, high, *layout.switches(low, high, features))
-    scale = lattice_of(theorem, target, count if heads is None else w.shape[0], heads or 1)
+    theorem = single_head if heads is None else multi_head
+    target = TruncatedLinear(w, t, low, high, *theorem.switches(low, high, features))
+    middle, margin = low + (high - low) / 2, MARGIN if len(target.switches) else 0.0
+    scale = Lattice(middle, theorem.spacing(low, high, count), margin)
     _check_resolution(scale, kind)
 
     def build(c: float) -> Network:
-        if heads is not None:
-            return multi_head.network(target, scale, features, heads, c, kind)
-        return single_head.network(target, scale, features, c, kind)
+        return theorem.network(target, scale, features, c, kind)
 
     require_model(kind)
     with progress_line(progress, "looking for the best sharpness"), beyond_float64():
         c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
         network = build(c)
         bound = prove_functions(network, claim_of(target, scale, kind), box, TERMS)
-        found = _statement(bound, target, scale, theorem, count, c)
+        found = _statement(bound, target, scale, c, {theorem.BOUND: (high - low) / count})
         if not np.isfinite(found.total):
             raise AnchorheadError(
                 f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
@@ -109,14 +106,6 @@ def truncated_linear(
         entry = Entry(1, "scalar head", what, heads_of_layer, count if heads is None else w.shape[0], None, found.total)
         known = network.approximating(target.record(), box, (entry,))
         return known.with_(certificate=found.certificate(box, kind), outside=outside)
-
-
-def lattice_of(theorem: Theorem, target: TruncatedLinear, anchors: int, heads: int = 1) -> Lattice:
-    """Anchors at both ends of the range and evenly between; or cells of equal width that fill the range, anchors - 2
-    of them for each head."""
-    cells = anchors - 1 if theorem == "single-head" else (anchors - 2) * heads
-    middle = target.low + (target.high - target.low) / 2
-    return Lattice(middle, (target.high - target.low) / cells, MARGIN if len(target.switches) else 0.0)
 
 
 def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool = False) -> OneNumber:
@@ -137,12 +126,11 @@ def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool =
 
 
 def _statement(
-    bound: OutputBound, target: TruncatedLinear, scale: Lattice, theorem: Theorem, count: int, c: float
+    bound: OutputBound, target: TruncatedLinear, scale: Lattice, c: float, reference: dict[str, float]
 ) -> Statement:
-    """What is proven; count: p anchors, or (n - 2) H cells."""
-    radius, span = scale.margin * scale.spacing, target.high - target.low
+    """What is proven, and nothing where the output feature changes."""
+    radius = scale.margin * scale.spacing
     left_out = tuple((float(s) - radius, float(s) + radius) for s in target.switches)
-    formula = "p" if theorem == "single-head" else "((n - 2) H)"
     return Statement(
         total=bound.total,
         terms=bound.terms(),
@@ -150,7 +138,7 @@ def _statement(
         "cells between all crossings, rounding bounded anchor by anchor",
         target=str(target),
         conditions=(Excluded(left_out),) if left_out else (),
-        reference={f"the {theorem} theorem's (b - a)/{formula}, without its softmax term": span / count},
+        reference=reference,
     )
 
 

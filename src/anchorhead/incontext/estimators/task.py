@@ -18,8 +18,7 @@ from jaxtyping import Bool, Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.linked import linked_network
-from anchorhead.incontext.squared import balanced_sharpness, squared_network
+from anchorhead.incontext.networks import balanced_sharpness, linked_network, squared_network
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
 

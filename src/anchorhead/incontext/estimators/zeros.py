@@ -1,7 +1,7 @@
 """Exact zeros: entries of w that the soft threshold made 0, as far as its proven error tells, are read as 0.
 
 The last layer of a lasso's step makes S(u) = u - clip(u, -tau, tau) of an entry u, tau = rate threshold, and softmax
-heads do so within an error that is proven for every u (proof.descent.descent_threshold). So what is 0 at the minimum
+heads do so within an error that is proven for every u (lemmas.learners.threshold). So what is 0 at the minimum
 leaves the network as 1e-15 or so. Let the column have the scale t, so that the head asks with s = u / t and t times
 what it reads is subtracted. If S(u) = 0, that is |u| <= t tau, then with roundings by at most u0 each (those of 1 / t,
 of its product with u, of t, of its product with what is read, and of the difference) what comes out is no larger than
@@ -19,27 +19,24 @@ from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
 from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.threshold import clip_anchors
+from anchorhead.incontext.networks import clip_of
+from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.descent.descent_threshold import Clip
 from anchorhead.targets.descent import Descent
 
 
 def with_zeros(learner: Learner, w: Float[np.ndarray, " weights"]) -> Float[np.ndarray, " weights"]:
     """w with exact zeros where a threshold left nothing; as it is for a learner without one."""
     descent = learner.descent
-    if not descent.threshold:
-        return w
-    return np.where(np.abs(w) <= _least(descent, learner.dtype), 0.0, w)
+    clip = clip_of(descent, learner.dtype)
+    return w if clip is None else np.where(np.abs(w) <= _least(descent, clip), 0.0, w)
 
 
-def _least(descent: Descent, dtype: str) -> Float[np.ndarray, " weights"]:
+def _least(descent: Descent, clip: Clip) -> Float[np.ndarray, " weights"]:
     """e for each entry, below 0 where no threshold acts; all of them where the clip has no proof."""
-    anchors = clip_anchors(descent, dtype).astype(np.float64)
-    model, tau = arithmetic_of(dtype), descent.rate * descent.threshold
-    slopes, offsets, values = (tuple(column) for column in anchors.T.tolist())
+    model, tau = arithmetic_of(clip.dtype), descent.rate * descent.threshold
     try:
-        error = Clip(slopes, offsets, values, dtype).error(descent)
+        error = clip.error(descent)
     except CertificateError:
         return np.full(descent.weights, -1.0)
     total = error.exact + error.rounding

@@ -1,14 +1,10 @@
 """How far a dtype's evaluation of a head on a scalar may be from exact arithmetic, over a whole interval.
 
 The head is a sum of softmaxes, r(s) = bias + sum over parts of sum_k v_k softmax_k(a_k t + g_k), t = s - origin, with
-weights that the dtype stores exactly. On a cell around c of half width h, with A = sum w a at c,
-
-    w_k <= w_k(c) exp(|a_k - A| h)          (log w_k is concave)
-    |r - r(c)| <= h sup |r'|                (analytic: values that cancel make triangle inequalities useless)
-
-so that the bound of proof.arithmetic.rounding at a point becomes one for the cell. Cells are halved until the largest
-bound of a cell is close to the largest bound at a point. A rounding of s - origin moves all logits by a_k t u; what
-they share changes no softmax, so |a_k - A| t u remains.
+weights that the dtype stores exactly. What a softmax does on a cell (proof.heads.on_cells) makes the bound of
+proof.arithmetic.rounding at a point one for the cell. Cells are halved until the largest bound of a cell is close to
+the largest bound at a point. A rounding of s - origin moves all logits by a_k t u; what they share changes no softmax,
+so |a_k - A| t u remains.
 """
 
 from __future__ import annotations
@@ -21,10 +17,11 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.effort import Effort
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import logit_error, softmax_read_error
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
 from anchorhead.proof.enclosures.balls import Part
+from anchorhead.proof.heads.on_cells import softmax_on_cells
 
 ROUNDS, LOOSE, MAX_CELLS = 60, 0.02, 40_000
 FEW, ROUGHLY = 64, 0.3
@@ -188,65 +185,9 @@ def _part_bound(
 ) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
     """The rounding of one softmax on each cell, and a bound on |its output|."""
     slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output]))
-    centre, half = ((left + right) / 2)[:, None], ((right - left) / 2)[:, None] * UP
-    gap, logits = logit_gaps(slopes, offsets, centre)
-    log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
-    weights = np.exp(log_weights)
-    # how far the weights computed here, in float64, may be off, relatively
-    noise = 1e-13 + 8 * FLOAT64.unit * gap
-    noise = 2 * (noise + (weights * noise).sum(axis=1, keepdims=True))
-
-    mean, mean_slope = (weights @ a for a in (values, slopes))
-    tilt, off = np.abs(slopes - mean_slope[:, None]), np.abs(values - mean[:, None])
-    tilt = tilt + (weights * (noise * tilt + 1e-14 * np.abs(slopes))).sum(axis=1, keepdims=True)
-    off = off + (weights * (noise * off + 1e-14 * np.abs(values))).sum(axis=1, keepdims=True)
-    upper = np.exp(np.minimum(log_weights + tilt * half, 0.0)) * (1 + noise)
-    leaning = tilt + half * (upper * tilt**2).sum(axis=1, keepdims=True)
-    moved = half * speed
-    deviation, result = off + moved, np.abs(mean) + moved[:, 0] + (weights * noise * off).sum(axis=1)
-
-    query, steepness = np.abs(centre) + half, np.abs(slopes)
-    lean = query * leaning if shifted else 0.0
-    errors = wrong + logit_error(steepness, query, np.abs(logits) + steepness * half, lean, arithmetic)
-    step = np.abs(slopes - slopes[gap.argmin(axis=1)][:, None]) * half
-    gaps = gap + step + np.maximum(step - gap, 0.0).max(axis=1, keepdims=True)
-    nothing = np.zeros_like(upper)
-    size = np.broadcast_to(np.abs(values), upper.shape)
-    error = softmax_read_error(upper, gaps, errors, deviation, result, size, nothing, arithmetic)
-    return error, (upper * size).sum(axis=1)
-
-
-def logit_gaps(
-    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], t: Float[np.ndarray, "cells 1"]
-) -> tuple[Float[np.ndarray, "cells p"], Float[np.ndarray, "cells p"]]:
-    """max z - z_k for the logits z = slopes t + offsets, right to a few units of the result, and the logits.
-
-    A slope of 1e11 against an offset of -1e11 leaves nothing of float64, so products and sums carry their rounding
-    error along (Dekker's product, Knuth's sum).
-    """
-    product, product_error = _two_product(slopes + 0 * t, t + 0 * slopes)
-    z, sum_error = _two_sum(product, offsets + 0 * t)
-    error = product_error + sum_error
-    rows = np.arange(len(z))[:, None]
-    top = z.argmax(axis=1)[:, None]
-    difference, rest = _two_sum(z[rows, top] + 0 * z, -z)
-    gap = difference + (rest + (error[rows, top] - error))
-    return gap - gap.min(axis=1, keepdims=True), z
-
-
-def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    total = a + b
-    back = total - a
-    return total, (a - (total - back)) + (b - back)
-
-
-def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    product = a * b
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
-    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    big = a * (2.0**27 + 1)
-    high = big - (big - a)
-    return high, a - high
+    on = softmax_on_cells(slopes, offsets, values, speed, left, right)
+    lean = on.size[:, None] * on.leaning if shifted else 0.0
+    errors = wrong + logit_error(np.abs(slopes), on.size[:, None], on.logits, lean, arithmetic)
+    nothing = np.zeros_like(on.weights)
+    error = softmax_read_error(on.weights, on.gaps, errors, on.deviation, on.result, on.values, nothing, arithmetic)
+    return error, (on.weights * on.values).sum(axis=1)

@@ -59,10 +59,10 @@ def slopes_of(phi: Expression, facts: LinkFacts) -> Slopes:
         balls = [derivative.ball({"x": arb(a).union(arb(b))}) for a, b in pairwise(edges.tolist())]
     least = np.maximum([lower(ball) for ball in balls], facts.least)
     most = np.minimum([upper(ball) for ball in balls], facts.slope)
-    return Slopes(edges, _over_more(least, np.minimum), _over_more(most, np.maximum))
+    return Slopes(edges, over_more(least, np.minimum), over_more(most, np.maximum))
 
 
-def _over_more(first: Float[np.ndarray, " cells"], pick: np.ufunc) -> Float[np.ndarray, "levels cells"]:
+def over_more(first: Float[np.ndarray, " cells"], pick: np.ufunc) -> Float[np.ndarray, "levels cells"]:
     """Row l: the extreme over 2^l cells from each one on, as far as there are cells."""
     rows, width = [first], 1
     while 2 * width <= len(first):

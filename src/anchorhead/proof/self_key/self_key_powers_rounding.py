@@ -42,6 +42,7 @@ from anchorhead.proof.self_key.self_key_cells import (
     cells_of,
     is_exact_factor,
     on_cells,
+    scale_of,
     speed_bound,
 )
 from anchorhead.targets.expressions.precision import precision
@@ -82,7 +83,7 @@ class _Path:
         above, below = (on.weights * on.values) @ self.above, on.weights @ self.below
         error = moved + self._quotient(above, below, on.result)
         total = error + added_rounding(self.head, on.size, on.result + error, self.arithmetic)
-        return np.where(np.isnan(total) | (below >= 0.5), np.inf, total / on.scale * UP)
+        return np.where(np.isnan(total) | (below >= 0.5), np.inf, total / scale_of(left, right) * UP)
 
     def beyond(self, side: int) -> float:
         """The bound for all s beyond the end on this side."""

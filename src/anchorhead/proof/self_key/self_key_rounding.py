@@ -37,6 +37,7 @@ from anchorhead.proof.self_key.self_key_cells import (
     cells_of,
     is_exact_factor,
     on_cells,
+    scale_of,
     speed_bound,
 )
 
@@ -76,7 +77,7 @@ def _on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, arithm
         wrong[:, -1] = rounded + 2 * arithmetic.tiny * (1 + abs(head.own.value))  # s or the product may become 0
     read = softmax_read_error(on.weights, on.gaps, errors, on.deviation, on.result, on.values, wrong, arithmetic)
     total = read + added_rounding(head, on.size, on.result + read, arithmetic)
-    return np.where(np.isnan(total), np.inf, total / on.scale * UP)
+    return np.where(np.isnan(total), np.inf, total / scale_of(left, right) * UP)
 
 
 def _on_tail(head: SelfKeyHead, tail: Tail, arithmetic: Arithmetic) -> float:

@@ -5,7 +5,7 @@
 
        (sum_i a_i sinh(h r_i)) / (sum_i cosh(h r_i)) = h g + O(h^3),    g the gradient.
 
-   Two sharpnesses, h and 2h, weighted 4/3 and -1/3, leave h^5. These are the weights of incontext/squared.py.
+   Two sharpnesses, h and 2h, weighted 4/3 and -1/3, leave h^5. These are the weights of lemmas/learners/direct.py.
 
    For the logistic loss a step is three attention layers: score, link (the sigmoid is two anchors), collect. Its network
    comes with the page, for a rate of 1: the rate is a factor of what the last of the three adds. */

@@ -23,7 +23,7 @@ ARGUMENTS = {
 
 
 def conditions_for_box(target: Descent, given: tuple[Condition, ...] = ()) -> tuple[Condition, ...]:
-    """All that a certificate for a box of prompts asks of them; `given` as in proof.descent.descent.DescentBound."""
+    """All that a certificate for a box of prompts asks of them; `given` as in lemmas.learners.loop.PathBound."""
     return AtMostExamples(target.examples), SafeRate(target.rate, _safe_limit(target.momentum)), *given
 
 

@@ -1,4 +1,4 @@
-"""What the layer *score* writes for the argument z of a link (incontext.linked), and how far that is from z.
+"""What the layer *score* writes for the argument z of a link (lemmas.learners.transformer), and how far that is from z.
 
 The state and the reference answer with tanh(h_a z / 2), so S(z) = sum_a o_a tanh(h_a z / 2) is written. With
 k_m = sum_a o_a (h_a / 2)^(2m+1), and because tanh t is t - t^3/3 up to 2 |t|^5/15 for every real t,
@@ -12,17 +12,49 @@ every t <= z: a link that has settled at t has settled at what is written for z.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.lemmas.learners.average import SHARES
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.descent.descent_linked_layers import Scoring
 
 Array = Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """The first layer: with z the argument of the link, it writes sum_a outputs_a tanh(sharpness_a z / 2).
+
+    residual   whether z is w . x - y, and not w . x
+    taken      whether a number is taken off what is written
+    """
+
+    sharpness: tuple[float, ...]
+    outputs: tuple[float, ...]
+    residual: bool
+    taken: bool = False
+
+    @classmethod
+    def of(cls, sharpness: float, residual: bool, dtype: str) -> Scoring:
+        """With sharpnesses h and 2h, and outputs as the dtype stores them."""
+        outputs = (float(np.dtype(dtype).type(2 * share / (sharpness * times))) for times, share in SHARES)
+        return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), residual)
+
+    @cached_property
+    def powers(self) -> tuple[float, float]:
+        """|k_0 - 1| and |k_1|, k_m = sum_a outputs_a (sharpness_a / 2)^(2m+1)."""
+        pairs = [(Fraction(o), Fraction(h) / 2) for o, h in zip(self.outputs, self.sharpness, strict=True)]
+        k0, k1 = (sum((o * h**m for o, h in pairs), Fraction(0)) for m in (1, 3))
+        return float(abs(k0 - 1)) * (1 + 1e-15), float(abs(k1)) * (1 + 1e-15)
+
+    @property
+    def most(self) -> float:
+        """No score that is written is larger, however large z is."""
+        return float(np.abs(self.outputs).sum()) * (1 + 1e-5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +69,23 @@ class Written:
 
 
 def written(
-    scoring: Scoring, low: Array, high: Array, terms: Array, w: Float[np.ndarray, " weights"], model: Arithmetic
+    scoring: Scoring | None,
+    low: Array,
+    high: Array,
+    terms: Array,
+    w: Float[np.ndarray, " weights"],
+    model: Arithmetic,
+    less: Array | float = 0.0,
 ) -> Written:
-    """terms: bounds on |w| . |x_i| + |y_i|; w: bounds on |w_j|."""
+    """terms: bounds on |w| . |x_i| + |y_i|; w: bounds on |w_j|; less: what is taken off, already in low and high."""
+    if scoring is None:
+        return Written(low, high, np.zeros_like(low), np.zeros_like(low))
+    if scoring.taken:
+        found = written(replace(scoring, taken=False), low + less, high + less, terms, w, model)
+        size = np.maximum(np.abs(found.low), np.abs(found.high)) + np.abs(less)
+        lost = (float(model.gamma(2)) * size + 4 * model.tiny) * UP
+        ends = found.low - less - lost, found.high - less + lost
+        return Written(*ends, found.wrong + lost, found.rounding + lost)
     rounding = _rounding(scoring, np.maximum(np.abs(low), np.abs(high)), terms, w, model)
     lowest = np.where(low >= 0, _at_least(scoring, low), -_at_most(scoring, -low))
     highest = np.where(high >= 0, _at_most(scoring, high), -_at_least(scoring, -high))

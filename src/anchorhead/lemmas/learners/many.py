@@ -1,0 +1,243 @@
+"""One network of many learners: loss, rate, penalty and start are features of its prompt.
+
+Tokens are the rows of the prompt; two registers that carry w and -w; the anchors of all links as further registers; a
+state that reads w at the end. Before the steps, w is copied from the prompt's start row. A step is three attentions:
+
+    score     row i asks the registers of w and -w alone with h x_i and reads tanh(h s_i); two sharpnesses, weighted,
+              make s_i = w . x_i, and the skip adds -a_i
+    link      row i asks the anchors; those of other links than its flag's are out of reach. The skip adds -b_i
+    collect   the register of w asks the rows: logits h g_i, values v_i, as in lemmas.learners.direct; that of -w with
+              -h
+
+Rows and registers that a layer does not mean are left out by `grid` (only the first registers are seen) or are out of
+reach. So a step costs a multiple of the number of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.heads.atom import Dtype, Part
+from anchorhead.lemmas.learners.average import SHARES, Average
+from anchorhead.lemmas.learners.reading import (
+    body_of,
+    dtype_of,
+    floats,
+    refuse,
+    require_powers_of_two,
+    require_same,
+    require_width,
+)
+from anchorhead.lemmas.learners.update import Update
+from anchorhead.network import Attention, Embed, Linear, Network, Repeat
+from anchorhead.proof.arithmetic.silence import SILENT
+from anchorhead.targets.many_learners import ManyLearners
+
+OUT_OF_REACH = 2.0**20
+ROOM = 2.0**40
+"""A score so large that anchors of other links come within reach."""
+Heads = tuple[tuple[float, float], ...]
+"""Sharpness and output of each head."""
+Links = tuple[tuple[Part, ...], ...]
+"""The parts of each loss's link."""
+
+
+class Slots:
+    """The features of a token: those of a prompt's row, and what the network adds."""
+
+    def __init__(self, target: ManyLearners, parts: int) -> None:
+        self.columns = target.columns
+        count, weights, losses = self.columns.count, target.weights, len(target.losses)
+        self.one, self.score, self.link, self.sign, self.register = range(count, count + 5)
+        self.w = slice(count + 5, count + 5 + weights)
+        self.gates = slice(self.w.stop, self.w.stop + 2 * losses)
+        first = self.gates.stop
+        self.slope, self.offset, self.value = (range(first + k, first + 3 * parts, 3) for k in range(3))
+        self.width = first + 3 * parts
+
+    @property
+    def gates_of_rows(self) -> range:
+        """The gates of flags of rows as they are, one for each loss."""
+        return range(self.gates.start, self.gates.stop, 2)
+
+    def names(self) -> tuple[str, ...]:
+        added = ["one", "score", "link", "sign of w", "is a register"]
+        added += [f"w{j}" for j in range(self.w.stop - self.w.start)]
+        added += [f"not for flag {k}" for k in range(self.gates.stop - self.gates.start)]
+        for part in range(len(self.slope)):
+            added += [f"{what} of an anchor, part {part}" for what in ("slope", "offset", "value")]
+        return (*self.columns.names(), *added)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyStep:
+    """score: sharpness and output of its heads. collect: how what is read becomes a step."""
+
+    score: Heads
+    collect: Average
+    links: Links
+
+    @classmethod
+    def of(cls, target: ManyLearners, links: Links, sharpness: float) -> ManyStep:
+        """With sharpnesses h and 2h, for scores and for what is collected."""
+        heads = tuple((times * sharpness, share / (times * sharpness)) for times, share in SHARES)
+        sharp, outputs = zip(*heads, strict=True)
+        return cls(heads, Average(sharp, tuple(-o for o in outputs), _mean(target.weights)), links)
+
+    @property
+    def away(self) -> float:
+        """By how much anchors of other links are lowered."""
+        return 2.0 ** np.ceil(np.log2(max(self._largest("slopes"), 1.0))) * ROOM
+
+    @property
+    def most(self) -> float:
+        """|score| up to which anchors of other links are out of reach."""
+        offsets = max(self._largest("offsets"), OUT_OF_REACH)
+        return max(self.away / 2 - 2 * offsets - 4 * OUT_OF_REACH, 0.0) / (2 * max(self._largest("slopes"), 1e-300))
+
+    def _largest(self, name: str) -> float:
+        return max(float(np.abs(getattr(part, name)).max()) for link in self.links for part in link)
+
+
+def _mean(weights: int) -> Update:
+    return Update((1.0,) * weights, 0.0, (0.0,) * weights)
+
+
+def build(target: ManyLearners, step: ManyStep, dtype: str) -> Network:
+    """The network, which has no certificate: what is proven is proven for a prompt."""
+    slots = Slots(target, max(len(link) for link in step.links))
+    c, w, pick, registers = slots.columns, slots.w, np.eye(slots.width), _registers(slots, step)
+    names = slots.names()
+
+    def attention(
+        does: str, query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray,
+        grid: tuple[int, ...] | None = None,
+    ) -> Attention:  # fmt: skip
+        query, key, value, output = (array.astype(dtype) for array in (query, key, value, output))
+        kept = Linear(skip.astype(dtype), features=names)
+        return Attention(query, key, value, output, skip=kept, grid=grid, features=names, labels=(does,) * len(query))
+
+    start = attention(  # the register of w takes what the start row carries, that of -w its negative
+        "starts with w = 0",
+        OUT_OF_REACH * pick[None, None, slots.sign], pick[None, None, c.start], pick[None, c.v], pick[None, :, w], pick,
+    )  # fmt: skip
+    score = attention(  # score <- sum over heads of o tanh(h x . w) - a; the first two registers are seen
+        "the score of each example",
+        np.stack([h * pick[c.x] for h, _ in step.score]),
+        pick[None, w],
+        pick[None, None, slots.sign],
+        np.stack([o * pick[:, [slots.score]] for _, o in step.score]),
+        _less(pick, slots.score, c.a),
+        (2,),
+    )
+    parts = list(zip(slots.slope, slots.offset, slots.value, strict=True))
+    query = np.concatenate([pick[[slots.score, slots.one]], pick[c.flags]])
+    link = attention(  # link <- sum over parts of their softmaxes of the score - b
+        "the link that the prompt names",
+        np.stack([query] * len(parts)),
+        np.stack([np.concatenate([pick[[slope, offset]], pick[slots.gates]]) for slope, offset, _ in parts]),
+        np.stack([pick[[value]] for _, _, value in parts]),
+        np.stack([pick[:, [slots.link]]] * len(parts)),
+        _less(pick, slots.link, c.b),
+        (len(registers),),
+    )
+    collect = attention(  # w <- w + sum over heads of o (sum v exp(h g)) / (sum exp(h g)) over the rows
+        "the gradient",
+        np.stack([np.stack([h * pick[slots.sign], pick[slots.register]]) for h in step.collect.sharpness]),
+        np.stack([pick[slots.link], -OUT_OF_REACH * pick[c.no_example]])[None],
+        pick[None, c.v],
+        np.stack([o * pick[:, w] for o in step.collect.outputs]),
+        pick,
+    )
+    one = pick[None, None, slots.register].astype(dtype)
+    entries = tuple(f"w{j}" for j in range(target.weights))
+    read = Attention(  # the state reads w from the first register, which is all it sees
+        one, one, pick[None, w].astype(dtype), np.eye(target.weights, dtype=dtype)[None],
+        grid=(1,), features=entries, labels=("reads w",),
+    )  # fmt: skip
+    repeat = Repeat((score, link, collect), target.steps)
+    return Network([_embed(slots, registers, dtype), start, repeat, read], output="state")
+
+
+def _less(pick: np.ndarray, slot: int, less: int) -> np.ndarray:
+    """The skip that leaves everything as it is but for one slot, which becomes less another one."""
+    kept = pick.copy()
+    kept[slot] = -pick[less]
+    return kept
+
+
+def _registers(slots: Slots, step: ManyStep) -> Float[np.ndarray, "registers width"]:
+    """w and -w, then the anchors of each link and of its mirror image -phi(-s); in the order of the flags."""
+    first = np.zeros((2, slots.width))
+    first[:, slots.sign] = 1, -1
+    first[:, slots.offset] = -OUT_OF_REACH
+    rows = [first]
+    for number, link in enumerate(step.links):
+        for negative, sign in enumerate((1.0, -1.0)):
+            block = np.zeros((max(len(part) for part in link), slots.width))
+            block[:, slots.gates] = -step.away
+            block[:, slots.gates.start + 2 * number + negative] = 0
+            for k, part in enumerate(link):
+                slopes, offsets, values = part.astype(np.float64)
+                block[len(part) :, slots.offset[k]] = -OUT_OF_REACH
+                block[: len(part), slots.slope[k]] = sign * slopes
+                block[: len(part), slots.offset[k]] = offsets
+                block[: len(part), slots.value[k]] = sign * values[:, 0]
+            rows.append(block)
+    registers = np.concatenate(rows)
+    registers[:, [slots.register, slots.columns.no_example]] = 1
+    return registers
+
+
+def _embed(slots: Slots, registers: np.ndarray, dtype: str) -> Embed:
+    c = slots.columns
+    bias, state = np.zeros(slots.width), np.zeros((1, slots.width))
+    bias[slots.one] = 1
+    state[0, c.no_example] = 1
+    return Embed(
+        np.eye(slots.width, c.count, dtype=dtype),
+        bias.astype(dtype),
+        registers=registers.astype(dtype),
+        states=state.astype(dtype),
+        features=slots.names(),
+    )
+
+
+def read(network: Network, target: ManyLearners) -> ManyStep:
+    """What the stored weights do, if the network is one of these; CertificateError otherwise."""
+    score, link, collect = body_of(network, target.steps, 3)
+    slots, registers = Slots(target, link.heads), network.embed.registers
+    require_width(network, slots.width)
+    if registers is None:
+        refuse("it has no registers")
+    sharpness, outputs = floats(collect.query[:, 0, slots.sign]), floats(collect.output[:, slots.w.start, 0])
+    heads = tuple(zip(floats(score.query[:, 0, 0]), floats(score.output[:, slots.score, 0]), strict=True))
+    require_powers_of_two((*sharpness, *(h for h, _ in heads)))
+    mine = [registers[registers[:, gate] == 0][2:] for gate in slots.gates_of_rows]
+    links = tuple(_parts(anchors.astype(np.float64), slots, dtype_of(network)) for anchors in mine)
+    if not all(links):
+        refuse("a link has no anchors")
+    step = ManyStep(heads, Average(sharpness, outputs, _mean(target.weights)), links)
+    require_same(network, build(target, step, network.dtype))
+    loudest = float(np.abs(registers[:, slots.value]).max())
+    if not max(sharpness) * link.heads * loudest <= OUT_OF_REACH / 4:
+        refuse("links of tokens that are no examples are so large that they come within reach")
+    return step
+
+
+def _parts(anchors: Float[np.ndarray, "anchors width"], slots: Slots, dtype: Dtype) -> tuple[Part, ...]:
+    """The softmaxes of one flag. A part whose values are all 0 reads nothing; a silent anchor has no weight."""
+    found = []
+    for slope, offset, value in zip(slots.slope, slots.offset, slots.value, strict=True):
+        if not anchors[:, value].any():
+            continue
+        silent = (anchors[:, offset] == -OUT_OF_REACH) & (anchors[:, slope] == 0)
+        seen = anchors[~silent]
+        sides = [seen[sign * seen[:, slope] >= 0, offset].max(initial=-np.inf) for sign in (-1, 1)]
+        if not min(sides) + OUT_OF_REACH >= 2 * SILENT:
+            refuse("registers that are no anchors of a link are not out of its reach")
+        found.append(Part.of(seen[:, slope], seen[:, offset], seen[:, value], dtype))
+    return tuple(found)

@@ -1,0 +1,76 @@
+"""What is proven of learners, for a box of prompts or for one, and what that is called."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anchorhead.lemmas.learners.box import bound_for_box
+from anchorhead.lemmas.learners.given import conditions_for_box
+from anchorhead.lemmas.learners.loop import PathBound
+from anchorhead.lemmas.learners.prompt import bound_for_prompt, bound_for_rows
+from anchorhead.lemmas.learners.steps import Step, read, read_many
+from anchorhead.lemmas.learners.threshold import NotKnown
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.statement import Statement
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.many_learners import ManyLearners, Rows
+
+ROUNDING = "softmax and sums in any order of rounding"
+METHODS = {
+    "direct": "series of sinh and cosh with Cauchy's bound on the rest; " + ROUNDING + "; errors of the steps add up, "
+    "because a safe rate and a soft threshold bring paths no further apart",
+    "transformer": "series of tanh, sinh and cosh with bounds on the rest; the link's head proven on its range; "
+    + ROUNDING + "; errors of the steps add up, multiplied by no more than the link's slopes allow",
+    "grid": "series of tanh, sinh and cosh with bounds on the rest; the link's grid interpolated at Chebyshev points, "
+    "remainders on Bernstein ellipses; " + ROUNDING + "; errors of the steps add up, multiplied by no more than the "
+    "link's slopes allow",
+    "sequence": "the link's head against the link on Bernstein ellipses with complex balls, or in closed form; "
+    + ROUNDING + "; errors of the steps add up, because a safe rate brings paths no further apart",
+    "many": "tanh for scores and sinh for sums by their series, links by their heads; " + ROUNDING + "; errors of the "
+    "steps add up, multiplied by no more than the links' slopes allow",
+}  # fmt: skip
+HEADS = {
+    "direct": "heads in place of the gradient and the threshold",
+    "transformer": "heads in place of score, link and gradient",
+    "grid": "heads in place of score, link and gradient",
+    "sequence": "head in place of the link",
+    "many": "heads in place of scores, links and sums",
+}
+"""What of a bound is no rounding."""
+
+
+def read_proven(network: Network, target: Descent) -> Step:
+    """The step as it is stored, if proofs of such learners are known; NotKnown otherwise."""
+    if target.scales is not None:
+        raise NotKnown(f"{target}: penalties that differ from entry to entry are not proven; give columns one scale")
+    return read(network, target)
+
+
+def prove_box(network: Network, target: Descent, x: np.ndarray, y: float) -> Statement | None:
+    """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
+    found = bound_for_box(read_proven(network, target), target, x, y, require_model(network.dtype))
+    return _statement(found, _kind(target), str(target), conditions_for_box(target, found.given))
+
+
+def prove_prompt(network: Network, target: Descent, A: np.ndarray, y: np.ndarray, where: str) -> Statement | None:
+    """For one prompt: A (n, weights) what w multiplies, y (n,)."""
+    found = bound_for_prompt(read_proven(network, target), target, A, y, require_model(network.dtype))
+    return _statement(found, _kind(target), where)
+
+
+def prove_rows(network: Network, target: ManyLearners, rows: Rows, where: str) -> Statement | None:
+    """For one prompt of a network of many learners."""
+    found = bound_for_rows(read_many(network, target), target, rows, require_model(network.dtype))
+    return _statement(found, "many", where)
+
+
+def _kind(target: Descent) -> str:
+    return "grid" if target.layout == "transformer" and target.loss.form == "g(s, y)" else target.layout
+
+
+def _statement(found: PathBound, kind: str, where: str, conditions: tuple = ()) -> Statement | None:
+    """None where nothing can be said."""
+    if not np.isfinite(found.total):
+        return None
+    return Statement(found.total, found.terms(HEADS[kind]), METHODS[kind], where, conditions)

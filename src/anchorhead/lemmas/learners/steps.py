@@ -1,0 +1,200 @@
+"""A step of a learner as the proof sees it: how arguments are written, what stands for links, how pushes are collected.
+
+Every layout is the same three things, some of them trivial:
+
+    direct        the argument w . x_i - y_i itself is collected, with a signed average
+    transformer   arguments are *written* (lemmas.learners.score), then a head or a grid is read, then as above
+    sequence      a head or a grid reads the dot product w . x_i as a logit, and pushes are averaged as they are
+    many          as in a transformer, w and -w being two registers, and links being those of the prompt's rows
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.learners import direct, many, sequence, transformer
+from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.links import GridLink, HeadLink, Link, NoHead, label_link
+from anchorhead.lemmas.learners.many import ManyStep
+from anchorhead.lemmas.learners.reading import dtype_of, refuse
+from anchorhead.lemmas.learners.score import Scoring
+from anchorhead.lemmas.learners.sequence import SequenceStep, Slots
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
+from anchorhead.proof.heads.link_heads import LinkFacts
+from anchorhead.proof.heads.link_slopes import Slopes
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.many_learners import ManyLearners
+
+Array = Float[np.ndarray, " n"]
+Carriers = Literal["one", "each", "pair"]
+"""Which tokens carry w: one state; a register for each example; two registers, of w and -w."""
+NOWHERE = LinkFacts(math.inf, -math.inf, math.inf, math.inf, math.inf, -math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadAt:
+    """What holds of a link's head: what is read is within facts.error + rounding of the link on the range of facts.
+
+    cells   bounds on the link's slopes on cells of that range, if it is worth while; else those of the facts hold
+    """
+
+    facts: LinkFacts
+    rounding: float
+    cells: Slopes | None = None
+
+    def between(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Bounds on the link's slopes over [low_i, high_i]."""
+        if self.cells is not None:
+            return self.cells.between(low, high)
+        return np.full_like(low, self.facts.least), np.full_like(low, self.facts.slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The step of a learner in the direct layout, and what all others have in common.
+
+    links      what stands for the link of each loss
+    collect    how what links push becomes a step
+    scoring    how arguments are written, where they are
+    residual   whether labels are a part of arguments; labelled: whether they are taken from links
+    ranged     whether heads are proven on the range of a path, and not on the one that was stated
+    dots       whether what is collected are dot products with w
+    """
+
+    links: tuple[Link, ...]
+    collect: Average | SequenceStep
+    scoring: Scoring | None = None
+    residual: bool = True
+    labelled: bool = False
+    carriers: Carriers = "one"
+    ranged: bool = False
+    dots: bool = True
+
+    def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
+        """Of a loss's link, for arguments in [low, high] whose terms add up to at most `terms`, and |y| at most y."""
+        return HeadAt(self.links[number].facts, 0.0)
+
+    @property
+    def straight(self) -> bool:
+        """Whether the second derivative is the same all along the path, and not below 0."""
+        return all(link.straight for link in self.links)
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerStep(Step):
+    """Heads are proven on the range that was stated, scores being numbers of their own."""
+
+    def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
+        link = cast(HeadLink | GridLink, self.links[number])
+        if isinstance(link, GridLink) and not y <= link.labels:
+            return HeadAt(NOWHERE, math.inf)
+        facts, labels = link.facts, y if self.labelled else 0.0
+        read = link.rounding(facts.low, facts.high, 0.0, 0, model)
+        read = (read + 1.01 * model.unit * link.largest) * UP if isinstance(link, GridLink) else read * UP
+        rounding = (read + 2.1 * model.unit * (facts.size + facts.error + read + labels)) * UP + 4 * model.tiny
+        return HeadAt(facts, rounding, link.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceLinks(Step):
+    """Logits are dot products, so what their terms add up to counts; others' logits must stay out of reach.
+
+    roundings   how many a term of a logit goes through; products: how many are summed
+    """
+
+    roundings: int = 0
+    products: int = 0
+
+    def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
+        step, link = cast(SequenceStep, self.collect), cast(HeadLink | GridLink, self.links[number])
+        if (isinstance(link, GridLink) and not y <= link.labels) or not self._alone(step, terms, model):
+            return HeadAt(NOWHERE, math.inf)
+        facts = link.facts
+        low, high = max(low, facts.low), min(high, facts.high)
+        if not low < high:
+            return HeadAt(NOWHERE, math.inf)
+        exact, size = facts.error, facts.size
+        rounding = link.rounding(low, high, terms, self.roundings, model)
+        parts = [piece.on_argument() for piece in step.pieces if not piece.of_score.any()]
+        if parts:
+            label = label_link(parts, y)
+            exact, size = exact + label.facts.error, size + label.high
+            rounding += label.rounding(label.low, label.high, label.high, self.roundings, model)
+        count = len(step.pieces)
+        reads = size + exact + rounding if count - len(parts) == 1 else 1.01 * step.largest
+        rounding = (rounding + 1.01 * model.unit * step.largest + float(model.gamma(count - 1)) * reads) * UP
+        least, slope = link.slopes_on(low, high)
+        return HeadAt(LinkFacts(exact * UP, least, slope, facts.size, low, high), rounding)
+
+    def _alone(self, step: SequenceStep, terms: float, model: Arithmetic) -> bool:
+        """Whether the logits of others, lowered by the reach perhaps more than once, are out of reach."""
+        logits = step.steepest * terms * (1 + 1e-6) + step.highest
+        least, most = -logits - rounding_of(logits, self.products, model), logits - step.reach
+        return bool(out_of_reach(most + rounding_of(logits + step.reach, self.products, model), least))
+
+
+@dataclass(frozen=True, eq=False)
+class ManyLinks(Step):
+    """Heads are proven on the range of a path; most: |score| up to which anchors of other links are out of reach."""
+
+    most: float = 0.0
+
+    def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
+        link = cast(HeadLink, self.links[number])
+        if not max(-low, high) <= self.most:
+            return HeadAt(NOWHERE, math.inf)
+        facts = link.facts_on(low, high)
+        reading = link.rounding(low, high, 0.0, 0, model)
+        read = facts.size + facts.error + reading + y
+        rounding = reading + float(model.gamma(len(link.parts) + 1)) * read + 4 * model.tiny
+        low, high = max(low, facts.low), min(high, facts.high)
+        return HeadAt(LinkFacts(facts.error, facts.least, facts.slope, facts.size, low, high), rounding * UP)
+
+
+def read(network: Network, target: Descent) -> Step:
+    """The step of a learner, if its network is one of the layout that its target names; CertificateError otherwise."""
+    form, loss = target.loss.form, target.loss
+    residual, labelled = form == "phi(s - y)", form == "phi(s) - y"
+    low, high = target.scores or (-math.inf, math.inf)
+    if target.layout == "direct":
+        return Step((NoHead(),), direct.read(network, target))
+    if form == "g(s, y)" and (target.scores is None or target.labels is None):
+        refuse("a link of two variables goes with scores and labels that are stated")
+    if target.layout == "transformer":
+        linked = transformer.read(network, target)
+        link = (
+            GridLink(loss.link, linked.held, low, high, target.labels or 0.0)
+            if isinstance(linked.held, GridAtom)
+            else HeadLink(loss.link, linked.held, low, high)
+        )
+        return TransformerStep((link,), linked.collect, linked.scoring, residual, labelled, dots=False)
+    step = sequence.read(network, target)
+    mine, others = ([piece for piece in step.pieces if piece.of_score.any() == flag] for flag in (True, False))
+    if bool(others) != labelled or not mine:
+        refuse(f"its parts for labels are not those of the form {form}")
+    if form == "g(s, y)":
+        if len(mine) != 1:
+            refuse("its link is not one grid")
+        link = GridLink(loss.link, mine[0].on_grid(dtype_of(network)), low, high, target.labels or 0.0)
+    else:
+        if any((piece.of_label != (-1.0 if residual else 0.0) * piece.of_score).any() for piece in mine):
+            refuse(f"its parts are not those of a link of the form {form}")
+        link = HeadLink(loss.link, tuple(piece.on_argument() for piece in mine), low, high)
+    products = len(Slots(target, len(step.pieces)).keys)
+    return SequenceLinks((link,), step, None, residual, labelled, "each", True, False, target.weights + 5, products)
+
+
+def read_many(network: Network, target: ManyLearners) -> Step:
+    """The step of a network of many learners. Registers of w and -w make logits whose difference is twice h s."""
+    step: ManyStep = many.read(network, target)
+    links = tuple(HeadLink(loss.link, parts) for loss, parts in zip(target.losses, step.links, strict=True))
+    scoring = Scoring(tuple(2 * h for h, _ in step.score), tuple(o for _, o in step.score), False, True)
+    return ManyLinks(links, step.collect, scoring, True, True, "pair", True, False, step.most)

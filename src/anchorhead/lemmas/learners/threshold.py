@@ -1,0 +1,258 @@
+"""The soft threshold at the end of a learner's step: one more attention layer, a head for each entry of w.
+
+    S(w) = sign(w) max(|w| - tau, 0) = w - clip(w, -tau, tau),    tau = rate threshold
+
+The skip carries w, and each head subtracts a clip: a softmax on registers that all heads share, with slopes a_k,
+offsets g_k and values v_k. Every state asks the registers alone: its own key, like those of registers that serve other
+layers, is out of reach by its offset. With momentum, v is the step that w made, so what is subtracted from w is
+subtracted from v too. Where columns have scales t_j, their thresholds are tau t_j: those heads ask with w_j / t_j, and
+subtract t_j times what they read.
+
+*What is proven.* Up to twice tau to either side the softmax is compared with the clip as any head is with its target
+(proof.heads.head). Beyond, for s >= 2 tau and with e the steepest anchor, the gap
+
+    z_e - z_k = (a_e - a_k) s + g_e - g_k,    less what rounding may take off it, u (1 + u) sum (2 |a| s + |g|),
+
+grows with s as long as its slope in s is positive: every other anchor only loses weight. If the gap is large enough at
+2 tau for their weights to vanish, what is read from there on is v_e, and the clip is tau; likewise below.
+
+S brings points no further apart, |S(a) - S(b)| <= |a - b|, so a step followed by S errs by no more than the step and S
+do: errors of steps add up as they do without. Not so with momentum: S takes off some entries of w and v what it leaves
+to others, and the products of such steps with those of momentum have no bound that is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from flint import acb, arb
+from jaxtyping import Float
+
+from anchorhead.errors import CertificateError
+from anchorhead.lemmas.learners.reading import refuse, skip_of
+from anchorhead.network import Attention, Embed, Linear, Network, Repeat
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
+from anchorhead.proof.arithmetic.silence import SILENT
+from anchorhead.proof.enclosures.analytic import prove_sup
+from anchorhead.proof.enclosures.balls import upper
+from anchorhead.proof.heads.head_rounding import head_rounding
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.expressions.precision import precision
+
+OUT_OF_REACH = 2.0**20
+CLIP_FEATURES = 3
+NAMES = ("slope of the clip", "offset of the clip", "value of the clip")
+UNKNOWN = (
+    "with momentum and a threshold at once errors of the steps are multiplied by products of matrices for which no "
+    "bound is known"
+)
+
+
+class NotKnown(CertificateError):
+    """No proof is known for such a learner: what is said of it can only be measured."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The anchors as they are stored; p of them, in the order of the registers."""
+
+    slopes: tuple[float, ...]
+    offsets: tuple[float, ...]
+    values: tuple[float, ...]
+    dtype: str
+
+    @classmethod
+    def of(cls, anchors: Float[np.ndarray, "p 3"]) -> Clip:
+        slopes, offsets, values = (tuple(map(float, column)) for column in anchors.T)
+        return cls(slopes, offsets, values, str(anchors.dtype))
+
+    @property
+    def anchors(self) -> Float[np.ndarray, "p 3"]:
+        return np.array([self.slopes, self.offsets, self.values]).T
+
+    @property
+    def far(self) -> float:
+        """By which others are out of reach: beyond all offsets, so that registers that ask with -1 in place of 1 see
+        those of other layers alone."""
+        return max(OUT_OF_REACH, 2.0 ** np.ceil(np.log2(4 * max(map(abs, self.offsets)) + 1)))
+
+    @property
+    def most(self) -> float:
+        """|w| for which no logit overflows."""
+        return float(np.finfo(self.dtype).max) / (8 * max(map(abs, self.slopes)))
+
+    def error(self, target: Descent) -> ClipError:
+        """What S gets wrong in one entry of w, the last subtraction left out."""
+        return _clip_error(self, target.rate, target.threshold)
+
+
+@dataclass(frozen=True)
+class ClipError:
+    """exact: |softmax - clip| in exact arithmetic; rounding: |computed - softmax|. For every w."""
+
+    exact: float
+    rounding: float
+
+    def after(
+        self, w: Float[np.ndarray, " weights"], target: Descent, model: Arithmetic
+    ) -> Float[np.ndarray, " weights"]:
+        """What S gets wrong, entry by entry, for |entries| <= w, with the subtraction; nothing in the intercept."""
+        total = self.exact + self.rounding
+        return (total + model.unit * UP * (w + total) + model.tiny) * target.penalised
+
+
+def require_proof(target: Descent) -> None:
+    """Refuses momentum and a threshold at once."""
+    if target.momentum and target.threshold:
+        raise NotKnown(f"{target}: {UNKNOWN}")
+
+
+def with_threshold(
+    network: Network, target: Descent, clip: Clip | None, w: int, one: int, hidden: Float[np.ndarray, " width"]
+) -> Network:
+    """A learner's network (Embed, Repeat, Linear) whose steps end with the soft threshold; as it is without a clip.
+
+    w        the slot of the first entry of w; the target's `features` entries from there are shrunk
+    one      the slot of a feature that is 1 in every state
+    hidden   features of a register that no layer of the network sees
+    """
+    if clip is None:
+        return network
+    embed, (repeat, read), more = network.embed, network.layers[1:], CLIP_FEATURES
+    if not isinstance(repeat, Repeat) or not isinstance(read, Linear) or embed.states is None:
+        refuse("a threshold ends the steps of a network of Embed, Repeat and Linear, with a state")
+    names, away = (*(embed.features or ()), *NAMES), np.array([0.0, -clip.far, 0.0])
+    registers = np.concatenate([np.tile(hidden, (len(clip.slopes), 1)), clip.anchors], axis=1)
+    if embed.registers is not None:
+        registers = np.concatenate([_beside(embed.registers, away), registers])
+    first = Embed(
+        np.pad(embed.weight, ((0, more), (0, 0))),
+        np.pad(embed.bias, (0, more)),
+        registers=registers.astype(network.dtype),
+        states=_beside(embed.states, away).astype(network.dtype),
+        features=names,
+    )
+    steps = tuple(_widened(layer, names) for layer in repeat.layers if isinstance(layer, Attention))
+    last = replace(read, weight=np.pad(read.weight, ((0, 0), (0, more))))
+    shrink = _shrink(names, target, w, one, network.dtype)
+    return Network([first, Repeat((*steps, shrink), repeat.times), last], output=network.output)
+
+
+def _shrink(names: tuple[str, ...], target: Descent, w: int, one: int, dtype: str) -> Attention:
+    """Each head asks with its entry of w, and subtracts what it reads from that entry, and from that of v."""
+    pick = np.eye(len(names))
+    slope, offset, value = pick[-CLIP_FEATURES:]
+    slots = range(w, w + target.features)
+    scales = np.array(target.scales or [1.0] * target.features)
+    changed = pick[list(slots)]
+    if target.momentum:
+        changed = changed + pick[[j + target.weights for j in slots]]
+    return Attention(
+        np.stack([pick[[j, one]] / [[t], [1.0]] for j, t in zip(slots, scales, strict=True)]).astype(dtype),
+        np.stack([slope, offset])[None].astype(dtype),
+        value[None, None].astype(dtype),
+        -(scales[:, None] * changed)[:, :, None].astype(dtype),
+        mask="self+registers",
+        skip=Linear.identity(names, dtype),
+        features=names,
+        labels=tuple(f"shrinks {names[j]}" for j in slots),
+    )
+
+
+def _widened(layer: Attention, names: tuple[str, ...]) -> Attention:
+    """The layer with further features that it neither reads nor changes."""
+    more = CLIP_FEATURES
+    wider = (0, 0), (0, 0), (0, more)
+    kept = np.eye(len(names), dtype=layer.query.dtype)
+    kept[: layer.outputs, : layer.width] = skip_of(layer)
+    return replace(
+        layer,
+        query=np.pad(layer.query, wider),
+        key=np.pad(layer.key, wider),
+        value=np.pad(layer.value, wider),
+        output=np.pad(layer.output, ((0, 0), (0, more), (0, 0))),
+        skip=Linear(kept, features=names),
+        features=names,
+    )
+
+
+def _beside(rows: np.ndarray, extra: np.ndarray) -> np.ndarray:
+    return np.concatenate([rows, np.broadcast_to(extra, (len(rows), len(extra)))], axis=1)
+
+
+def read_clip(network: Network, target: Descent) -> tuple[Clip | None, Float[np.ndarray, "registers width"]]:
+    """The clip's anchors, if there is a threshold, and the registers of the other layers without its features.
+
+    For s >= 0 the largest computed logit is at least the offset of any anchor with a slope of at least 0: rounding
+    keeps the order of numbers. A state's own logit is -far, a product with 1 and one with 0: neither rounds.
+    """
+    embed, more = network.embed, CLIP_FEATURES
+    registers = np.zeros((0, embed.weight.shape[-2])) if embed.registers is None else embed.registers
+    if not target.threshold:
+        return None, registers
+    if embed.states is None or embed.states.shape[1] <= more:
+        refuse("it has no state, or too few features for a threshold")
+    others = (registers[:, -more:] == embed.states[0, -more:]).all(axis=1)
+    if others.all():
+        refuse("it has no registers for the clip of a threshold")
+    clip = Clip.of(registers[~others, -more:])
+    sides = [[g for a, g in zip(clip.slopes, clip.offsets, strict=True) if sign * a >= 0] for sign in (-1, 1)]
+    if not all(side and max(side) + clip.far >= 2 * SILENT for side in sides):
+        refuse("a state's own key is not out of the clip's reach")
+    return clip, registers[others, :-more]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Anchors in the order of their slopes."""
+
+    slopes: np.ndarray
+    offsets: np.ndarray
+    values: np.ndarray
+
+
+@cache
+def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
+    model = arithmetic_of(clip.dtype)
+    with precision(256):
+        tau = arb(rate) * arb(threshold)
+        reach = upper(2 * tau)
+        pieces = [(arb(-reach), -tau, _constant(-tau)), (-tau, tau, _itself), (tau, arb(reach), _constant(tau))]
+    order = np.argsort(clip.slopes, kind="stable")
+    part = _Part(*(np.array(array)[order] for array in (clip.slopes, clip.offsets, clip.values)))
+    part = replace(part, values=part.values[:, None])
+    rounding = head_rounding([part], 0.0, np.zeros(1), -reach, reach, model)
+    inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
+    _require_settled(clip, reach, model)
+    ends = part.values[0, 0], part.values[-1, 0]
+    with precision(256):
+        outside = max(upper(abs(arb(float(ends[0])) + tau)), upper(abs(arb(float(ends[1])) - tau)))
+    vanished = 4 * len(clip.slopes) * model.tiny * (1 + max(map(abs, clip.values)))
+    return ClipError(max(inside, outside), max(rounding, vanished))
+
+
+def _require_settled(clip: Clip, reach: float, model: Arithmetic) -> None:
+    """Beyond `reach` all anchors but the outermost have a computed weight of 0: see the top of this file."""
+    u = Fraction(model.unit) * (1 + Fraction(model.unit))
+    anchors = list(zip(map(Fraction, clip.slopes), map(Fraction, clip.offsets), strict=True))
+    for sign in (-1, 1):
+        end = max(range(len(anchors)), key=lambda k: sign * anchors[k][0])
+        a_e, g_e = anchors[end]
+        for k, (a, g) in enumerate(anchors):
+            if k == end:
+                continue
+            grows = sign * (a_e - a) - 2 * u * (abs(a_e) + abs(a))
+            gap = grows * Fraction(reach) + g_e - g - u * (abs(g_e) + abs(g))
+            if not (grows > 0 and gap >= Fraction(2 * SILENT)):
+                refuse("beyond its kinks more than one anchor has weight")
+
+
+def _constant(level: arb) -> object:
+    return lambda z: z * 0 + level
+
+
+def _itself(z: acb) -> acb:
+    return z

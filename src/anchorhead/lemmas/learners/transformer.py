@@ -1,0 +1,238 @@
+"""Any loss by its link in the transformer layout: three attentions a step, the same weights for any number of examples.
+
+With z_i the argument of the link phi at example i (s - y, s or y s, as its form says; s = w . x_i):
+
+    score     every example asks with h x_i. The state, whose key is w and whose value is 1, and a reference of key 0
+              and value -1 answer: tanh(h z_i / 2). Two sharpnesses, h and 2h, weighted 4/3 and -1/3 and scaled by 2/h,
+              leave z_i + O(h^4 z_i^5)
+    link      every example asks the anchors of the head for phi with its score; for phi(s) - y the skip takes off y
+    collect   the state asks the examples, once with either sign, as for the squared loss (lemmas.learners.direct):
+              logits h g_i and -h g_i, values x_i and -x_i, so it reads h times the mean of g_i x_i, the gradient
+
+Copies of sign -1 have scores of the other sign and need links of the other sign, so there are anchors for them too,
+with slopes and values negated. Examples see registers and states alone, so the cost of a step grows with the number of
+examples and not with its square. A threshold is one more layer.
+
+A link g(s, y) that is truly of two variables is a *grid* whose points are registers: every example asks with its score
+along one axis and its label along the other. The copy of sign -1 needs -g(-s, -y) at its own score s and label y: a
+second head asks with both negated, and is subtracted. Along s the grid has one anchor more, "off", with values 0. With
+t = 0 for a copy that a head is meant for, t = 1 for the other copy and for tokens that are no examples, and M = `far`,
+anchors add -M t to their logits and "off" has M t - M for examples and M t for others. Sums of these are exact, so a
+copy's own logits are as they would be without, and "off" is out of its reach; in all other cases "off" alone is read,
+exactly 0.
+
+Tokens that must not be seen get a logit so low that their weight is exactly 0, from a feature that is exactly 0 in
+those that are seen: neither adds to what is read, nor to its rounding. Registers and the state ask as well, because
+maps are the same for all tokens. In all three layers they see only tokens whose values are exactly 0, so that their
+scores, links and (in registers) w stay exactly 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.reading import (
+    body_of,
+    dtype_of,
+    floats,
+    refuse,
+    require_powers_of_two,
+    require_same,
+    require_width,
+    skip_of,
+)
+from anchorhead.lemmas.learners.score import Scoring
+from anchorhead.lemmas.learners.threshold import CLIP_FEATURES, read_clip, with_threshold
+from anchorhead.lemmas.learners.transformer_tokens import (
+    Held,
+    Slots,
+    embed_layer,
+    hidden_register,
+    read_anchors,
+    read_points,
+)
+from anchorhead.lemmas.learners.update import Update, added_to_w
+from anchorhead.network import Attention, Linear, Network, Repeat
+from anchorhead.proof.arithmetic.silence import SILENT
+from anchorhead.targets.descent import Descent
+
+OUT_OF_REACH = 2.0**20
+ROOM = 2.0**20
+"""How far logits stay from overflow."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedStep:
+    """What a step does, as stored weights say.
+
+    held      what stands for the link
+    far       by how much what is not meant for a copy is out of reach
+    collect   how what the state reads becomes a step
+    """
+
+    scoring: Scoring
+    held: Held
+    far: float
+    collect: Average
+
+
+def least_far(scoring: Scoring, held: Held, labels: float | None) -> float:
+    """From here on what is not meant, and tokens that are no anchors, are out of reach at every score: twice the logits
+    and SILENT would do in exact arithmetic, and sums of a few terms round by less than the rest."""
+    if isinstance(held, GridAtom):
+        (along_s, at_s), (along_y, at_y) = ((np.abs(a).max(), np.abs(g).max()) for a, g in held.axes)
+        return 4 * float(along_s * scoring.most + at_s + along_y * (labels or 0.0) + at_y + 2 * SILENT)
+    slope, offset = (max(float(np.abs(getattr(part, name)).max()) for part in held) for name in ("slopes", "offsets"))
+    return 4 * (slope * scoring.most + offset + 2 * SILENT)
+
+
+def build(target: Descent, step: LinkedStep, dtype: str) -> Network:
+    """The network of a descent on any loss, certificate left out."""
+    held, far = step.held, step.far
+    slots = Slots(target, 2 if isinstance(held, GridAtom) else len(held))
+    names = slots.names(target, held)
+    link = (
+        grid_layer(slots, held.sides, names, dtype)
+        if isinstance(held, GridAtom)
+        else link_layer(slots, far, target.loss.form == "phi(s) - y", names, dtype)
+    )
+    layers = score_layer(slots, step.scoring, names, dtype), link, collect_layer(slots, step.collect, names, dtype)
+    embed = embed_layer(slots, held, far, names, dtype)
+    read = Linear(np.eye(slots.width, dtype=dtype)[slots.entries], features=target.weight_names("w"))
+    network = Network([embed, Repeat(layers, target.steps), read], output="state")
+    return with_threshold(network, target, step.collect.clip, slots.w, slots.asks, hidden_register(slots, far))
+
+
+def read(network: Network, target: Descent) -> LinkedStep:
+    """The step, if the network is one of these for this target; CertificateError otherwise.
+
+    The clip's registers are seen by no other layer, and no register sees the clip: it asks with -1, so that the others'
+    offsets, lower than those of the clip by three quarters of its far, make the largest logits by far.
+    """
+    score, link, collect, *_ = body_of(network, target.steps, 4 if target.threshold else 3)
+    of_two, dtype = target.loss.form == "g(s, y)", dtype_of(network)
+    slots = Slots(target, 2 if of_two else link.heads)
+    require_width(network, slots.width + CLIP_FEATURES * bool(target.threshold))
+    clip, registers = read_clip(network, target)
+    if not len(registers):
+        refuse("it has no registers")
+    far = -float(registers[-1 if of_two else 0, slots.anchor(0)[1]])
+    scoring = Scoring(
+        floats(score.query[:, 0, 0]), floats(score.output[:, slots.score, 0]), target.loss.form == "phi(s - y)"
+    )
+    held = (
+        read_points(slots, registers, link.grid or (), dtype) if of_two else read_anchors(slots, registers, far, dtype)
+    )
+    sharpness, outputs = floats(collect.query[:, 0, slots.state]), floats(collect.output[:, slots.w, 0])
+    require_powers_of_two((*scoring.sharpness, *sharpness))
+    top = float(np.finfo(dtype).max) / ROOM
+    if not least_far(scoring, held, target.labels) <= far <= top or np.frexp(far)[0] != 0.5:
+        refuse("what is not meant for a copy is not out of its reach, or logits may overflow")
+    average = Average(sharpness, outputs, Update.read(skip_of(collect), target, slots.w), clip)
+    step = LinkedStep(scoring, held, far, average)
+    require_same(network, build(target, step, dtype))
+    return step
+
+
+def score_layer(slots: Slots, scoring: Scoring, names: tuple[str, ...], dtype: str) -> Attention:
+    """An example asks with its x: the state answers with logit h z and value 1, the reference with 0 and -1."""
+    pick = np.eye(slots.width)
+    about = [*slots.columns, slots.label] if scoring.residual else slots.columns
+    signs = np.array([1.0] * len(slots.columns) + [-1.0] * scoring.residual)[:, None]
+    query = np.stack([np.concatenate([h * signs * pick[about], pick[[slots.example, slots.other]]]) for h in
+                      scoring.sharpness])  # fmt: skip
+    key = np.concatenate(
+        [
+            pick[slots.entries],
+            pick[[slots.state] if scoring.residual else []],
+            -OUT_OF_REACH * pick[[slots.hidden]],
+            -OUT_OF_REACH * (pick[[slots.state]] + pick[[slots.zero]]),
+        ]
+    )
+    skip = np.eye(slots.width)
+    skip[slots.score, slots.score] = 0.0
+    output = np.array(scoring.outputs)[:, None, None] * pick[slots.score][:, None]
+    return Attention(
+        query.astype(dtype),
+        key[None].astype(dtype),
+        (pick[slots.state] - pick[slots.zero])[None, None].astype(dtype),
+        output.astype(dtype),
+        mask="registers+states",
+        skip=Linear(skip.astype(dtype), features=names),
+        features=names,
+        labels=tuple(f"the score, at sharpness {h:g}" for h in scoring.sharpness),
+    )
+
+
+def link_layer(slots: Slots, far: float, labelled: bool, names: tuple[str, ...], dtype: str) -> Attention:
+    """An example asks the anchors for its sign with its score; the rest of the link is the label."""
+    pick = np.eye(slots.width)
+    query = pick[[slots.score, slots.example, slots.plus, slots.minus, slots.other]]
+    gates = -far * pick[[slots.of_minus, slots.of_plus, slots.hidden]]
+    anchors = [slots.anchor(part) for part in range(slots.parts)]
+    skip = np.eye(slots.width)
+    skip[slots.link, slots.link] = 0.0
+    if labelled:
+        skip[slots.link, slots.label] = -1.0
+    return Attention(
+        np.stack([query] * slots.parts).astype(dtype),
+        np.stack([np.concatenate([pick[[slope, offset]], gates]) for slope, offset, _ in anchors]).astype(dtype),
+        np.stack([pick[[value]] for *_, value in anchors]).astype(dtype),
+        np.stack([pick[slots.link][:, None]] * slots.parts).astype(dtype),
+        mask="registers+states",
+        skip=Linear(skip.astype(dtype), features=names),
+        features=names,
+        labels=tuple(f"the link, part {part}" if slots.parts > 1 else "the link" for part in range(slots.parts)),
+    )
+
+
+def grid_layer(slots: Slots, sides: tuple[int, ...], names: tuple[str, ...], dtype: str) -> Attention:
+    """Every example asks the grid with its score and its label, and again with both negated."""
+    pick, nothing = np.eye(slots.width), np.zeros(slots.width)
+    query = np.stack(
+        [
+            np.stack(
+                [
+                    *(sign * pick[slots.score], pick[slots.example], pick[unmeant] + pick[slots.other]),
+                    *(sign * pick[slots.label], pick[slots.example], nothing),
+                ]
+            )
+            for sign, unmeant in ((1.0, slots.minus), (-1.0, slots.plus))
+        ]
+    )
+    along_s, (slope_y, offset_y, value) = slots.anchor(0), slots.anchor(1)
+    key = np.stack([*pick[list(along_s)], pick[slope_y], pick[offset_y], nothing])
+    skip = np.eye(slots.width)
+    skip[slots.link, slots.link] = 0.0
+    output = np.array([1.0, -1.0])[:, None, None] * pick[slots.link][:, None]
+    return Attention(
+        query.astype(dtype),
+        key[None].astype(dtype),
+        pick[None, [value]].astype(dtype),
+        output.astype(dtype),
+        skip=Linear(skip.astype(dtype), features=names),
+        grid=(sides[0] + 1, sides[1]),
+        features=names,
+        labels=("the link, for sign 1", "the link, for sign -1"),
+    )
+
+
+def collect_layer(slots: Slots, step: Average, names: tuple[str, ...], dtype: str) -> Attention:
+    """The state asks the examples: logits h times the signed link, values the signed x."""
+    pick, moves = np.eye(slots.width), slots.momentum
+    rest = np.stack([pick[slots.state], pick[slots.other] - pick[slots.state]])
+    query = np.stack([np.concatenate([h * pick[[slots.state]], rest]) for h in step.sharpness])
+    key = np.stack([pick[slots.link], -OUT_OF_REACH * pick[slots.other], -OUT_OF_REACH * pick[slots.example]])
+    return Attention(
+        query.astype(dtype),
+        key[None].astype(dtype),
+        pick[None, slots.columns].astype(dtype),
+        added_to_w(step.outputs, slots.width, slots.w, slots.weights, moves).astype(dtype),
+        skip=Linear(step.update.skip(slots.width, slots.w, moves).astype(dtype), features=names),
+        features=names,
+        labels=tuple(f"the gradient, at sharpness {h:g}" for h in step.sharpness),
+    )

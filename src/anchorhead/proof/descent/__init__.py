@@ -1,1 +1,0 @@
-"""What is proven of learners."""

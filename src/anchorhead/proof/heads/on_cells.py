@@ -1,0 +1,133 @@
+"""A softmax on one number, on cells of it: its weights, its values, and how they vary there.
+
+On a cell around c of half width h, with A = sum w a at c and R = sum w V,
+
+    w_k <= w_k(c) e^(|a_k - A| h)           (log w_k is concave)
+    |R(s) - R(c)| <= h speed                (speed: a bound on |R'|)
+    |V_k(s) - R(s)| <= |V_k(c) - R(c)| + h speed (+ h |own| for a value own s)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
+
+Cells = Float[np.ndarray, " cells"]
+Keys = Float[np.ndarray, "cells keys"]
+
+
+@dataclass(frozen=True, eq=False)
+class OnCells:
+    """Bounds that hold on each cell of s, for queries t with |t - s| <= stray.
+
+    weights    w_k                           gaps     max z - z_k                 logits  |z_k|
+    deviation  |V_k - R|                     values   |V_k|                       result  |R|
+    leaning    |a_k - sum w a|               turning  |Cov_w(a, V)|               size    |s|
+    """
+
+    weights: Keys
+    gaps: Keys
+    logits: Keys
+    deviation: Keys
+    values: Keys
+    result: Cells
+    leaning: Keys
+    turning: Cells
+    size: Cells
+
+
+def softmax_on_cells(
+    slopes: Float[np.ndarray, " keys"],
+    offsets: Float[np.ndarray, " keys"],
+    stored: Float[np.ndarray, " keys"],
+    speed: float,
+    left: Cells,
+    right: Cells,
+    own: Float[np.ndarray, " keys"] | float = 0.0,
+    stray: Cells | float = 0.0,
+) -> OnCells:
+    """The softmax of slopes s + offsets, with values stored + own s.
+
+    speed   a bound on |R'|: values that cancel make triangle inequalities useless
+    """
+    centre = ((left + right) / 2)[:, None]
+    step = ((right - left) / 2)[:, None] * UP
+    half = step + np.reshape(stray, (-1, 1))
+    gap, logits = logit_gaps(slopes, offsets, centre)
+    log_weights = -gap - np.log(np.exp(-gap).sum(axis=1, keepdims=True))
+    weights = np.exp(log_weights)
+    # how far the weights computed here, in float64, may be off, relatively
+    noise = 1e-13 + 8 * FLOAT64.unit * gap
+    noise = 2 * (noise + (weights * noise).sum(axis=1, keepdims=True))
+
+    values = stored + own * centre
+    mean, mean_slope = (weights * values).sum(axis=1), weights @ slopes
+    tilt, off = np.abs(slopes - mean_slope[:, None]), np.abs(values - mean[:, None])
+    tilt = tilt + (weights * (noise * tilt + 1e-14 * np.abs(slopes))).sum(axis=1, keepdims=True)
+    off = off + (weights * (noise * off + 1e-14 * np.abs(values))).sum(axis=1, keepdims=True)
+    upper = np.exp(np.minimum(log_weights + tilt * half, 0.0)) * (1 + noise)
+    leaning = tilt + half * (upper * tilt**2).sum(axis=1, keepdims=True)
+
+    # a query that strays moves R by at most stray times the range of slopes and of values
+    drift = (
+        np.reshape(stray, (-1, 1)) * np.ptp(slopes) * 2 * (np.abs(values) + np.abs(own) * step).max(1, keepdims=True)
+    )
+    deviation = off + step * (speed + np.abs(own)) + drift
+    result = np.abs(mean) + (step * speed + drift)[:, 0] + (weights * noise * off).sum(axis=1)
+    turn = np.abs((weights * (slopes - mean_slope[:, None]) * (values - mean[:, None])).sum(axis=1))
+    turn = turn + 3 * (weights * (noise + 1e-13) * tilt * off).sum(axis=1)
+    turn = turn + (half * (upper * leaning**2 * deviation).sum(axis=1, keepdims=True))[:, 0]
+    turn = turn + (step * (np.abs(own) * upper * leaning).sum(axis=1, keepdims=True))[:, 0]
+
+    move = np.abs(slopes - slopes[gap.argmin(axis=1)][:, None]) * half
+    return OnCells(
+        weights=upper,
+        gaps=gap + move + np.maximum(move - gap, 0.0).max(axis=1, keepdims=True),
+        logits=np.abs(logits) + np.abs(slopes) * half,
+        deviation=deviation,
+        values=np.abs(values) + np.abs(own) * step,
+        result=result,
+        leaning=leaning,
+        turning=turn * UP,
+        size=np.maximum(np.abs(left), np.abs(right)),
+    )
+
+
+def logit_gaps(
+    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], t: Float[np.ndarray, "cells 1"]
+) -> tuple[Float[np.ndarray, "cells p"], Float[np.ndarray, "cells p"]]:
+    """max z - z_k for the logits z = slopes t + offsets, right to a few units of the result, and the logits.
+
+    A slope of 1e11 against an offset of -1e11 leaves nothing of float64, so products and sums carry their rounding
+    error along (Dekker's product, Knuth's sum).
+    """
+    product, product_error = _two_product(slopes + 0 * t, t + 0 * slopes)
+    z, sum_error = _two_sum(product, offsets + 0 * t)
+    error = product_error + sum_error
+    rows = np.arange(len(z))[:, None]
+    top = z.argmax(axis=1)[:, None]
+    difference, rest = _two_sum(z[rows, top] + 0 * z, -z)
+    gap = difference + (rest + (error[rows, top] - error))
+    return gap - gap.min(axis=1, keepdims=True), z
+
+
+def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    product = a * b
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    big = a * (2.0**27 + 1)
+    high = big - (big - a)
+    return high, a - high
