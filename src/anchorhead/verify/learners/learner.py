@@ -16,11 +16,11 @@ import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
-from anchorhead.verify.learners.box import Box, bound_for_box
+from anchorhead.verify.learners.box import Box, BoxPath
 from anchorhead.verify.learners.layers import read_step
 from anchorhead.verify.learners.link import Link, read_links
-from anchorhead.verify.learners.prompt import Rows, bound_for_prompt
-from anchorhead.verify.learners.step import Step
+from anchorhead.verify.learners.prompt import PromptPath, Rows
+from anchorhead.verify.learners.step import Step, distance
 from anchorhead.verify.learners.target import Descent, read_descent
 from anchorhead.verify.learners.tokens import Rows as Shown
 from anchorhead.verify.learners.tokens import require_finite
@@ -49,7 +49,7 @@ def bound_for_learner(
     (link,), step = _first(network, target, float(sizes[-1]), 0.0, bound, model)
     box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
     require_finite(network, np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0)), 2 * box.examples, model)
-    return bound_for_box(step, target, link, box, bound, model)
+    return distance(step, target, BoxPath(step, target, link, box, bound, model), bound, model)
 
 
 def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float | None = None) -> float:
@@ -87,7 +87,7 @@ def _bound_for_prompt(network: Network, program: Program, prompt: np.ndarray, bo
     if target.flags:
         rows = _rows_of_many(up, down, target)
         links, step = _first(network, target, 0.0, float(np.abs(rows.a).max()), bound, model)
-        return bound_for_prompt(step, target, links, rows, bound, model)
+        return distance(step, target, PromptPath(step, target, links, rows, bound, model), bound, model)
     require(bool((up == -down).all()), "the second half of a prompt is not its negative")
     A, y, none = up[:, : target.size], up[:, -1], np.zeros(len(up))
     (link,), step = _first(network, target, float(np.abs(y).max()), 0.0, bound, model)
@@ -95,7 +95,7 @@ def _bound_for_prompt(network: Network, program: Program, prompt: np.ndarray, bo
     require(bool(signed.all()), "an example without its sign")
     a, b = (y if link.form == form else none for form in ("residual", "labelled"))
     given = Rows(A, A, a, b, none if link.form == "margin" else y, np.zeros(len(up), int), np.zeros(target.size))
-    return bound_for_prompt(step, target, [link], given, bound, model)
+    return distance(step, target, PromptPath(step, target, [link], given, bound, model), bound, model)
 
 
 def _first(
