@@ -11,10 +11,12 @@ import anchorhead as ah
 from anchorhead.constructions.grids.grid import approximate_grid, certified_grid, grid_network
 from anchorhead.errors import NotReached, UnprovenWarning
 from anchorhead.heads.grids.grid import GridAtom, uniform_grid
+from anchorhead.language.entries import Entries
+from anchorhead.language.of_targets import program_over_grid
 from anchorhead.network import Attention, Embed, Network
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
+from networks.grids import sides_of
 
 
 def target(texts, variables, low, high):
@@ -68,7 +70,7 @@ def test_what_is_asked_for_is_proven_and_checked(name, built):
     assert network.certificate.kind == "proven"
     assert network.certificate.bound <= within
     assert network.dtype == dtype
-    assert grid_form(network).atom.anchors <= most
+    assert np.prod(sides_of(network)) <= most
     assert ah.check(network).stated == network.certificate.bound
     assert str(network.certificate).startswith("proven")
     assert f"slope along {CASES[name][0].variables[1]}" in network.describe()
@@ -105,15 +107,6 @@ def test_networks_compute_the_formula_of_their_grid(tokens, dtype):
     network = grid_network(atom, tokens)
     x = rng.normal(size=(50, 4))
     assert np.abs(run(network, x) - atom.exact(x.astype(dtype))).max() <= (1e-5 if dtype == "float32" else 1e-13)
-    form = grid_form(network)
-    assert form.tokens == tokens
-    assert form.atom.sides == sides
-    assert np.array_equal(form.atom.values, atom.values)
-    assert np.array_equal(form.atom.origins, atom.origins)
-    assert np.array_equal(form.atom.bias, atom.bias)
-    for (a, g), (b, h) in zip(form.atom.axes, atom.axes, strict=True):
-        assert np.array_equal(a, b)
-        assert np.array_equal(g, h)
 
 
 def test_shapes_and_tensors(built):
@@ -136,7 +129,7 @@ def test_saved_networks_are_the_same_and_still_proven(name, built, tmp_path):
     x = np.random.default_rng(0).uniform(CASES[name][0].low, CASES[name][0].high, (50, 2))
     assert np.array_equal(run(loaded, x), run(network, x))
     assert ah.check(tmp_path / "grid.safetensors").stated == network.certificate.bound
-    assert str(SeveralVariables.from_record(loaded.target)) == str(CASES[name][0])
+    assert Entries.of(loaded.program).expressions == CASES[name][0].expressions
 
 
 @pytest.mark.parametrize("name", ["two variables", "two variables, float32", "a sequence"])
@@ -152,7 +145,7 @@ def test_smaller_bounds_and_other_claims_are_refused(name, built):
             ah.check(network.with_(certificate=dataclasses.replace(certificate, **change)))
     other = target(["x[0,0]*x[1,0]*1.01"] * CASES[name][0].outputs, ("x[0,0]", "x[1,0]"), *network_ends(network))
     with pytest.raises(ah.CertificateError):
-        ah.check(network.approximating(other.record()))
+        ah.check(network.with_(program=program_over_grid(other, network.embed.tokens)))
 
 
 def network_ends(network):

@@ -11,19 +11,19 @@ from flint import arb
 
 import anchorhead as ah
 from anchorhead.heads.grids.grid import uniform_grid
+from anchorhead.language.entries import Entries
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64
-from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
 from anchorhead.verify.programs.expressions import read_expression
+from networks.grids import stored_grid
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
@@ -39,14 +39,13 @@ def stored(atom: object) -> Grid:
 
 
 @cache
-def built(case: Case) -> tuple[Network, Grid, SeveralVariables]:
+def built(case: Case) -> tuple[Network, Grid, Entries]:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, placement="uniform", dtype=dtype)
-    assert network.target is not None
-    return network, stored(grid_form(network).atom), SeveralVariables.from_record(network.target)
+    return network, stored(stored_grid(network)), Entries.of(network.program)
 
 
-def verified(grid: Grid, target: SeveralVariables, dtype: str, stated: float) -> float:
+def verified(grid: Grid, target: Entries, dtype: str, stated: float) -> float:
     functions = [read_expression(one.to_json()) for one in target.expressions]
     return verify_uniform_grid(grid, functions, target.variables, target.low, target.high, dtype, stated)
 
@@ -57,7 +56,7 @@ def test_what_is_stated_follows(case: Case) -> None:
     assert network.certificate is not None
     found = verified(grid, target, network.dtype, network.certificate.bound)
     x = np.random.default_rng(0).uniform(target.low, target.high, (3_000, len(target.low))).astype(network.dtype)
-    worst = float(np.abs(np.asarray(network(x), np.longdouble) - target.values(x.astype(np.longdouble))).max())
+    worst = float(np.abs(np.asarray(network(x), np.longdouble) - network.program(x)).max())
     assert worst <= found <= network.certificate.bound
     with pytest.raises(NotVerified, match="even grid"):
         verified(grid, target, network.dtype, worst * 0.97)
@@ -107,13 +106,14 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
     function, rng = read_expression(parse(text, ("x", "y")).to_json()), np.random.default_rng(1)
     with precision():
         for low in rng.uniform(-1, 0.7, (20, 2)):
-            found = slopes_of(function, ("x", "y"), [arb(float(a)).union(arb(float(a + 0.3))) for a in low])
+            box = [arb(float(a)).union(arb(float(a + 0.3))) for a in low]
+            values, slopes = slopes_of(function, ("x", "y"), box)
             for _ in range(5):
                 p, q = (low + 0.3 * rng.uniform(size=2) for _ in range(2))
                 for j in range(2):
                     r = p.copy()
                     r[j] = q[j]
                     ends = [function.ball({"x": arb(float(z[0])), "y": arb(float(z[1]))}) for z in (p, r)]
-                    assert found.ball.overlaps(ends[0])
-                    assert found.along[j].is_finite()
-                    assert found.along[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))
+                    assert values.overlaps(ends[0])
+                    assert slopes[j].is_finite()
+                    assert slopes[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))

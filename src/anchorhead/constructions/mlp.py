@@ -7,7 +7,8 @@ is built and proven, and where rounding has eaten the share, built anew with fin
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +23,17 @@ from anchorhead.constructions.representable import points_of, require_representa
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
+from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Affine, Mlp
-from anchorhead.targets.record import TargetRecord
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
@@ -53,12 +55,33 @@ def mlp_network(
 
     Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
     """
+    return proven_mlp(target, on, within, options, outside, progress).network
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenMlp:
+    """A network with its certificate, the layers of neurons that it computes, and the readout."""
+
+    network: Network
+    layers: Several[Layer]
+    readout: Affine
+
+
+def proven_mlp(
+    target: Mlp,
+    on: Box,
+    within: float,
+    options: BuildOptions,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> ProvenMlp:
+    """The same, with what its proof is about."""
     try:
         return _proven(target, on, within, options, outside, progress)
     except HeadRefused as refused:
         said = f"{_refusal(within, options)}, for a head that it takes: {refused}"
         try:
-            network = _proven(target, on, COARSER * refused.times * within, options, outside, progress)
+            network = _proven(target, on, COARSER * refused.times * within, options, outside, progress).network
         except NotReached as nearest:
             network = nearest.network
         except AnchorheadError:
@@ -69,7 +92,7 @@ def mlp_network(
 
 def _proven(
     target: Mlp, on: Box, within: float, options: BuildOptions, outside: Outside, progress: Progress | None
-) -> Network:
+) -> ProvenMlp:
     """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
     token."""
     if options.layout == "transformer" and (target.tokens or 1) > 1:
@@ -104,7 +127,8 @@ def _proven(
         if best is None or bound.total < best[0].total:
             best = bound, network, layers, readout
         if bound.total <= within:
-            return certified(network, target, on, layers, readout, bound, outside, within)
+            network = certified(network, target, on, layers, readout, bound, outside, within)
+            return ProvenMlp(network, layers, readout)
     if best is None and undefined is not None:
         raise undefined
     if best is None or not np.isfinite(best[0].total):
@@ -177,9 +201,8 @@ def certified(
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
     certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype, within)
-    record = target.record()
-    data, arrays = dict(record.data), dict(record.arrays)
-    data["shapes"], data["assigned"] = [], []
+    data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
+    arrays: dict[str, np.ndarray] = {}
     for number, shape in enumerate(used):
         one, more = shape.record(number)
         data["shapes"].append(one)
@@ -187,8 +210,12 @@ def certified(
     for number, layer in enumerate(layers):
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
         arrays[f"{number}.assigned"] = layer.which
-    known = network.approximating(TargetRecord(record.kind, data, arrays), on, neuron_entries(network, layers))
-    return known.with_(certificate=certificate, outside=outside)
+    return network.with_(
+        program=program_of(target, on),
+        derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers)),
+        certificate=certificate,
+        outside=outside,
+    )
 
 
 def _refusal(within: float, options: BuildOptions) -> str:
