@@ -9,7 +9,7 @@
     python -m tools.coq --file head.safetensors --output head.v      a file for a head of one's own, as Coq accepts it
 
 Each file may take 60 s of CPU and 4 GB. What is the fastest way differs from head to head, so several are tried
-(export.coq_proof.SETTINGS), each within that limit, until Coq accepts one. What was done before is not done again:
+(export.coq.proof.SETTINGS), each within that limit, until Coq accepts one. What was done before is not done again:
 out/coq keeps Coq's and Sollya's answers by the texts that they were given, so that a run that was interrupted goes on
 where it was. At the end Coq prints on what all theorems together rest, and nothing may be there but the axioms of its
 real numbers and its machine integers.
@@ -28,8 +28,8 @@ from pathlib import Path
 
 import anchorhead as ah
 from anchorhead.disk import check_writable, write_atomically
-from anchorhead.export.coq_file import make
-from anchorhead.export.coq_proof import SETTINGS
+from anchorhead.export.coq.head_file import make
+from anchorhead.export.coq.proof import SETTINGS
 from anchorhead.network import Network
 from tools.coq_files import AXIOMS, MACHINE_INTEGERS, Kept, assumptions, compiled, compiled_once, missing, strange
 from tools.coq_sollya import upper_bound
@@ -111,8 +111,9 @@ EXPRESSIONS = [
     Case("abs(sin(3*x))", -1, 1, 1e-3),
     Case("min(x, x**2)", -1, 2, 1e-2, "float32"),
     Case("where(x < 0, sin(x), x)", -2, 2, 1e-3),
+    Case("max(sin(x), cos(x))", 0, 3, 1e-2),
 ]
-"""Of functions that CoqInterval knows, kinks included; a kink at no float, as of max(sin(x), cos(x)), is too slow."""
+"""Of functions that CoqInterval knows, kinks included, at floats and at none."""
 
 
 @dataclass(frozen=True)

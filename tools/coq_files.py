@@ -10,7 +10,6 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,8 @@ from anchorhead.disk import read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
 
 SECONDS, BYTES = 60, 4 * 2**30
+CACHES = (".lia.cache", ".nra.cache")
+"""In which Coq finds what lia and nra found before: without them a file takes what it takes for the first time."""
 LARGEST_KEPT = 100_000_000
 PACKAGES = {
     "Interval": "libcoq-interval",
@@ -58,6 +59,8 @@ def compiled(path: Path, *options: str, seconds: int = SECONDS) -> tuple[bool, f
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
 
+    for earlier in CACHES:
+        path.with_name(earlier).unlink(missing_ok=True)
     said = path.with_suffix(".log")
     with said.open("w") as log:
         child = subprocess.Popen(
@@ -73,17 +76,23 @@ class Kept:
     question is a whole text and the version of the program that reads it, so that what has changed is asked anew."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.answers = path, dict[str, Any]()
-        with suppress(AnchorheadError, ValueError, TypeError):  # where it is damaged, nothing is lost but time
-            self.answers = dict(json.loads(read_whole(path, "what is kept of Coq's answers", LARGEST_KEPT)))
+        self.path, self.answers = path, _read(path)
 
     def answer(self, question: str, find: Callable[[], Any], still: Callable[[Any], bool] = lambda _: True) -> Any:
         """What is known from before, if it still holds; else what is found now, which is kept."""
         digest = _digest(question.encode())
         if digest not in self.answers or not still(self.answers[digest]):
-            self.answers[digest] = find()
+            found = find()
+            self.answers = {**_read(self.path), digest: found}  # another run may have written to it meanwhile
             write_atomically(self.path, json.dumps(self.answers).encode())
         return self.answers[digest]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(read_whole(path, "what is kept of Coq's answers", LARGEST_KEPT)))
+    except (AnchorheadError, ValueError, TypeError):
+        return {}  # not there, or damaged: nothing is lost but time
 
 
 def compiled_once(path: Path, text: str, kept: Kept) -> tuple[bool, float, int, str]:

@@ -9,7 +9,7 @@ import subprocess
 from fractions import Fraction
 
 import anchorhead as ah
-from anchorhead.export.coq_file import known
+from anchorhead.export.coq.head_file import known
 from anchorhead.targets import Expression
 from anchorhead.targets.expressions.expression import SWITCHES, postorder
 from tools.coq_files import Kept

@@ -12,9 +12,9 @@ from anchorhead.constructions.grids.grid import approximate_grid, certified_grid
 from anchorhead.errors import NotReached, UnprovenWarning
 from anchorhead.heads.grids.grid import GridAtom, uniform_grid
 from anchorhead.network import Attention, Embed, Network
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
+from networks.grids import sides_of
 
 
 def target(texts, variables, low, high):
@@ -68,7 +68,7 @@ def test_what_is_asked_for_is_proven_and_checked(name, built):
     assert network.certificate.kind == "proven"
     assert network.certificate.bound <= within
     assert network.dtype == dtype
-    assert grid_form(network).atom.anchors <= most
+    assert np.prod(sides_of(network)) <= most
     assert ah.check(network).stated == network.certificate.bound
     assert str(network.certificate).startswith("proven")
     assert f"slope along {CASES[name][0].variables[1]}" in network.describe()
@@ -105,15 +105,6 @@ def test_networks_compute_the_formula_of_their_grid(tokens, dtype):
     network = grid_network(atom, tokens)
     x = rng.normal(size=(50, 4))
     assert np.abs(run(network, x) - atom.exact(x.astype(dtype))).max() <= (1e-5 if dtype == "float32" else 1e-13)
-    form = grid_form(network)
-    assert form.tokens == tokens
-    assert form.atom.sides == sides
-    assert np.array_equal(form.atom.values, atom.values)
-    assert np.array_equal(form.atom.origins, atom.origins)
-    assert np.array_equal(form.atom.bias, atom.bias)
-    for (a, g), (b, h) in zip(form.atom.axes, atom.axes, strict=True):
-        assert np.array_equal(a, b)
-        assert np.array_equal(g, h)
 
 
 def test_shapes_and_tensors(built):

@@ -9,10 +9,10 @@ import anchorhead as ah
 from anchorhead.constructions.grids.grid import MAX_ANCHORS
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.network import Network
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
+from networks.grids import sides_of, stored_grid
 
 
 def target(texts, variables, low, high):
@@ -67,7 +67,7 @@ def test_what_is_asked_for_is_proven_and_checked_again(name, built):
     modulus, tail, rounding = certificate.terms.values()
     assert modulus > tail > 0
     assert modulus > rounding > 0
-    sides = " x ".join(map(str, grid_form(network).atom.sides))
+    sides = " x ".join(map(str, sides_of(network)))
     assert f"p = {sides}, beta = " in next(iter(certificate.terms))
     assert ah.check(network).stated == certificate.bound
 
@@ -83,7 +83,7 @@ def test_no_input_exceeds_the_bound(name, built, monkeypatch):
 
 @pytest.mark.parametrize("name", ["waves", "kinks, float32"])
 def test_values_are_those_of_the_function_at_even_anchors(name, built):
-    wanted, atom = CASES[name][0], grid_form(built(name)).atom
+    wanted, atom = CASES[name][0], stored_grid(built(name))
     places = [np.linspace(a, b, side) for a, b, side in zip(wanted.low, wanted.high, atom.sides, strict=True)]
     truth = wanted.values(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1))
     assert np.array_equal(atom.values, truth.astype(atom.dtype))
@@ -93,10 +93,10 @@ def test_values_are_those_of_the_function_at_even_anchors(name, built):
 def test_a_smaller_error_takes_as_many_more_anchors_as_the_modulus_says(built):
     wanted = CASES["waves"][0]
     finer = approximate_uniform_grid(wanted, 0.15)
-    coarse, fine = (grid_form(network).atom.anchors for network in (built("waves"), finer))
+    coarse, fine = (np.prod(sides_of(network)) for network in (built("waves"), finer))
     assert 3 <= fine / coarse <= 5.5
     root = target(["sqrt(x)"], ("x",), 0, 1)
-    coarse, fine = (grid_form(approximate_uniform_grid(root, within)).atom.anchors for within in (0.1, 0.05))
+    coarse, fine = (np.prod(sides_of(approximate_uniform_grid(root, within))) for within in (0.1, 0.05))
     assert 3.5 <= fine / coarse <= 4.5
 
 
@@ -210,4 +210,4 @@ def test_progress_is_told_every_grid_that_is_tried():
     told = []
     network = approximate_uniform_grid(CASES["kinks, float32"][0], 0.15, progress=told.append)
     reached = [(status.anchors, status.error) for status in told]
-    assert (grid_form(network).atom.anchors, network.certificate.bound) in reached
+    assert (np.prod(sides_of(network)), network.certificate.bound) in reached

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.export.coq_file import make
-from anchorhead.export.coq_proof import SETTINGS
-from anchorhead.export.coq_terms import dyadic, term
+from anchorhead.export.coq.head_file import make
+from anchorhead.export.coq.proof import SETTINGS
+from anchorhead.export.coq.terms import dyadic, term
 from anchorhead.proof.heads.head import TERMS
 from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
@@ -107,6 +107,27 @@ def test_what_is_computed_is_within_the_certificate_s_bound(
     assert rational(stated["bound"]) == Fraction(head.certificate.bound)
     assert "bias" not in stated.groupdict() or rational(stated["bias"]) == Fraction(float(head.atom.bias[0]))
     assert {"float64": "fl (-1074) 53", "float32": "fl (-149) 24"}[dtype] in stated[0]
+
+
+@pytest.mark.parametrize(("within", "dtype", "by_sizes"), [(1e-2, "float64", True), (1e-3, "float32", False)])
+def test_rounding_is_bounded_by_sizes_where_the_bound_leaves_room(within: float, dtype: str, by_sizes: bool) -> None:
+    head = ah.head("softplus" if by_sizes else "square", on=(-1, 1), within=within, dtype=dtype, progress=False)
+    text = ah.export(head, to="coq", progress=False)
+    assert ("Lemma settings :" in text) == by_sizes
+    assert ("Lemma computed_1 :" in text) != by_sizes
+    assert "Theorem computed_within :" in text
+
+
+def test_at_a_kink_between_floats_no_taylor_model_is_asked_for() -> None:
+    text = ah.export(ah.head("max(sin(x), cos(x))", on=(0, 3), within=1e-2, progress=False), to="coq", progress=False)
+    assert text.count("decide_sides x. ") == text.count("Lemma piece_")
+    pieces = re.findall(
+        r"Lemma piece_\d+ : forall x, (\S.*?) <= x <= (.*?) ->.*?first \[impossible \| (.*?)\]", text, re.DOTALL
+    )
+    plain = [(rational(low), rational(high)) for low, high, how in pieces if "i_taylor" not in how]
+    ((low, high),) = plain
+    assert low < Fraction(np.pi) / 4 < high
+    assert high - low < Fraction(1, 10**10)
 
 
 def test_sums_of_heads_have_no_theorem_about_what_is_computed() -> None:

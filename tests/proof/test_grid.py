@@ -12,7 +12,7 @@ from anchorhead.heads.grids.grid import GridAtom, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import contract
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.grids.grid import prove_grid
-from anchorhead.proof.grids.grid_head import axis_tail
+from anchorhead.proof.grids.grid_head import expansion
 from anchorhead.proof.grids.grid_polynomial import largest_on_box
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding, upper_weights
 from anchorhead.proof.grids.grid_target import RHOS, AnalyticTarget, Sizes, interpolation_error
@@ -113,7 +113,7 @@ def test_rounding_alone_is_never_exceeded_on_a_box(dtype):
     for sides in ((6, 8), (20, 20), (5, 4, 6)):
         low, high = rng.uniform(-3, 0, len(sides)), rng.uniform(0.5, 3, len(sides))
         axes = [(rng.normal(size=p) * 6, rng.normal(size=p) * 4) for p in sides]
-        atom = GridAtom.of(axes, (low + high) / 2, rng.normal(size=(*sides, 1)) * 50, [3.0], dtype)
+        atom = GridAtom.of(axes, (low + high) / 2, rng.normal(size=(*sides, 1)) * 50, [0.0], dtype)
         bound = prove_grid_rounding(atom, low, high, arithmetic_of(dtype))
 
         def off(x, atom=atom):
@@ -204,7 +204,7 @@ def test_interpolation_errs_by_no_more_than_the_theorem_says():
 def test_the_tail_of_a_head_is_an_upper_bound():
     atom = uniform_grid(lambda x: np.sin(4 * x[:, 0] + x[:, 1]), [-1, -1], [1, 1], (9, 6), c=0.8)
     for axis in (0, 1):
-        tail = axis_tail(atom, axis, -1.0, 1.0, 1e-12)
+        tail = expansion(atom, axis, -1.0, 1.0, 1e-12)
         assert tail is not None
         for degree in (4, 8, 16, 32):
             nodes = np.cos(np.arange(degree + 1) * np.pi / degree)
@@ -265,17 +265,13 @@ def test_the_work_that_is_left_is_counted_from_boxes_and_nodes():
     """Boxes of equal share and equal cost: after one of four, three times its work is left."""
     told = []
     work = Work(Effort(1000.0), lambda share, done, left: told.append((share, left)))
-    waiting = [0.25, 0.25, 0.25]
-    while True:
-        work.begin(0.25, waiting)
+    for _ in range(4):
+        work.begin(0.25)
         work.spend(2.0)
         work.nodes(100)
         for _ in range(4):
             work.done(25, 2.0)
         work.end()
-        if not waiting:
-            break
-        waiting = waiting[:-1]
     assert told[0] == pytest.approx((0.25 * 4 / 10, 36.0))
     assert told[4] == pytest.approx((0.25, 30.0))
     assert told[-1] == (1.0, 0.0)

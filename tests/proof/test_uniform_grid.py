@@ -6,7 +6,8 @@ import pytest
 import anchorhead as ah
 from anchorhead.heads.grids.grid import GridAtom, even_places, uniform_grid
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.grids.uniform_grid import prove_uniform_grid, uniform_axes, uniform_rounding
+from anchorhead.proof.grids.grid_rounding import prove_mean_rounding
+from anchorhead.proof.grids.uniform_grid import prove_uniform_grid, uniform_axes
 from anchorhead.proof.grids.uniform_grid_modulus import cell_modulus, without_jumps
 from anchorhead.proof.grids.uniform_grid_weights import axis_spread
 from anchorhead.targets.expressions.parser import parse
@@ -119,7 +120,7 @@ def test_rounding_alone_is_never_exceeded(dtype):
         off = np.abs(atom(x).astype(np.float64) - exact)[:, 0]
         # the mean of |v_k - r| is at most that of |v_k| and |r|
         apart = float((mean.exact(x).astype(np.float64) + np.abs(exact)).max())
-        bound = uniform_rounding(atom, spreads, low, high, arithmetic_of(dtype), apart, 0.0)
+        bound = prove_mean_rounding(atom, spreads, low, high, arithmetic_of(dtype), apart)
         assert 0 < off.max() <= bound
 
 

@@ -11,22 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 from numpy.polynomial import chebyshev
 
 import anchorhead as ah
 from anchorhead.network import Network
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.cover import Lipschitz, _by_chords
-from anchorhead.verify.grids.grid import _Proof, verify_grid
-from anchorhead.verify.grids.head import Expanded, Grid
-from anchorhead.verify.grids.polynomial import largest, on_part
+from anchorhead.verify.grids.grid import _Box, _Proof, verify_grid
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.points import look, values_at
+from anchorhead.verify.grids.polynomial import chebyshev_points, largest
 from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_weights
+from anchorhead.verify.grids.tensor import _prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
+from networks.grids import stored_grid
 
 QUICK = [
     ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-3, "float32"),
@@ -52,7 +55,7 @@ class Built:
 
     def verified(self, stated: float, grid: Grid | None = None) -> int:
         t = self.target
-        again = replace(grid or self.grid, _known={})  # what was found before a change is not remembered
+        again = grid or self.grid
         return verify_grid(again, self.functions, t.variables, t.low, t.high, self.network.dtype, stated)
 
 
@@ -61,7 +64,7 @@ def built(case: Case) -> Built:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, dtype=dtype)
     assert network.target is not None
-    atom, target = grid_form(network).atom, SeveralVariables.from_record(network.target)
+    atom, target = stored_grid(network), SeveralVariables.from_record(network.target)
     axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]
     rest = (np.asarray(array, np.float64) for array in (atom.origins, atom.values, atom.bias))
     return Built(network, Grid(axes, *rest), [read_expression(e.to_json()) for e in target.expressions], target)
@@ -103,12 +106,12 @@ def test_a_moved_weight_is_refused(what: str) -> None:
     if what in ("values", "bias"):
         moved = getattr(one.grid, what).copy()
         moved.flat[moved.size // 2] += 0.05 * np.abs(moved).max() + 1e-3
-        grid = replace(one.grid, **{what: moved}, _known={})
+        grid = replace(one.grid, **{what: moved})
     else:
         column = 0 if what == "slopes" else 1
         axis = [array.copy() for array in one.grid.axes[0]]
         axis[column][2] += 0.05
-        grid = replace(one.grid, axes=[(axis[0], axis[1]), *one.grid.axes[1:]], _known={})
+        grid = replace(one.grid, axes=[(axis[0], axis[1]), *one.grid.axes[1:]])
     with pytest.raises(NotVerified):
         one.verified(one.network.certificate.bound, grid)
 
@@ -122,16 +125,45 @@ def test_rounding_counts() -> None:
         one.verified(exact * 1.2)
 
 
-@pytest.mark.parametrize("what", ["function", "head"])
-def test_rests_count(what: str) -> None:
+def test_what_is_seen_is_not_taken_for_proven() -> None:
+    """Between what is seen at points and what follows with rounding, no bound is accepted."""
     one = built(QUICK[0])
-    still = replace(one.grid, bias=np.zeros(1), _known={})
-    cuts, nothing, part = [np.array([-1.0, 1.0])] * 2, np.zeros((1, 1, 1)), [(-1.0, 1.0), (-1.0, 1.0)]
-    proof = _Proof(still, one.functions, ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
-    proof._leaf(part, nothing, 0.9e-3, Expanded(nothing, 2, 1e-6))
-    rests = (1.1e-3, 0.0) if what == "function" else (0.999e-3, 2e-6)
+    t, terms = one.target, one.network.certificate.terms  # type: ignore[union-attr]
     with pytest.raises(NotVerified, match="only"):
-        proof._leaf(part, nothing, rests[0], Expanded(nothing, 2, rests[1]))
+        _prove(one.grid, one.functions[0], t.variables, t.low, t.high, "float32", next(iter(terms.values())) * 1.2)
+
+
+def _flat(value: float) -> Grid:
+    return Grid([(np.zeros(1), np.zeros(1))] * 2, np.zeros(2), np.full((1, 1, 1), value), np.zeros(1))
+
+
+def test_smoothness_of_functions_counts() -> None:
+    """A function that is right in the middle, and nowhere else."""
+    with pytest.raises(NotVerified, match="only"):
+        verify_grid(
+            _flat(0.0), [read_expression({"nodes": [["variable", "x"]]})], "xy", [-1, -1], [1, 1], "float64", 0.1
+        )
+
+
+def test_values_of_functions_are_off_by_what_is_said() -> None:
+    third = read_expression({"nodes": [["variable", "x"], ["number", 3.0], ["div", 0, 1]]})
+    with precision():
+        values, off = values_at([third], ["x"], [[arb(1)]])
+        assert abs(arb(float(values[0, 0])) - arb(1) / 3) <= off
+    assert off < 1e-15
+
+
+@pytest.mark.parametrize("what", ["interpolation", "values"])
+def test_rests_count(what: str) -> None:
+    """A head of one anchor that is the function: nothing but rests is left."""
+    one, cuts, sides = read_expression({"nodes": [["number", 1.0]]}), [np.array([-1.0, 1.0])] * 2, [(-1.0, 1.0)] * 2
+    proof = _Proof(_flat(1.0), [one], ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
+    rest, off = (1.1e-3, 0.0) if what == "interpolation" else (0.0, 1.1e-3)
+    with precision(), pytest.MonkeyPatch.context() as patch:
+        assert proof._unproven(_Box(sides, [2, 2], 0.9e-3)) is None
+        patch.setattr(Grid, "at", lambda self, weights, allowed: (np.ones((2, 2, 1)), off))
+        with pytest.raises(NotVerified, match="only"):
+            proof._unproven(_Box(sides, [2, 2], rest))
 
 
 def test_a_kink_in_the_box_is_refused() -> None:
@@ -141,32 +173,63 @@ def test_a_kink_in_the_box_is_refused() -> None:
         verify_grid(one.grid, kinked, ("x", "y"), (-1.0, -1.0), (1.0, 1.0), "float32", 0.01)
 
 
-def test_weights_expanded_on_a_part_are_those_of_the_softmax() -> None:
-    one = built(QUICK[1])
-    low, high, rng = -0.4, 0.1, np.random.default_rng(6)
-    slopes, offsets = one.grid.axes[0]
-    with precision():
-        balls, rounded, rest = replace(one.grid, _known={}).coefficients(0, low, high, 1e-12)
-    x = rng.uniform(low, high, 200)
-    z = x[:, None] * slopes + offsets - one.grid.origins[0] * slopes
+def _softmax(grid: Grid, axis: int, x: np.ndarray) -> np.ndarray:
+    slopes, offsets = grid.axes[axis]
+    z = (x[:, None] - grid.origins[axis]) * slopes + offsets
     w = np.exp(z - z.max(axis=1, keepdims=True))
-    w /= w.sum(axis=1, keepdims=True)
-    t = (2 * x - low - high) / (high - low)
-    assert rest <= 1.1e-12
-    assert len(balls) == len(rounded)
-    np.testing.assert_allclose(chebyshev.chebvander(t, len(rounded) - 1) @ rounded, w, atol=2e-12)
+    return w / w.sum(axis=1, keepdims=True)
 
 
-def test_what_is_dropped_is_counted() -> None:
-    rng = np.random.default_rng(7)
-    values, weights = rng.normal(size=(6, 4, 1)), rng.dirichlet(np.ones(4), size=50)
-    matrix = rng.normal(size=(12, 6)) * 0.3 ** np.arange(12)[:, None]
-    found = Expanded(values, 0, 0.0).along_next(matrix, 0.0, 1.0, 1e-2)
-    assert len(found.tensor) < 12
-    t = chebyshev.chebvander(np.linspace(-1, 1, 50), 11)
-    whole = np.einsum("ni,ik,kjm,nj->nm", t, matrix, values, weights)
-    kept = np.einsum("ni,ijm,nj->nm", t[:, : len(found.tensor)], found.tensor, weights)
-    assert np.abs(whole - kept).max() <= found.error <= 1.01e-2
+def test_heads_at_points_are_those_of_the_softmax() -> None:
+    one = built(QUICK[1])
+    with precision():
+        points = [chebyshev_points(-0.4, 0.1, 9), chebyshev_points(-1.0, 1.0, 5)]
+        weights = [one.grid.weights(j, at) for j, at in enumerate(points)]
+        found = [one.grid.at(weights, allowed) for allowed in (1.0, 0.0)]  # in float64, and in balls
+    w = [_softmax(one.grid, j, np.array([float(x) for x in at])) for j, at in enumerate(points)]
+    truth = np.einsum("ia,jb,abm->ijm", *w, one.grid.values) + one.grid.bias
+    for read, off in found:
+        np.testing.assert_allclose(read, truth, atol=1e-12 * np.abs(one.grid.values).max())
+        assert off < 1e-12 * np.abs(one.grid.values).max()
+
+
+def _interpolated(grid: Grid, low: float, high: float, n: int) -> float:
+    """How far a head of one axis is from its interpolant at n points, at most, as far as it is seen."""
+    with precision():
+        nodes = np.array([float(x) for x in chebyshev_points(low, high, n)])
+    x = np.linspace(low, high, 4001)
+    p = chebyshev.chebfit((2 * nodes - low - high) / (high - low), _softmax(grid, 0, nodes) @ grid.values[:, 0], n - 1)
+    away = chebyshev.chebval((2 * x - low - high) / (high - low), p) - _softmax(grid, 0, x) @ grid.values[:, 0]
+    return float(np.abs(away).max())
+
+
+@pytest.mark.parametrize("steep", [0.5, 4.0, 30.0])
+@pytest.mark.parametrize("allowed", [1e-12, 1e-2])
+def test_interpolation_leaves_no_more_than_is_said(steep: float, allowed: float) -> None:
+    """Of random heads, and of two opposed anchors, which have a pole nearest to the axis."""
+    rng, shares = np.random.default_rng(7), []
+    for case in range(12):
+        slopes = np.array([-steep, steep]) if case == 0 else rng.uniform(-steep, steep, 6)
+        values = np.array([1.0, -1.0]) if case == 0 else rng.normal(size=6)
+        axis = slopes, np.zeros(2) if case == 0 else rng.normal(size=6)
+        grid = Grid([axis], np.zeros(1), values[:, None], np.zeros(1))
+        low, high = (-1.0, 1.0) if case == 0 else np.sort(rng.uniform(-2, 2, 2)).tolist()
+        with precision():
+            found = grid.interpolation_errors(0, low, high, allowed, 24)
+        for n in (1, 2, 3, 5, 8, 12, 16):
+            seen = _interpolated(grid, low, high, n)
+            assert seen <= found[n] + 1e-13
+            shares.append(seen / found[n])
+    assert max(shares) > 0.3 or allowed > 1e-3
+
+
+def test_points_too_far_apart_for_a_steep_head_are_not_enough() -> None:
+    """With few points allowed for N, the lemma's own rest is what is said."""
+    grid = Grid([(np.array([-9.0, 9.0]), np.zeros(2))], np.zeros(1), np.array([[1.0], [-1.0]]), np.zeros(1))
+    with precision():
+        found = grid.interpolation_errors(0, -1.0, 1.0, 50.0, 24)
+    assert _interpolated(grid, -1.0, 1.0, 24) <= found[24]
+    assert found[24] > 1e-3
 
 
 def test_the_bound_on_a_polynomial_is_near_its_largest_value() -> None:
@@ -175,23 +238,13 @@ def test_the_bound_on_a_polynomial_is_near_its_largest_value() -> None:
         p = rng.normal(size=(7, 6)) * 0.6 ** np.add.outer(np.arange(7), np.arange(6))
         x = np.linspace(-1, 1, 401)
         truth = np.abs(chebyshev.chebgrid2d(x, x, p)).max()
-        assert truth <= largest(p, truth * 1.02) <= truth * 1.02
-        assert largest(p, truth * 0.98) > truth * 0.98
-
-
-def test_a_polynomial_on_a_part_of_a_box_is_the_same() -> None:
-    p = np.random.default_rng(9).normal(size=(8, 3))
-    part, lost = on_part(p, 0, (-2.0, 1.0), (-0.5, 0.25))
-    x, y = np.linspace(-0.5, 0.25, 30), np.linspace(-1, 1, 5)
-    before = chebyshev.chebgrid2d((2 * x + 1) / 3, y, p)
-    after = chebyshev.chebgrid2d((x + 0.125) / 0.375, y, part)
-    np.testing.assert_allclose(after, before, atol=1e-13)
-    assert 0 < lost < 1e-12
+        assert truth <= largest(p, truth * 1.02)[1] <= truth * 1.02
+        assert largest(p, truth * 0.98)[1] > truth * 0.98
 
 
 def test_rounding_covers_what_the_dtype_computes() -> None:
     one = built(QUICK[0])
-    t, atom = one.target, grid_form(one.network).atom
+    t, atom = one.target, stored_grid(one.network)
     cuts, bounds = grid_rounding(one.grid, t.low, t.high, arithmetic_of("float32"), 0.0)
     x = np.random.default_rng(10).uniform(t.low, t.high, (3_000, 2)).astype(np.float32)
     away = np.abs(atom(x).astype(np.longdouble) - atom.exact(x)).max(axis=1)
@@ -259,11 +312,6 @@ def test_weights_on_a_cell_are_no_larger_than_is_said() -> None:
         assert ((w / w.sum(axis=1, keepdims=True)).max(axis=0) <= upper[cell]).all()
 
 
-def test_what_is_not_expanded_counts() -> None:
-    found = Expanded(np.ones((3, 1)), 0, 0.25).along_next(np.full((2, 3), 1.0), 0.1, 2.0, 0.0)
-    assert found.error >= 0.25 + 0.1 * 2.0
-
-
 def test_bounds_on_polynomials_hold_between_the_points_of_a_grid() -> None:
     """c - (x - s)^2 is largest at s, wherever that lies."""
     for s in np.linspace(-0.9, 0.9, 61):
@@ -271,7 +319,7 @@ def test_bounds_on_polynomials_hold_between_the_points_of_a_grid() -> None:
             p = chebyshev.poly2cheb([top - s * s, 2 * s, -1.0])
             truth = max(top, *(abs(top - (x - s) ** 2) for x in (-1, 1)))
             for goal in (0.999 * truth, 1.001 * truth, 3 * truth):
-                assert largest(p, goal) >= truth * (1 - 1e-12)
+                assert largest(p, goal)[1] >= truth * (1 - 1e-12)
 
 
 def test_factors_of_functions_count() -> None:
@@ -282,12 +330,27 @@ def test_factors_of_functions_count() -> None:
 
 
 def test_work_is_bounded() -> None:
-    """A steep grid, and a bound of nothing: refused, in words."""
-    far = Grid([(np.array([0.0, 1e12]), np.zeros(2))], np.zeros(1), np.ones((2, 1)), np.zeros(1))
-    with pytest.raises(NotVerified, match="pieces"):
-        far.pieces(0, -1.0, 1.0)
-    assert largest(np.array([0.5, 0.0, 0.25]), 0.0) >= 0.75
-    assert largest(np.array([0.5, 0.0, 0.25]), -1.0) >= 0.75
+    """A steep grid, and a bound of nothing: refused, in words, and soon."""
+    steep = Grid([(np.array([0.0, 1e12]), np.zeros(2))], np.zeros(1), np.eye(2)[:, :1], np.zeros(1))
+    with precision():
+        assert steep.interpolation_errors(0, -1.0, 1.0, 1e-6, 24) == [np.inf] * 25
+    one = [read_expression({"nodes": [["variable", "x"]]})]
+    with pytest.raises(NotVerified, match="grid"):
+        verify_grid(steep, one, ["x"], [-1.0], [1.0], "float64", 0.1)
+    assert largest(np.array([0.5, 0.0, 0.25]), 0.0)[1] >= 0.75
+    assert largest(np.array([0.5, 0.0, 0.25]), -1.0)[1] >= 0.75
+
+
+@pytest.mark.parametrize("what", ["values", "slopes"])
+def test_what_is_hopeless_is_seen_at_a_look(what: str) -> None:
+    one = built(QUICK[0])
+    t, stated = one.target, one.network.certificate.bound  # type: ignore[union-attr]
+    box = list(zip(t.low, t.high, strict=True))
+    look(one.grid, one.functions, t.variables, box, stated)
+    moved = {"values": one.grid.values * 1.01, "axes": [(a * 1.05, g) for a, g in one.grid.axes]}
+    key = what if what == "values" else "axes"
+    with pytest.raises(NotVerified, match="in places"):
+        look(replace(one.grid, **{key: moved[key]}), one.functions, t.variables, box, stated)
 
 
 @pytest.mark.parametrize("width", [1.0, 0.1, 1e-3, 1e-6])

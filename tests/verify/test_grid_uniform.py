@@ -13,8 +13,7 @@ import anchorhead as ah
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64
-from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz
+from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.several import SeveralVariables
@@ -24,6 +23,7 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
 from anchorhead.verify.programs.expressions import read_expression
+from networks.grids import stored_grid
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
@@ -43,7 +43,7 @@ def built(case: Case) -> tuple[Network, Grid, SeveralVariables]:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, placement="uniform", dtype=dtype)
     assert network.target is not None
-    return network, stored(grid_form(network).atom), SeveralVariables.from_record(network.target)
+    return network, stored(stored_grid(network)), SeveralVariables.from_record(network.target)
 
 
 def verified(grid: Grid, target: SeveralVariables, dtype: str, stated: float) -> float:
@@ -107,13 +107,14 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
     function, rng = read_expression(parse(text, ("x", "y")).to_json()), np.random.default_rng(1)
     with precision():
         for low in rng.uniform(-1, 0.7, (20, 2)):
-            found = slopes_of(function, ("x", "y"), [arb(float(a)).union(arb(float(a + 0.3))) for a in low])
+            box = [arb(float(a)).union(arb(float(a + 0.3))) for a in low]
+            values, slopes = slopes_of(function, ("x", "y"), box)
             for _ in range(5):
                 p, q = (low + 0.3 * rng.uniform(size=2) for _ in range(2))
                 for j in range(2):
                     r = p.copy()
                     r[j] = q[j]
                     ends = [function.ball({"x": arb(float(z[0])), "y": arb(float(z[1]))}) for z in (p, r)]
-                    assert found.ball.overlaps(ends[0])
-                    assert found.along[j].is_finite()
-                    assert found.along[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))
+                    assert values.overlaps(ends[0])
+                    assert slopes[j].is_finite()
+                    assert slopes[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))

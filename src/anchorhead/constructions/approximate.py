@@ -17,7 +17,7 @@ from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, B
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.constructions.fitting.opaque import approximate_callable
-from anchorhead.constructions.grids.grid import approximate_grid
+from anchorhead.constructions.grids.grid import SolvedGrid, approximate_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
 from anchorhead.constructions.in_layers import network_in_layers
 from anchorhead.constructions.mlp import mlp_network
@@ -34,7 +34,6 @@ from anchorhead.language.program import Program
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.proof.grids.grid_form import grid_form
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.opaque_several import CallableSeveral
@@ -280,18 +279,17 @@ def _callable(
             )
         except NotReached as error:
             raise error from refused
-    return _grid_moved(made, target, pairs) if words["causal"] else made
+    return _grid_moved(made, target, pairs) if words["causal"] else made.network
 
 
-def _grid_moved(network: Network, target: CallableSeveral, pairs: int) -> Network:
+def _grid_moved(made: SolvedGrid, target: CallableSeveral, pairs: int) -> Network:
     """The grid of a sequence, with a causal mask: what a token reads does not depend on what is hidden from it.
 
     That was found for so many pairs of inputs, and is not proven.
     """
-    tokens = target.tokens or 1
+    tokens, network = target.tokens or 1, made.network
     if tokens == 1 or network.certificate is None:
         return network
-    atom = grid_form(network).atom
     columns = target.outputs // tokens
     outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
     place = GridPlacement(
@@ -299,7 +297,7 @@ def _grid_moved(network: Network, target: CallableSeveral, pairs: int) -> Networ
     )
     known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
     certificate = replace(network.certificate, kind="measured", method=known)
-    return place_grid(atom, place, target.variables).with_(
+    return place_grid(made.atom, place, target.variables).with_(
         program=network.program, derivation=network.derivation, certificate=certificate, outside=network.outside
     )
 

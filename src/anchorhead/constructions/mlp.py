@@ -7,7 +7,7 @@ is built and proven, and where rounding has eaten the share, built anew with fin
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,12 +53,33 @@ def mlp_network(
 
     Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
     """
+    return proven_mlp(target, on, within, options, outside, progress).network
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenMlp:
+    """A network with its certificate, the layers of neurons that it computes, and the readout."""
+
+    network: Network
+    layers: Several[Layer]
+    readout: Affine
+
+
+def proven_mlp(
+    target: Mlp,
+    on: Box,
+    within: float,
+    options: BuildOptions,
+    outside: Outside = "warn",
+    progress: Progress | None = None,
+) -> ProvenMlp:
+    """The same, with what its proof is about."""
     try:
         return _proven(target, on, within, options, outside, progress)
     except HeadRefused as refused:
         said = f"{_refusal(within, options)}, for a head that it takes: {refused}"
         try:
-            network = _proven(target, on, COARSER * refused.times * within, options, outside, progress)
+            network = _proven(target, on, COARSER * refused.times * within, options, outside, progress).network
         except NotReached as nearest:
             network = nearest.network
         except AnchorheadError:
@@ -69,7 +90,7 @@ def mlp_network(
 
 def _proven(
     target: Mlp, on: Box, within: float, options: BuildOptions, outside: Outside, progress: Progress | None
-) -> Network:
+) -> ProvenMlp:
     """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
     token."""
     if options.layout == "transformer" and (target.tokens or 1) > 1:
@@ -104,7 +125,8 @@ def _proven(
         if best is None or bound.total < best[0].total:
             best = bound, network, layers, readout
         if bound.total <= within:
-            return certified(network, target, on, layers, readout, bound, outside, within)
+            network = certified(network, target, on, layers, readout, bound, outside, within)
+            return ProvenMlp(network, layers, readout)
     if best is None and undefined is not None:
         raise undefined
     if best is None or not np.isfinite(best[0].total):

@@ -5,7 +5,7 @@ Grids are solved first, with a share of the error asked for; the neurons get wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,21 +13,24 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_options import BuildOptions
 from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grids.grid import approximate_grid
+from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import ProvenMlp, proven_mlp
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.mlp import TERMS, prove_claims
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.progress import Progress
-from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
-from anchorhead.proof.grids.grid_form import grid_form
-from anchorhead.proof.heads.sum_of_parts import Share, Stated, grid_share, network_share, parts_statement, total_error
+from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.grids.grid import APPROXIMATION
+from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.analysis.jump_search import find_jump_of
 from anchorhead.targets.analysis.resolver import short
 from anchorhead.targets.analysis.summands import GridPart
+from anchorhead.targets.mlp import Affine
 from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.several_expressions import Expressions
@@ -42,11 +45,18 @@ ROOM = 0.999
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """A solved grid, the function that it approximates, and what is known of its error."""
+    """A solved grid, the part that it approximates, and what it is to compute in a sum."""
 
     part: GridPart
-    atom: GridAtom
-    certificate: Certificate
+    found: SolvedGrid
+    claim: GridClaim
+
+    @property
+    def certificate(self) -> Certificate:
+        known = self.found.network.certificate
+        if known is None:
+            raise AnchorheadError(f"{self.part} came without a certificate")
+        return known
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +72,6 @@ class BuildRequest:
 
 def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
     """The network of all parts, with its certificate."""
-    model = require_model(build.options.dtype)
     for part in target.parts.grids:
         several = grid_target(target, part)
         check_defined(several)
@@ -77,20 +86,16 @@ def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
         except AnchorheadError as error:
             refused, least = refused or error, share
             continue
-        shares = [_grid_share(target, grid) for grid in grids]
         try:
-            neurons = _neurons(target, build, _left(target, build, shares, model))
+            neurons = _neurons(target, build, _left(target, build, grids))
         except AnchorheadError as error:
             refused, most = refused or error, share
             continue
-        if neurons is not None and neurons.certificate is not None:
-            shares.append(_network_share(target, neurons.certificate.bound))
-        total, sums = total_error(shares, model)
-        if total <= build.within:
-            return _certified(target, build, grids, neurons, total, sums)
-        refused = refused or AnchorheadError(
-            f"the parts add up to {total:.3g}, of which {sums:.2g} is rounding of sums"
-        )
+        network = _certified(target, build, grids, neurons)
+        reached = np.inf if network.certificate is None else network.certificate.bound
+        if reached <= build.within:
+            return network
+        refused = refused or AnchorheadError(f"together the parts are within {reached:.3g}")
     raise AnchorheadError(
         f"within={build.within:g} is not reached for {target} in {build.options.dtype}, by parts that share it: "
         f"{refused}"
@@ -104,13 +109,21 @@ def _solved(target: Expressions, build: BuildRequest, share: float) -> list[_Gri
     for part in grids:
         rivals = max(sum(output in other.outputs for other in grids) for output in part.outputs)
         several = grid_target(target, part)
-        network = approximate_grid(
+        found = solved_grid(
             several, ROOM * share * build.within / rivals, build.options.dtype, build.prove, build.progress,
         )  # fmt: skip
-        if network.certificate is None:
-            raise AnchorheadError(f"{part} came without a certificate")
-        result.append(_Grid(part, grid_form(network).atom, network.certificate))
+        result.append(_Grid(part, found, _claim(target, part, several, found)))
     return result
+
+
+def _claim(target: Expressions, part: GridPart, several: SeveralVariables, found: SolvedGrid) -> GridClaim:
+    """The functions of a grid, by the places of its variables among all; of one that is not proven, what was found."""
+    known, ends = found.proven, (np.array(several.low), np.array(several.high))
+    if known is None:
+        known = ProvenGrid(found.atom, *ends, {"largest error found": found.bound}, 0.0, found.why)
+    places = [target.variables.index(name) for name in part.variables]
+    readers = [output // target.columns if target.tokens else 0 for output in part.outputs]
+    return GridClaim.of(known, places, readers, part.variables, several.expressions)
 
 
 def grid_target(target: Expressions, part: GridPart) -> SeveralVariables:
@@ -150,26 +163,21 @@ def check_continuous(target: SeveralVariables) -> None:
     )
 
 
-def _grid_share(target: Expressions, grid: _Grid) -> Share:
-    own = grid_target(target, grid.part)
-    return grid_share(grid.part, grid.atom, own.low, own.high, grid.certificate.bound, target.outputs)
-
-
-def _network_share(target: Expressions, error: float) -> Share:
-    if target.parts.network is None:
-        raise AnchorheadError(f"{target} has no neurons")
-    return network_share(target.parts.network, np.array(target.low), np.array(target.high), error)
-
-
-def _left(target: Expressions, build: BuildRequest, grids: Sequence[Share], model: Arithmetic) -> float:
-    """What the neurons may err by: the rest, less what the sums round."""
+def _left(target: Expressions, build: BuildRequest, grids: Sequence[_Grid]) -> float:
+    """About what the neurons may err by: the rest, less what the sums round."""
     if target.parts.network is None:
         return 0.0
-    total, _ = total_error([*grids, _network_share(target, 0.0)], model)
-    return ROOM * (build.within - total)
+    ends = np.array([target.low, target.high, np.add(target.low, target.high) / 2])
+    errors, sizes = np.zeros(target.outputs), np.abs(target.values(ends)).max(axis=0)
+    for grid in grids:
+        outputs = list(grid.part.outputs)
+        errors[outputs] += grid.certificate.bound
+        sizes[outputs] += 2 * grid.claim.ranges.size
+    sums = require_model(build.options.dtype).gamma(len(grids) + 2) * sizes
+    return ROOM * (build.within - float((errors + sums).max()))
 
 
-def _neurons(target: Expressions, build: BuildRequest, within: float) -> Network | None:
+def _neurons(target: Expressions, build: BuildRequest, within: float) -> ProvenMlp | None:
     if target.parts.network is None:
         return None
     if within <= 0:
@@ -177,48 +185,69 @@ def _neurons(target: Expressions, build: BuildRequest, within: float) -> Network
             "nothing is left for the neurons beside the grids. What would help: a larger error, dtype='float64', a "
             "smaller box"
         )
-    return mlp_network(target.parts.network, _box(target), within, build.options, build.outside, build.progress)
+    return proven_mlp(target.parts.network, _box(target), within, build.options, build.outside, build.progress)
 
 
 def _box(target: Expressions) -> Box:
     return Box.of(tuple(np.reshape(end, target.input_shape) for end in (target.low, target.high)))
 
 
-def _certified(
-    target: Expressions,
-    build: BuildRequest,
-    grids: Sequence[_Grid],
-    neurons: Network | None,
-    total: float,
-    sums: float,
-) -> Network:
-    parts = [grid_part(target, grid.part, grid.atom, build.options.causal) for grid in grids]
-    stated = [Stated(one.part, one.atom.sides, one.certificate.terms, one.certificate.method) for one in grids]
-    certificates = [grid.certificate for grid in grids]
+def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None) -> Network:
+    parts = [grid_part(target, grid.part, grid.found.atom, build.options.causal) for grid in grids]
+    known = {str(grid.part): grid.certificate for grid in grids}
     data, arrays = dict(target.record().data), {}
-    if neurons is not None and neurons.certificate is not None and neurons.target is not None:
-        parts.append(network_part(target, neurons))
-        stated.append(Stated(None, (), neurons.certificate.terms, neurons.certificate.method))
-        certificates.append(neurons.certificate)
-        data["neurons"] = {name: neurons.target.data[name] for name in ("shapes", "assigned")}
-        arrays = {f"neurons.{name}": array for name, array in neurons.target.arrays.items()}
-    network, data["widths"] = side_by_side(parts, target.input_shape[-1])
-    certificate = parts_statement(stated, total, sums, str(target)).certificate(
-        _box(target), build.options.dtype, build.within
-    )
-    unproven = "; ".join(dict.fromkeys(one.method for one in certificates if one.kind != "proven"))
-    if unproven:
-        certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
-    record = TargetRecord(target.record().kind, data, arrays)
     entries = [
         entry
         for grid in grids
-        for entry in grid_entries(grid.atom, ", ".join(grid.part.variables), grid.certificate.bound, None)
+        for entry in grid_entries(grid.found.atom, ", ".join(grid.part.variables), grid.certificate.bound, None)
     ]
-    if neurons is not None and neurons.derivation is not None:
-        entries += [replace(entry, layer=None) for entry in neurons.derivation.entries]
-    known = network.approximating(record, certificate.on, entries)
-    return known.with_(certificate=certificate, outside=build.outside)
+    if neurons is not None:
+        parts.append(network_part(target, neurons.network))
+        if neurons.network.certificate is not None and neurons.network.target is not None:
+            known["neurons"] = neurons.network.certificate
+            stored = neurons.network.target
+            data["neurons"] = {name: stored.data[name] for name in ("shapes", "assigned")}
+            arrays = {f"neurons.{name}": array for name, array in stored.arrays.items()}
+        if neurons.network.derivation is not None:
+            entries += [replace(entry, layer=None) for entry in neurons.network.derivation.entries]
+    network, data["widths"] = side_by_side(parts, target.input_shape[-1])
+    certificate = _statement(target, network, grids, neurons, known).certificate(
+        _box(target), build.options.dtype, build.within
+    )
+    unproven = "; ".join(dict.fromkeys(one.method for one in known.values() if one.kind != "proven"))
+    if unproven:
+        certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
+    record = TargetRecord(target.record().kind, data, arrays)
+    whole = network.approximating(record, certificate.on, entries)
+    return whole.with_(certificate=certificate, outside=build.outside)
+
+
+def _statement(
+    target: Expressions,
+    network: Network,
+    grids: Sequence[_Grid],
+    neurons: ProvenMlp | None,
+    known: Mapping[str, Certificate],
+) -> Statement:
+    """The whole network's bound: its functions of several variables, its neurons while these pass by, and the sum."""
+    functions = [output for grid in grids for output in grid.part.outputs]
+    layers = [] if neurons is None else [layer.beside(len(functions)) for layer in neurons.layers]
+    own = np.zeros((target.outputs, len(target.variables))) if neurons is None else neurons.readout.weight
+    bias = np.zeros(target.outputs) if neurons is None else neurons.readout.bias
+    errors = (np.zeros(own.shape), np.zeros(bias.shape)) if neurons is None else neurons.readout.errors
+    weight = np.concatenate([own, np.eye(target.outputs)[:, functions]], axis=1)
+    readout = Affine(weight, bias, np.pad(errors[0], ((0, 0), (0, len(functions)))), errors[1])
+    claims = [*(grid.claim for grid in grids), *layers]
+    bound = prove_claims(network, claims, readout, _box(target).broadcast_to(target.input_shape))
+    worst = int((bound.approximation + bound.rounding).argmax())
+    terms = {f"{grid.part}: {APPROXIMATION}": grid.claim.grid.exact for grid in grids if worst in grid.part.outputs}
+    if neurons is not None:
+        terms[f"neurons: {APPROXIMATION}"] = max(float(bound.approximation[worst]) - sum(terms.values()), 0.0)
+    terms[TERMS[1]] = float(bound.rounding[worst])
+    sides = {str(grid.part): f"{' x '.join(map(str, grid.found.atom.sides))} anchors" for grid in grids}
+    methods = [f"{name}, {sides.get(name, one.method)}" for name, one in known.items()]
+    method = f"parts side by side, {'; '.join(methods)}; one walk over all of them"
+    return Statement(bound.total, terms, method, str(target))
 
 
 def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:

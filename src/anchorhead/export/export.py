@@ -60,7 +60,7 @@ FORMATS: dict[str, Format] = {
         "transformer_lens",
     ),
     "coq": Format(
-        ".v", "anchorhead.export.coq_file", "a file of Coq", then="`coqc` checks it (Debian: coq, libcoq-interval)"
+        ".v", "anchorhead.export.coq.head_file", "a file of Coq", then="`coqc` checks it (Debian: coq, libcoq-interval)"
     ),
 }
 SHORT = {"lens": "transformer-lens"}

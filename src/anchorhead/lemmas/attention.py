@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,9 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
     skip = _skip(layer)
     kept = mapped(skip, layer.bias, own, known.sources, known.arithmetic)
     size, terms = kept.size(known.sources)[0], (skip != 0).sum(axis=1) + 1.0
+    first = len(known.sources.low) - claim.passing
+    passing = kept.coefficients[:, :, first:].copy()
+    kept.coefficients[:, :, first:] = 0.0
     still = kept.over(known.sources, 0)
     others = Others(still.constant[0], still.approximation[0], still.rounding[0], size, terms)
     outside = np.flatnonzero(np.repeat(~reads.inside, claim.parts))
@@ -77,7 +81,9 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
         rounded = known.arithmetic.gamma(2 * live.size + output.shape[1] + 4) + own_error(output.shape[1])
         error = np.abs(output) @ (error + rounded * np.abs(shown)).T
         others = others.with_means(output @ shown.T, known.arithmetic, error)
-    return others.beside(reads, weight, exact, known.arithmetic), exact
+    form = others.beside(reads, weight, exact, known.arithmetic)
+    coefficients = np.concatenate([form.coefficients, passing], axis=2)
+    return replace(form, coefficients=coefficients), claim.after(known.sources)
 
 
 def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Known:

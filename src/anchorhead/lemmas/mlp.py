@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.lemmas.known import Claim
 from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
@@ -20,9 +21,13 @@ TERMS = ("anchors: heads in place of activations, in exact arithmetic", "roundin
 def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine, on: Box) -> OutputBound:
     """A bound for every input in the box; one of intervals alone where the weights are not those of the target."""
     _require_shapes(network, target)
-    box = on.broadcast_to(target.input_shape)
+    return prove_claims(network, layers, readout, on.broadcast_to(target.input_shape))
+
+
+def prove_claims(network: Network, claims: Sequence[Claim], readout: Affine, box: Box) -> OutputBound:
+    """A bound for every input in a box of the network's input shape, against a readout of what the walk ends with."""
     require_room(network, box)
-    y, exact = walk(network, layers, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
+    y, exact = walk(network, claims, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
     return compared(y, readout, exact, TERMS)
 
 

@@ -3,8 +3,9 @@
 Features are affine forms in exact quantities of the program (proof.arithmetic.affine_forms): first in the inputs, and
 after every claim (lemmas.known) in what it makes of them, such as the exact values of neurons. Linear maps carry forms.
 Attention and softmax groups are lowered to readings (proof.arithmetic.readings), and each is explained by the first
-lemma that fits: a scalar head, if it is one of the neurons that the program has next; a copy; else the interval in
-which a mean of values always lies. Everything is read from the stored weights; of shapes only what was proven.
+lemma that fits: a scalar head, if it is one of the neurons that the program has next; a grid, if it has functions of
+several quantities next; a copy; else the interval in which a mean of values always lies. Everything is read from the
+stored weights; of shapes only what was proven.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import replace
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.attention import after_attention, after_neurons_as_tokens
+from anchorhead.lemmas.grid_head import after_grid
 from anchorhead.lemmas.groups import after_groups, shares
 from anchorhead.lemmas.known import Claim, Known
 from anchorhead.lemmas.one_number import after_whole_head
@@ -63,6 +65,9 @@ def _after(known: Known, steps: list) -> tuple[Known, int]:
             inputs, registers = after_linear(layer, known.inputs, known.registers, known.sources, known.arithmetic)
             return replace(known, inputs=inputs, registers=registers), 1
         case Attention() as layer:
+            if layer.grid is not None:
+                with suppress(Refusal):
+                    return after_grid(known, layer), 1
             return after_attention(known, layer), 1
         case Softmax():
             inputs, registers = (shares(x, known.arithmetic) for x in (known.inputs, known.registers))

@@ -10,14 +10,10 @@ from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.fitting.callable_checks import require_continuous
-from anchorhead.constructions.fitting.opaque_lipschitz import (
-    callable_box,
-    callable_network,
-    prove_callable,
-    shown,
-    smooth,
-)
-from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES
+from anchorhead.constructions.fitting.opaque_lipschitz import prove_callable, shown, smooth
+from anchorhead.constructions.grids.certified import box_of
+from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
+from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
@@ -26,7 +22,7 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
-from anchorhead.network import Network, Outside
+from anchorhead.network import Outside
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
@@ -42,7 +38,7 @@ def approximate_callable(
     outside: Outside = "warn",
     progress: Progress | None = None,
     lipschitz: Any = None,
-) -> Network:
+) -> SolvedGrid:
     """The smallest grid found whose largest error, as a search finds it, is within what is asked for.
 
     lipschitz  L with |f(x) - f(y)| <= L |x - y|_2 in every output, or L_j, one for each input, with
@@ -63,7 +59,7 @@ def approximate_callable(
 
 def _measured(
     target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
-) -> Network:
+) -> SolvedGrid:
     """A solved grid; where the function is not smooth, a uniform one if it will do."""
     if not smooth(target, within):
         try:
@@ -88,7 +84,7 @@ def _measured(
 
 def _uniform(
     target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
-) -> Network:
+) -> SolvedGrid:
     """Even anchors: first for a few times the error, because what is found is less than what can be proven."""
     modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
     aim, best = 4 * within, np.inf
@@ -109,7 +105,7 @@ def _uniform(
 
 def _found(
     atom: GridAtom, target: CallableSeveral, error: float, at: Float[np.ndarray, " d"], outside: Outside
-) -> Network:
+) -> SolvedGrid:
     method = (
         f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
@@ -117,14 +113,16 @@ def _found(
     certificate = Certificate(
         kind="measured",
         bound=round_up(error),
-        on=callable_box(target),
+        on=box_of(target.low, target.high, target.tokens),
         dtype=atom.dtype,
         arithmetic=str(require_model(atom.dtype)),
         terms={"largest error found, as the dtype computes it": error},
         method=method,
         target=str(target),
     )
-    return callable_network(atom, target, target.record(), certificate, outside)
+    network = grid_network(atom, target.tokens, target.variables)
+    network = network.approximating(target.record()).with_(certificate=certificate, outside=outside)
+    return SolvedGrid(network, atom, None, "only values of the function are known")
 
 
 def _not_reached(target: CallableSeveral, within: float, dtype: str, best: float) -> AnchorheadError:

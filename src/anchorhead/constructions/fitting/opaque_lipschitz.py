@@ -2,7 +2,7 @@
 
 Of two grids the one with fewer anchors is taken: solved, checked at the centres of cells that cover the box
 (proof.grids.grid_cover); or uniform, the paper's, whose error follows from the constant alone
-(proof.grids.uniform_grid_lipschitz).
+(proof.grids.uniform_grid).
 """
 
 from __future__ import annotations
@@ -14,27 +14,23 @@ from math import prod
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import Certificate
-from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES
-from anchorhead.constructions.grids.grid_network import grid_network
-from anchorhead.decimals import round_up
-from anchorhead.domain import Box
+from anchorhead.constructions.grids.certified import certified_network
+from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
-from anchorhead.network import Network, Outside
+from anchorhead.network import Outside
 from anchorhead.progress import Progress, Status, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.grids.grid_cover import CoverBound, cell_counts, prove_cover, steepest
+from anchorhead.proof.grids.grid_cover import cell_counts, prove_cover, steepest
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
-from anchorhead.proof.grids.uniform_grid_lipschitz import prove_uniform_lipschitz, uniform_lipschitz_statement
+from anchorhead.proof.grids.proven_grid import ProvenGrid
+from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
-from anchorhead.proof.statement import Statement
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.record import TargetRecord
 
 MAX_EVALUATIONS = 2_000_000
 _AIM = 0.15
@@ -51,7 +47,7 @@ def prove_callable(
     lipschitz: Lipschitz,
     outside: Outside = "warn",
     progress: Progress | None = None,
-) -> Network:
+) -> SolvedGrid:
     """The smaller of the two grids that is proven within the error; refused with what both would take."""
     target.check_lipschitz(lipschitz)
     request = _Request(target, within, dtype, lipschitz, outside, progress)
@@ -98,7 +94,7 @@ class _Request:
         cells = np.maximum(np.ceil(np.minimum(along * lengths / (2 * share), 1e15)), 1)
         return tuple(int(n) + 1 if rate > 0 else 1 for n, rate in zip(cells, along, strict=True))
 
-    def uniform(self) -> Network:
+    def uniform(self) -> SolvedGrid:
         """Even anchors, a little more of them until the proof agrees."""
         target, model, aim, total = self.target, require_model(self.dtype), 0.97 * self.within, np.inf
         for _ in range(TRIES):
@@ -110,12 +106,12 @@ class _Request:
             atom = uniform_grid(lambda _, known=values: known, target.low, target.high, sides, SHARPNESS, self.dtype)
             table = values.reshape(atom.values.shape)
             bound = prove_uniform_lipschitz(atom, table, self.lipschitz, target.low, target.high, model)
-            total = round_up(bound.total)
+            found = self._proven(bound)
+            total = found.bound
             if self.progress:
                 self.progress(Status("solving for a grid", atom.anchors, total))
             if total <= self.within:
-                ends = target.low, target.high
-                return self._proven(atom, uniform_lipschitz_statement(bound, atom, *ends, self.lipschitz, str(target)))
+                return found
             if bound.rounding > self.within:
                 break
             aim *= 0.985 * self.within / total
@@ -124,7 +120,7 @@ class _Request:
             f"within {total:.3g}. What would help: {'float64, ' if self.dtype == 'float32' else ''}a larger error"
         )
 
-    def solved(self, most: int, insist: bool) -> Network:
+    def solved(self, most: int, insist: bool) -> SolvedGrid:
         """A solved grid of at most so many anchors, with as many cells as it takes until the proof agrees.
 
         insist  try as well where f is not smooth, which takes long: there is no other way
@@ -140,15 +136,16 @@ class _Request:
         slopes, room = steepest(atom, target.low, target.high), 0.92 * (self.within - 1.2 * seen - rounding)
         for _ in range(TRIES):
             counts = self._cells(slopes, room, spent)
-            bound = self._covered(atom, counts)
-            found = bound.statement(atom, rounding, self.lipschitz, str(target))
-            total = round_up(found.total)
-            spent += bound.cells
+            bound = self._covered(atom, counts, rounding)
+            found = self._proven(bound, counts)
+            total = found.bound
+            spent += prod(counts)
             if self.progress:
                 self.progress(Status("solving for a grid", atom.anchors, total))
             if total <= self.within:
-                return self._proven(atom, found, counts)
-            room *= 0.97 * (self.within - bound.found - rounding) / max(bound.bound - bound.found, 1e-300)
+                return found
+            seen, moved = bound.terms.values()
+            room *= 0.97 * (self.within - seen - rounding) / max(moved, 1e-300)
         raise AnchorheadError(f"the best one found is proven within {total:.3g} only")
 
     def _cells(self, slopes: Float[np.ndarray, " d"], room: float, spent: int = 0) -> tuple[int, ...]:
@@ -163,7 +160,7 @@ class _Request:
             )
         return counts
 
-    def _covered(self, atom: GridAtom, counts: tuple[int, ...]) -> CoverBound:
+    def _covered(self, atom: GridAtom, counts: tuple[int, ...], rounding: float) -> ProvenGrid:
         tell = at_its_pace(self.progress or (lambda status: None), "proving")
         return prove_cover(
             atom,
@@ -172,13 +169,14 @@ class _Request:
             self.target.low,
             self.target.high,
             counts,
+            rounding,
             lambda share: tell(share, share, 1 - share),
         )
 
-    def _proven(self, atom: GridAtom, found: Statement, cells: tuple[int, ...] | None = None) -> Network:
-        record = self.target.record(self.lipschitz, cells)
-        certificate = found.certificate(callable_box(self.target), atom.dtype, self.within)
-        return callable_network(atom, self.target, record, certificate, self.outside)
+    def _proven(self, grid: ProvenGrid, cells: tuple[int, ...] | None = None) -> SolvedGrid:
+        target, record = self.target, self.target.record(self.lipschitz, cells)
+        words = {"tokens": target.tokens, "outside": self.outside, "within": self.within}
+        return SolvedGrid(certified_network(grid, str(target), record, target.variables, **words), grid.atom, grid)
 
 
 def smooth(target: CallableSeveral, aim: float) -> bool:
@@ -190,15 +188,3 @@ def smooth(target: CallableSeveral, aim: float) -> bool:
 
 def shown(at: Iterable[float]) -> str:
     return ", ".join(f"{c:.6g}" for c in at)
-
-
-def callable_box(target: CallableSeveral) -> Box:
-    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
-    return Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-
-
-def callable_network(
-    atom: GridAtom, target: CallableSeveral, record: TargetRecord, certificate: Certificate, outside: Outside
-) -> Network:
-    network = grid_network(atom, target.tokens, target.variables)
-    return network.approximating(record).with_(certificate=certificate, outside=outside)

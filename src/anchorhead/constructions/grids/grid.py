@@ -1,19 +1,21 @@
 """Smooth functions of two to four variables as one softmax head over a tensor grid of anchors, proven.
 
-heads.grids.grid picks keys and solves for values, grid_network lays them out, proof.grids.grid bounds the
-error. A proof that does not end, because it is interrupted or takes too long, leaves the network with an error that is
+heads.grids.grid picks keys and solves for values, proof.grids.grid bounds the error, certified lays the grid out. A
+proof that does not end, because it is interrupted or takes too long, leaves the network with an error that is
 measured.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.derivations import grid_entries
+from anchorhead.constructions.grids.certified import box_of, certified_network
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -29,6 +31,7 @@ from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid import OPERATIONS, prove_grid, smooth_on_box
 from anchorhead.proof.grids.grid_work import TooLong
+from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.several import SeveralVariables
 
@@ -43,6 +46,20 @@ _WAYS = (
     "be written so: they become neurons; "
 )
 """What else can be done with a kink."""
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedGrid:
+    """A grid as a network, and what is proven of it; if nothing is, why, and the error of the network is measured."""
+
+    network: Network
+    atom: GridAtom
+    proven: ProvenGrid | None
+    why: str = ""
+
+    @property
+    def bound(self) -> float:
+        return np.inf if self.network.certificate is None else self.network.certificate.bound
 
 
 def approximate_grid(
@@ -62,19 +79,29 @@ def approximate_grid(
     tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
     most      the most anchors; a grid that would be larger is refused before it is built
     """
+    return solved_grid(target, within, dtype, prove, progress, outside, tokens, most).network
+
+
+def solved_grid(
+    target: SeveralVariables,
+    within: float,
+    dtype: Any = "float64",
+    prove: bool = True,
+    progress: Progress | None = None,
+    outside: Outside = "warn",
+    tokens: int | None = None,
+    most: int = MAX_ANCHORS,
+) -> SolvedGrid:
+    """The same, with the grid and what is proven of it."""
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
     within = checked_within(within)
-    if len(target.variables) > MAX_VARIABLES:
-        raise AnchorheadError(
-            f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
-            "is a power of them; write the function as a sum of functions of fewer variables"
-        )
+    require_few(target)
     if prove:
         smooth_on_box(target.expressions, target.variables, target.low, target.high, _WAYS)
     aim = within * (AIM[len(target.variables)] if prove else 1.0)
-    best: Network | None = None
+    best: SolvedGrid | None = None
     why, effort = "" if prove else "the proof was left out", Effort(OPERATIONS)
     for _ in range(TRIES):
         try:
@@ -85,20 +112,29 @@ def approximate_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, within, kind, most, progress)
-        network, why = _certified(atom, target, why, progress, tokens, outside, effort, within)
-        bound = _bound(network)
-        if bound <= within:
-            return network
-        best = network if best is None or bound < _bound(best) else best
-        aim *= 0.95 * min(within / bound, 1.0)
-    reached = np.inf if best is None else _bound(best)
+        found = _certified(atom, target, why, progress, tokens, outside, effort, within)
+        why = found.why
+        if found.bound <= within:
+            return found
+        best = found if best is None or found.bound < best.bound else best
+        aim *= 0.95 * min(within / found.bound, 1.0)
+    reached = np.inf if best is None else best.bound
     raise NotReached(
         f"within={within:g} was not reached for {target} in {kind}: the best certificate says {reached:.3g}. What "
         f"would help: a larger error, {'float64, ' if kind == 'float32' else ''}a smaller box",
-        best,
+        None if best is None else best.network,
         reached,
         within,
     )
+
+
+def require_few(target: SeveralVariables) -> None:
+    """Refuses functions of more variables than a grid can have."""
+    if len(target.variables) > MAX_VARIABLES:
+        raise AnchorheadError(
+            f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
+            "is a power of them; write the function as a sum of functions of fewer variables"
+        )
 
 
 def certified_grid(
@@ -111,21 +147,20 @@ def certified_grid(
 ) -> Network:
     """The network of a given grid with the bound that is proven for it, or measured."""
     why = "" if prove else "the proof was left out"
-    return _certified(atom, target, why, progress, tokens, outside, Effort(OPERATIONS))[0]
+    return _certified(atom, target, why, progress, tokens, outside, Effort(OPERATIONS)).network
 
 
-def _known(
+def _certified(
     atom: GridAtom,
     target: SeveralVariables,
-    on: Box,
     why: str,
     progress: Progress | None,
+    tokens: int | None,
+    outside: Outside,
     effort: Effort,
-    within: float | None,
-) -> tuple[Certificate, str]:
-    """A proof, or, if there is a reason why there is none, a measurement; and that reason."""
-    if why:
-        return _measured(atom, target, on, why), why
+    within: float | None = None,
+) -> SolvedGrid:
+    """Proven, or, if there is a reason why there is no proof, measured."""
     done = 0.0
 
     def noted(status: Status) -> None:
@@ -134,17 +169,25 @@ def _known(
         if progress:
             progress(status)
 
+    interrupted = not why
     try:
-        ends, model = (target.low, target.high), require_model(atom.dtype)
-        bound = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
-        return bound.statement(str(target)).certificate(on, atom.dtype, within), ""
+        if not why:
+            ends, model = (target.low, target.high), require_model(atom.dtype)
+            proven = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
+            functions = target.variables, target.expressions
+            network = certified_network(proven, str(target), target.record(), *functions, tokens, outside, within)
+            return SolvedGrid(network, atom, proven)
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
         why = f"the proof would take more than {OPERATIONS:,} operations on balls, by which {done:.0%} was done"
-    known = _measured(atom, target, on, why)
-    warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
-    return known, why
+    known = _measured(atom, target, box_of(target.low, target.high, tokens), why)
+    if interrupted:
+        warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
+    network = grid_network(atom, tokens, target.variables)
+    entries = grid_entries(atom, str(target), known.bound, None, len(network.layers) - 1)
+    network = network.approximating(target.record(), entries=entries).with_(certificate=known, outside=outside)
+    return SolvedGrid(network, atom, None, why)
 
 
 def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Certificate:
@@ -160,26 +203,3 @@ def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Ce
         f"ended at ({', '.join(f'{x:.6g}' for x in at)})",
         target=str(target),
     )
-
-
-def _certified(
-    atom: GridAtom,
-    target: SeveralVariables,
-    why: str,
-    progress: Progress | None,
-    tokens: int | None,
-    outside: Outside,
-    effort: Effort,
-    within: float | None = None,
-) -> tuple[Network, str]:
-    """The network with what is known of it, and the reason if that is measured."""
-    network = grid_network(atom, tokens, target.variables)
-    shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
-    on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-    certificate, why = _known(atom, target, on, why, progress, effort, within)
-    entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
-    return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside), why
-
-
-def _bound(network: Network) -> float:
-    return np.inf if network.certificate is None else network.certificate.bound

@@ -13,22 +13,20 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grids.grid import MAX_ANCHORS
-from anchorhead.constructions.grids.grid_network import grid_network
+from anchorhead.constructions.grids.certified import certified_network
+from anchorhead.constructions.grids.grid import MAX_ANCHORS, require_few
 from anchorhead.decimals import round_up
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
-from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.grids.uniform_grid import UniformBound, prove_uniform_grid
+from anchorhead.proof.grids.proven_grid import ProvenGrid
+from anchorhead.proof.grids.uniform_grid import prove_uniform_grid
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.targets.several import SeveralVariables
 
@@ -51,12 +49,11 @@ def approximate_uniform_grid(
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     _check_request(target, within)
-    return _certified(*_smallest(target, float(within), kind, progress), target, tokens, outside, float(within))
+    found, functions = _smallest(target, float(within), kind, progress), (target.variables, target.expressions)
+    return certified_network(found, str(target), target.record(), *functions, tokens, outside, float(within))
 
 
-def _smallest(
-    target: SeveralVariables, within: float, dtype: Dtype, progress: Progress | None
-) -> tuple[UniformBound, GridAtom]:
+def _smallest(target: SeveralVariables, within: float, dtype: Dtype, progress: Progress | None) -> ProvenGrid:
     """Aims a little lower until the proof agrees; where it agrees by far, once more at a coarser grid."""
     model = require_model(dtype)
     modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
@@ -70,13 +67,13 @@ def _smallest(
             return found
         atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
         bound = prove_uniform_grid(atom, target.expressions, target.variables, target.low, target.high, model)
-        reached = round_up(bound.total)
+        reached = round_up(bound.total * (1 + 1e-9))  # what the network's proof may add
         if progress:
             progress(Status("solving for a uniform grid", atom.anchors, reached))
         if reached <= within:
             if found is not None or reached >= 0.9 * within:
-                return bound, atom
-            found = bound, atom
+                return bound
+            found = bound
         elif found is not None:
             return found
         elif bound.rounding > within or reached > hopeless:
@@ -144,11 +141,7 @@ def _check_request(target: Any, within: Any) -> None:
     if not isinstance(target, SeveralVariables):
         raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
     checked_within(within)
-    if len(target.variables) > MAX_VARIABLES:
-        raise AnchorheadError(
-            f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
-            "is a power of them; write the function as a sum of functions of fewer variables"
-        )
+    require_few(target)
 
 
 def _too_many(sides: tuple[int, ...], within: float, reached: float, jumps: bool) -> AnchorheadError:
@@ -166,7 +159,7 @@ def _hint(jumps: bool) -> str:
     return "; the function seems to jump, and the theorem is for continuous ones" if jumps else ""
 
 
-def _stalled(target: SeveralVariables, bound: UniformBound, within: float, dtype: str) -> AnchorheadError:
+def _stalled(target: SeveralVariables, bound: ProvenGrid, within: float, dtype: str) -> AnchorheadError:
     """Why a finer grid would not do better."""
     if bound.rounding > within:
         helps = "use dtype='float64' or a larger error" if dtype == "float32" else "give a larger error"
@@ -176,24 +169,9 @@ def _stalled(target: SeveralVariables, bound: UniformBound, within: float, dtype
             'placement="solved"'
         )
     where = ", ".join(f"{name} = {x:.6g}" for name, x in zip(target.variables, bound.at, strict=True))
+    modulus = next(iter(bound.terms.values()))
     return AnchorheadError(
         f"within={within:g} was not reached for {target}: near {where} the function changes by up to "
-        f"{bound.modulus:.3g}, and a finer grid does not help. It jumps there (where), or is too steep: the theorem is "
+        f"{modulus:.3g}, and a finer grid does not help. It jumps there (where), or is too steep: the theorem is "
         "for continuous functions; choose a box that keeps away from the place"
     )
-
-
-def _certified(
-    bound: UniformBound,
-    atom: GridAtom,
-    target: SeveralVariables,
-    tokens: int | None,
-    outside: Outside,
-    within: float,
-) -> Network:
-    network = grid_network(atom, tokens, target.variables)
-    shape = (-1,) if tokens is None else (tokens, len(target.variables) // tokens)
-    on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
-    certificate = bound.statement(atom, target).certificate(on, atom.dtype, within)
-    entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
-    return network.approximating(target.record(), entries=entries).with_(certificate=certificate, outside=outside)

@@ -114,6 +114,11 @@ class GridAtom(ReadOnly):
 
         return self._in_chunks(x, wide, rows)
 
+    def weights(self, axis: int, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
+        """The weights of the anchors along an axis at points of it, in float64."""
+        slopes, offsets = (array.astype(np.float64) for array in self.axes[axis])
+        return softmax((x - float(self.origins[axis]))[:, None] * slopes + offsets)
+
     def _in_chunks(self, x: Any, kind: Any, rows: Any) -> np.ndarray:
         x = np.asarray(x)
         if x.ndim < 1 or x.shape[-1] != self.variables:

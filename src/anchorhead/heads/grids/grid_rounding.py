@@ -1,7 +1,7 @@
 """The rounding of a softmax over a tensor grid, and of what it reads; at points for a solver, on cells for a proof.
 
 Computed is, in any order, z_k = sum_j (slopes^j_{k_j} t_j + offsets^j_{k_j}), t_j = fl(fl(x_j) - origin_j), then the
-softmax over all P anchors, the sum of weights times values, and the bias.
+softmax over all P anchors, and the sum of weights times values; the bias is added later.
 
 Proof. The sum of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|), underflow aside. The roundings of x_j and of
 x_j - origin_j move the logits along axis j by a^j_k e with |e| <= u (|x_j| + |t_j|) (1 + u); what all anchors share
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -31,16 +32,26 @@ from anchorhead.heads.grids.grid_atom import GridAtom, contract
 _UP = 1 + 1e-6  # more than float64 loses while these bounds are computed
 
 
+def asked_error(low: Any, high: Any, origin: float, arithmetic: Arithmetic) -> Any:
+    """By how much fl(fl(x) - origin) may err for x in [low, high]."""
+    size = np.maximum(np.abs(low), np.abs(high)) + np.maximum(np.abs(low - origin), np.abs(high - origin))
+    return arithmetic.unit * size * _UP + 4 * arithmetic.tiny
+
+
 def axis_log_errors(
     slopes: Float[np.ndarray, " p"],
     offsets: Float[np.ndarray, " p"],
     origin: float,
     low: Float[np.ndarray, " cells"],
     high: Float[np.ndarray, " cells"],
+    moved: Float[np.ndarray, " cells"],
     variables: int,
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, "cells p"]:
-    """lambda^j_k for x_j in [low, high], cell by cell. max z - z_k is convex in x_j, so it is largest at an end."""
+    """lambda^j_k for x_j in [low, high], cell by cell. max z - z_k is convex in x_j, so it is largest at an end.
+
+    moved   how far the computed t_j may be from x_j - origin_j
+    """
     u = arithmetic.unit
     slopes, offsets = slopes.astype(np.float64), offsets.astype(np.float64)
     ends = np.stack([low, high]) - origin
@@ -48,8 +59,7 @@ def axis_log_errors(
     size = np.abs(slopes) * t + np.abs(offsets)
     z = ends[:, :, None] * slopes + offsets
     gap = (z.max(axis=2, keepdims=True) - z).max(axis=0) + 1e-14 * size.max(axis=1, keepdims=True)
-    moved = u * (np.maximum(np.abs(low), np.abs(high))[:, None] + t) * _UP + 2 * arithmetic.tiny
-    lean = np.abs(slopes - (slopes.max() + slopes.min()) / 2) * moved
+    lean = np.abs(slopes - (slopes.max() + slopes.min()) / 2) * moved[:, None]
     underflow = 8 * arithmetic.tiny
     return (arithmetic.gamma(2 * variables) * size + lean + u * gap) * _UP + underflow
 
@@ -60,7 +70,7 @@ def grid_read_error(
     log_errors: Sequence[Float[np.ndarray, "cells p"]],
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, "..."]:
-    """A bound on |computed r - r|, (cells_1, …, cells_d, m), from upper bounds on the weights of each axis."""
+    """A bound on |computed r - r|, bias aside, (cells_1, …, cells_d, m), from upper bounds on the weights."""
     anchors, d, u = prod(len(slopes) for slopes, _ in atom.axes), len(weights), arithmetic.unit
     most = sum(float(error.max()) for error in log_errors) * _UP
     shared = arithmetic.exp_error + 2 * u * most
@@ -75,7 +85,5 @@ def grid_read_error(
     moved = grown * (wrong + mean * read)
     many, few = float(arithmetic.gamma(anchors + 1)), float(arithmetic.gamma(anchors - 1))
     summed = (many * grown * read + few * (read + moved)) / (1 - float(arithmetic.gamma(anchors)))
-    bias = np.abs(atom.bias).astype(np.float64)
-    added = np.where(bias > 0, u * (read + moved + summed + bias), 0.0)
     underflow = 8 * anchors * arithmetic.tiny * (size.max() + 1)
-    return (moved + summed + added + underflow) * _UP
+    return (moved + summed + underflow) * _UP

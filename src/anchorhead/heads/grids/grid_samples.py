@@ -13,7 +13,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom, contract
-from anchorhead.heads.grids.grid_rounding import axis_log_errors, grid_read_error
+from anchorhead.heads.grids.grid_rounding import asked_error, axis_log_errors, grid_read_error
 
 SeveralFunction = Callable[[np.ndarray], np.ndarray]
 _NODES = (12, 18, 27, 40, 60, 90, 135, 200, 300)
@@ -133,27 +133,21 @@ class Samples:
         """The largest error found in exact arithmetic, and the largest rounding bound at a few points."""
         points, truth, x, at = self._fine
         box, model = self.box, arithmetic_of(atom.dtype)
-        weights = [w for w, _ in self._weights(atom, points)]
+        weights = [atom.weights(j, along) for j, along in enumerate(self._scaled(points))]
         worst = np.abs(contract(atom.values.astype(np.float64), weights) + atom.bias - truth).max()
         worst = max(float(worst), float(np.abs(atom.exact(x) - at).max()))
-        pairs = self._weights(atom, [np.linspace(-1, 1, 9 if box.variables < 4 else 5)] * box.variables)
+        few = self._scaled([np.linspace(-1, 1, 9 if box.variables < 4 else 5)] * box.variables)
         logs = [
-            axis_log_errors(*axis, float(origin), s, s, box.variables, model)
-            for axis, origin, (_, s) in zip(atom.axes, atom.origins, pairs, strict=True)
+            axis_log_errors(*axis, origin, s, s, asked_error(s, s, origin, model), box.variables, model)
+            for axis, origin, s in zip(atom.axes, atom.origins.astype(np.float64).tolist(), few, strict=True)
         ]
-        return worst, float(grid_read_error(atom, [w for w, _ in pairs], logs, model).max())
+        added = model.unit * float(np.abs(truth).max()) if atom.bias.any() else 0.0
+        read = grid_read_error(atom, [atom.weights(j, s) for j, s in enumerate(few)], logs, model)
+        return worst, float(read.max()) + added
 
-    def _weights(self, atom: GridAtom, points: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The weights of each axis at points of [-1, 1], and the points of the box that these are."""
-        result = []
-        for (slopes, offsets), origin, mid, half, x in zip(
-            atom.axes, atom.origins.astype(np.float64), self.box.mid, self.box.half, points, strict=True
-        ):
-            s = mid + half * x
-            z = (s - origin)[:, None] * slopes.astype(np.float64) + offsets.astype(np.float64)
-            w = np.exp(z - z.max(axis=1, keepdims=True))
-            result.append((w / w.sum(axis=1, keepdims=True), s))
-        return result
+    def _scaled(self, points: list[np.ndarray]) -> list[np.ndarray]:
+        """The points of the box that are given along each axis in [-1, 1]."""
+        return [mid + half * x for mid, half, x in zip(self.box.mid, self.box.half, points, strict=True)]
 
 
 def _affordable(level: list[int]) -> bool:

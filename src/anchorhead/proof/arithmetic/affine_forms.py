@@ -55,6 +55,15 @@ class Sources:
         """Whether each token has sources of its own."""
         return self.low.ndim > 1
 
+    def last(self, count: int) -> Sources:
+        """The last so many."""
+        first = len(self.low) - count
+        return Sources(self.low[first:], self.high[first:])
+
+    def joined(self, others: Sources) -> Sources:
+        """These, and then others."""
+        return Sources(np.append(self.low, others.low), np.append(self.high, others.high))
+
 
 NOTHING = Sources(np.zeros(0), np.zeros(0))
 """The sources of constants."""
@@ -92,6 +101,11 @@ class Forms:
         else:
             arrays = self.arrays[1:]
         return Forms(np.zeros((*self.constant.shape, count)), *arrays)
+
+    def beside(self, count: int) -> Forms:
+        """The same over so many sources more, which come last."""
+        more = np.zeros((*self.constant.shape, count))
+        return Forms(np.concatenate([self.coefficients, more], axis=-1), *self.arrays[1:])
 
     @property
     def varying(self) -> Bool[np.ndarray, "tokens features"]:
@@ -167,29 +181,37 @@ def mapped(
     """W v + b on every token, in any order: gamma_n (|W| |v| + |b|) for n terms that are not 0.
 
     W may be each token's own.
-    A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two.
+    A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two; two
+    terms of which no product rounds err by u |sum|.
     """
     weight = np.asarray(weight, np.float64)
     absolute = np.abs(weight)
     fixed = not x.coefficients.any()
     shape = (len(x.constant), weight.shape[-2], x.coefficients.shape[2])
     coefficients = np.zeros(shape) if fixed else np.matmul(weight, x.coefficients)
-    constant = _times(weight, x.constant)
+    carried = constant = _times(weight, x.constant)
     size = x.size(sources)
     reach = _times(absolute, size)
-    terms = np.atleast_2d((weight != 0).sum(axis=-1).astype(float))
+    entries = np.atleast_2d((weight != 0).sum(axis=-1))
+    terms = entries.astype(float)
     if bias is not None:
         bias = np.broadcast_to(np.asarray(bias, np.float64), constant.shape)
         constant, reach, terms = constant + bias, reach + np.abs(bias), terms + (bias != 0)
     exact = (terms <= 1) & ((absolute <= 1) & (absolute % 1 == 0)).all(axis=-1)
     if bias is not None:
         exact = exact | ((terms <= 1) & (bias != 0))
-    scaled = (terms <= 1) & _powers_of_two(weight)
-    gamma = np.where(scaled, 0.0, arithmetic.gamma(terms))
-    rounding = _times(absolute, x.rounding) + np.where(exact, 0.0, gamma * reach + terms * arithmetic.tiny)
+    whole = _powers_of_two(weight)
+    before, approximation = _times(absolute, x.rounding), _up(_times(absolute, x.approximation))
+    rounding = arithmetic.gamma(terms) * reach
+    if whole.any():
+        sums = Forms(coefficients, constant, approximation, _up(before)).size(sources)
+        rounding = np.where(whole & (terms <= 2), arithmetic.unit * np.where(terms > 1, sums, 0.0), rounding)
+    rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
     moved = 0.0 if fixed else along(np.abs(coefficients), sources.size)
-    slack = np.where(exact, 0.0, own_error(weight.shape[-1]) * (moved + reach))
-    return Forms(coefficients, constant, _up(_times(absolute, x.approximation)), _up(rounding) + slack)
+    # a single entry that is a power of two makes coefficients that are exact here; a constant and a bias round once
+    own = own_error(weight.shape[-1]) * (moved + reach)
+    own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
+    return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
 
 
 def _times(

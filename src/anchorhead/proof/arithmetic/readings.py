@@ -2,13 +2,15 @@
 
 A reading is a softmax whose logits are slopes_k t + offsets_k in one number t of its own, as the dtype has it, up to
 their own rounding. Many ask at once, in few ways: `keys` are what each kind of question meets. Masks, shared keys and
-values, grids of one axis and softmax groups live here and nowhere else. What is no reading is refused, with the reason:
+values, grids and softmax groups live here and nowhere else. Over a grid of several axes logits are sums over axes, and
+the softmax is the product of those along each axis: a reading for each. What is no reading is refused, with the reason:
 other lemmas may know of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -170,6 +172,25 @@ def of_attention(
     unique, kinds = np.unique(labels.reshape(tokens * heads, -1), axis=0, return_inverse=True)
     keys = tuple(_keys(layer, shown, entry, rest, row, arithmetic) for row in unique)
     return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys)
+
+
+def of_grid(
+    layer: Attention, asking: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Readings, ...]:
+    """The questions along each axis of a grid: its block of query and key, asked of the registers along it.
+
+    Their keys have no values: those belong to points of all axes.
+    """
+    sides = layer.grid or ()
+    size = layer.query.shape[1] // max(len(sides), 1)
+    found = []
+    for axis, side in enumerate(sides):
+        block, stride = slice(axis * size, (axis + 1) * size), prod(sides[axis + 1 :])
+        along = replace(layer, query=layer.query[:, block], key=layer.key[:, block], grid=(side,))
+        seen = asking.tokens(slice(0)), registers.tokens(slice(0, side * stride, stride))
+        readings = of_attention(along, asking, seen, sources, arithmetic)
+        found.append(replace(readings, keys=tuple(replace(keys, values=None) for keys in readings.keys)))
+    return tuple(found)
 
 
 def _constant_part(tokens: Forms) -> Forms:

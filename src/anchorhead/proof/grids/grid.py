@@ -17,12 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from flint import arb
 
-from anchorhead.certificate import Worst
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
@@ -33,8 +31,8 @@ from anchorhead.proof.grids.grid_head import (
     MAX_COEFFICIENTS,
     PRECISION,
     WIDE,
-    axis_tail,
     chebyshev_points,
+    expansion,
     head_on_grid,
     rounded,
     weights,
@@ -43,12 +41,12 @@ from anchorhead.proof.grids.grid_polynomial import largest_on_box
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.grid_work import Work
-from anchorhead.proof.statement import Statement
+from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.targets.expressions.complex_balls import resolve
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
 
-TERMS = ("approximation, in exact arithmetic", "rounding of the softmax and its sums")
+APPROXIMATION = "approximation, in exact arithmetic"
 METHOD = (
     "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
     "Bernstein ellipses with complex balls; rounding on cells"
@@ -67,26 +65,6 @@ OPERATIONS = 20_000_000
 _PER_VALUE, _PER_BALL, _IN_ARRAYS = 0.02, 2.0, 0.25
 
 
-@dataclass(frozen=True)
-class GridBound:
-    """exact: |target - head| in exact arithmetic, of which `found` was seen, at `at`; rounding: |computed - head|."""
-
-    exact: float
-    rounding: float
-    found: float
-    at: tuple[float, ...]
-
-    @property
-    def total(self) -> float:
-        return (self.exact + self.rounding) * (1 + 1e-15)
-
-    def statement(self, target: str) -> Statement:
-        return Statement(self.total, self.terms(), METHOD, target, worst=Worst(self.found, self.at))
-
-    def terms(self) -> dict[str, float]:
-        return dict(zip(TERMS, (self.exact, self.rounding), strict=True))
-
-
 def prove_grid(
     atom: GridAtom,
     expressions: Sequence[Expression],
@@ -96,7 +74,7 @@ def prove_grid(
     arithmetic: Arithmetic,
     effort: Effort | None = None,
     progress: Progress | None = None,
-) -> GridBound:
+) -> ProvenGrid:
     """A bound on |computed head - target| for every x of the box from low to high, in every output.
 
     Raises where the target is not analytic around the box, and TooLong where it takes more than the effort.
@@ -117,7 +95,7 @@ def prove_grid(
     smooth = smooth_on_box(expressions, variables, start.tolist(), stop.tolist())
     exact = _Exact(atom, AnalyticTarget(smooth, variables, work.spend), work, rounding / 20)
     exact.cover(start, stop)
-    return GridBound(exact.bound, rounding, exact.found, exact.at)
+    return ProvenGrid(atom, start, stop, {APPROXIMATION: exact.bound}, rounding, METHOD, exact.found, exact.at)
 
 
 @precision(FLOAT64_BITS)
@@ -163,7 +141,7 @@ class _Exact:
         stack = [(low, high, 1.0)]
         while stack:
             low, high, share = stack.pop()
-            self.work.begin(share, [one[2] for one in stack])
+            self.work.begin(share)
             if self._box(low, high):
                 self.work.end()
                 continue
@@ -203,8 +181,8 @@ class _Exact:
         lebesgue, remainder = 1.0, np.zeros(self.atom.outputs)
         for j in range(d):
             allowed = goal / (2 * d * _USUAL**j)
-            head = axis_tail(self.atom, j, float(low[j]), float(high[j]), allowed / 40)
-            self.work.spend(self._tail_operations(j, MAX_COEFFICIENTS if head is None else head.degrees))
+            head = expansion(self.atom, j, float(low[j]), float(high[j]), allowed / 40)
+            self.work.spend(self._tail_operations(j, MAX_COEFFICIENTS if head is None else len(head.table)))
             if head is None:
                 return False
             n = head.degree(allowed)

@@ -11,52 +11,24 @@ L(h) what f may change by over h (targets.lipschitz). Centres make a tensor grid
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, prod
 
 import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.certificate import Worst
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.heads.grids.grid_atom import GridAtom, contract
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.grids.grid_derivatives import second_derivatives
 from anchorhead.proof.grids.grid_head import PRECISION, head_on_grid, rounded, weights
-from anchorhead.proof.statement import Statement
+from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.lipschitz import Lipschitz
 
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""
 _CHUNK = 1 << 16
-
-
-@dataclass(frozen=True)
-class CoverBound:
-    """bound: on |f - r| in exact arithmetic, of which |f(c) - r(c)| = `found` was seen, at `at`; cells: how many."""
-
-    bound: float
-    found: float
-    at: tuple[float, ...]
-    cells: int
-
-    def statement(self, atom: GridAtom, rounding: float, lipschitz: Lipschitz, target: str) -> Statement:
-        """With the rounding of the grid, given the constant."""
-        return Statement(
-            total=(self.bound + rounding) * (1 + 1e-15),
-            terms={
-                "largest difference at the centres of cells": self.found,
-                "what function and head may change within a cell": self.bound - self.found,
-                "rounding of the softmax and its sums": rounding,
-            },
-            method=f"for every x of the box: a solved grid of {' x '.join(map(str, atom.sides))} anchors, compared at "
-            f"the centres of {self.cells:,} cells that cover the box",
-            target=target,
-            conditions=(AssumedLipschitz(lipschitz.constants),),
-            worst=Worst(self.found, self.at),
-        )
 
 
 def prove_cover(
@@ -66,10 +38,12 @@ def prove_cover(
     low: Sequence[float],
     high: Sequence[float],
     counts: Sequence[int],
+    rounding: float,
     tell_share: Callable[[float], None] | None = None,
-) -> CoverBound:
+) -> ProvenGrid:
     """A bound for every x of the box, from f (n, d) -> (n, m) at the centres of counts_1 x … x counts_d cells.
 
+    rounding   what is proven of the rounding on the box
     `tell_share` is told the share of the cells that is done.
     """
     start, stop = np.asarray(low, np.float64), np.asarray(high, np.float64)
@@ -78,8 +52,8 @@ def prove_cover(
     bend = float(reach @ second_derivatives(atom, start, stop) @ reach) / 2
     with precision(PRECISION):
         matrices = [
-            rounded(weights(slopes.astype(np.float64), offsets.astype(np.float64), float(origin), _balls(centres)))
-            for (slopes, offsets), origin, centres in zip(atom.axes, atom.origins, axes, strict=True)
+            rounded(weights(*axis, float(origin), [arb(float(x)) for x in centres]))
+            for axis, origin, centres in zip(atom.axes, atom.origins, axes, strict=True)
         ]
     slack = float(lipschitz.apart(reach)) + bend
     rows = max(1, _CHUNK // prod(counts[1:]))
@@ -99,13 +73,22 @@ def prove_cover(
         bound = max(bound, float((off + _moved(atom, some, reach)).max()) + slack)
         if tell_share:
             tell_share(min(first + rows, counts[0]) / counts[0])
-    return CoverBound(bound * UP, found, at, prod(counts))
+    terms = {
+        "largest difference at the centres of cells": found,
+        "what function and head may change within a cell": bound * UP - found,
+    }
+    method = (
+        f"for every x of the box: a solved grid of {' x '.join(map(str, atom.sides))} anchors, compared at "
+        f"the centres of {prod(counts):,} cells that cover the box"
+    )
+    conditions = (AssumedLipschitz(lipschitz.constants),)
+    return ProvenGrid(atom, start, stop, terms, rounding, method, found, at, conditions)
 
 
 def steepest(atom: GridAtom, low: Sequence[float], high: Sequence[float], few: int = 24) -> Float[np.ndarray, " d"]:
     """About the largest |dr/dx_j|, from a few points along each axis: to choose cells by."""
     points = [np.linspace(a, b, few if atom.variables < 4 else 10) for a, b in zip(low, high, strict=True)]
-    matrices = [_weights(atom, j, x) for j, x in enumerate(points)]
+    matrices = [atom.weights(j, x) for j, x in enumerate(points)]
     return np.array([np.abs(_slope(atom, matrices, j)).max() for j in range(atom.variables)])
 
 
@@ -147,17 +130,6 @@ def _centres(low: float, high: float, count: int) -> tuple[Float[np.ndarray, " n
     centres = cuts[:-1] + np.diff(cuts) / 2
     half = float(np.maximum(centres - cuts[:-1], cuts[1:] - centres).max())
     return centres, half * (1 + 1e-12) + 4 * 2.0**-52 * max(abs(low), abs(high))
-
-
-def _balls(numbers: Float[np.ndarray, " n"]) -> list[arb]:
-    return [arb(float(number)) for number in numbers]
-
-
-def _weights(atom: GridAtom, axis: int, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
-    slopes, offsets = (array.astype(np.float64) for array in atom.axes[axis])
-    z = (x - float(atom.origins[axis]))[:, None] * slopes + offsets
-    w = np.exp(z - z.max(axis=1, keepdims=True))
-    return w / w.sum(axis=1, keepdims=True)
 
 
 def _slope(atom: GridAtom, matrices: Sequence[np.ndarray], axis: int) -> Float[np.ndarray, "..."]:

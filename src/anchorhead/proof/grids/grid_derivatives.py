@@ -23,98 +23,49 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom, contract
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.grids.grid_head import LARGEST_RHO, MAX_COEFFICIENTS, STEEP
-from anchorhead.proof.grids.grid_head import coefficients as chebyshev_coefficients
+from anchorhead.proof.grids.grid_head import expansion, growth
 
 MAX_TERMS = 4_000_000
 _SMALL = 1e-5
-_UNIT = 2.0**-53
 
 
 def second_derivatives(
     atom: GridAtom, low: Float[np.ndarray, " d"], high: Float[np.ndarray, " d"]
 ) -> Float[np.ndarray, "d d"]:
     """The largest |d^2 r / dx_j dx_l| on the box, of any output."""
-    d = atom.variables
-    axes = [_Axis(atom, j, float(low[j]), float(high[j])) for j in range(d)]
-    if math.prod(len(axis.kept) for axis in axes) * atom.outputs > MAX_TERMS:
-        raise AnchorheadError("the grid is too steep to bound its second derivatives: use a larger error")
+    d, half = atom.variables, (high - low) / 2
+    negligible = 1e-4 * min(1.0, max(atom.max_value, 1e-300))
+    tables, tails, others = [], [], []
+    for j in range(d):
+        along = expansion(atom, j, float(low[j]), float(high[j]), negligible, order=2)
+        if along is None:
+            raise _too_steep()
+        tail = np.stack([along.tail(q).max(axis=0) for q in range(3)])
+        largest = max(float(along.sizes[:, 1:].max(initial=0.0)), 1e-12 * atom.max_value)
+        small = np.flatnonzero(tail[2] - along.far[2] <= _SMALL * largest)
+        n = max(2, int(small[0]) if len(small) else len(along.table) - 1)
+        tables.append(along.table[: n + 1].astype(np.float64))
+        tails.append(tail[:, n] * UP)
+        sums = [float(growth(n + 1, q) @ np.abs(tables[-1]).sum(axis=1)) for q in range(3)]
+        weights = 1.0, 2 * along.reach, 2 * along.reach**2
+        others.append([max(pair) * UP for pair in zip(sums, weights, strict=True)])
+    if math.prod(map(len, tables)) * atom.outputs > MAX_TERMS:
+        raise _too_steep()
     values = atom.values.astype(np.float64)
-    terms = np.abs(contract(values, [axis.kept for axis in axes])).max(axis=-1)
-    sizes = contract(np.abs(values), [np.abs(axis.kept) for axis in axes]).max(axis=-1)
-    terms = terms + 4 * sum(side + 8 for side in atom.sides) * _UNIT * sizes
+    terms = np.abs(contract(values, tables)).max(axis=-1)
+    sizes = contract(np.abs(values), [np.abs(table) for table in tables]).max(axis=-1)
+    terms = terms + 4 * sum(side + 8 for side in atom.sides) * 2.0**-53 * sizes
     bounds = np.zeros((d, d))
     for j in range(d):
         for m in range(j, d):
             orders = [(s == j) + (s == m) for s in range(d)]
-            total = contract(
-                terms, [axis.growth(q)[None, : len(axis.kept)] for axis, q in zip(axes, orders, strict=True)]
-            )
+            total = contract(terms, [growth(len(one), q)[None] for one, q in zip(tables, orders, strict=True)])
             rest = sum(
-                axis.tail(orders[s])
-                * math.prod(max(axes[t].sums(orders[t]), axes[t].weights(orders[t])) for t in range(d) if t != s)
-                for s, axis in enumerate(axes)
+                tails[s][orders[s]] * math.prod(others[t][orders[t]] for t in range(d) if t != s) for s in range(d)
             )
-            half = axes[j].half * axes[m].half
-            bounds[j, m] = bounds[m, j] = (float(total.item()) + rest) / half * UP
+            bounds[j, m] = bounds[m, j] = (float(total.item()) + rest) / (half[j] * half[m]) * UP
     return bounds
 
 
-class _Axis:
-    """The weights along one axis, expanded: kept (n + 1, p) are the coefficients that are summed."""
-
-    def __init__(self, atom: GridAtom, axis: int, low: float, high: float) -> None:
-        slopes, offsets = (array.astype(np.float64) for array in atom.axes[axis])
-        self.half = (high - low) / 2
-        self.reach = float(np.ptp(slopes)) / 2 * self.half * UP
-        largest = atom.max_value
-        if self.reach == 0:
-            table, self.far = np.full((3, len(slopes)), 0.0), np.zeros(3)
-            table[0] = np.exp(offsets - offsets.max()) / np.exp(offsets - offsets.max()).sum()
-        else:
-            sine = STEEP / self.reach / UP
-            rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
-            count = self._count(rho, largest)
-            table = chebyshev_coefficients(
-                slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count
-            )
-            self.far = np.array([_beyond(rho, count, q) for q in range(3)]) * largest
-        values = np.moveaxis(atom.values.astype(np.float64), axis, 0).reshape(len(slopes), -1)
-        beta = np.abs(table @ values).max(axis=1)
-        beta = beta + 4 * (len(slopes) + 8) * _UNIT * (np.abs(table) @ np.abs(values)).max(axis=1)
-        self.degrees = np.arange(len(table))
-        beyond = np.stack([np.append(np.cumsum((self.growth(q) * beta)[::-1])[::-1][1:], 0.0) for q in range(3)])
-        small = np.flatnonzero(beyond[2] <= _SMALL * max(beta[1:].max(initial=0.0), 1e-12 * largest))
-        n = max(2, int(small[0]) if len(small) else len(table) - 1)
-        self.kept, self._tails = table[: n + 1], beyond[:, n] + self.far
-        self._sums = [float((self.growth(q)[: n + 1] * np.abs(self.kept).sum(axis=1)).sum()) * UP for q in range(3)]
-
-    def _count(self, rho: float, largest: float) -> int:
-        for count in range(32, MAX_COEFFICIENTS + 1, 16):
-            if _beyond(rho, count, 2) * max(largest, 1e-300) <= 1e-4 * min(1.0, largest):
-                return count
-        raise AnchorheadError("the grid is too steep to bound its second derivatives: use a larger error")
-
-    def growth(self, order: int) -> Float[np.ndarray, " degrees"]:
-        """d(i; q): the largest |T_i|, |T_i'|, |T_i''| on [-1, 1]."""
-        i = self.degrees.astype(np.float64)
-        return (np.ones_like(i), i**2, i**2 * (i**2 - 1) / 3)[order]
-
-    def tail(self, order: int) -> float:
-        return float(self._tails[order]) * UP
-
-    def sums(self, order: int) -> float:
-        return self._sums[order]
-
-    def weights(self, order: int) -> float:
-        return (1.0, 2 * self.reach, 2 * self.reach**2)[order] * UP
-
-
-def _beyond(rho: float, count: int, order: int) -> float:
-    """sum_{i > N} of d(i; q) 2 S rho^-i, twice: what lies beyond N, and what aliasing moves below."""
-    power = 2 * order
-    ratio = (1 + 1 / count) ** power / rho
-    if ratio >= 1:
-        return math.inf
-    first = (count + 1.0) ** power * rho ** -(count + 1.0)
-    return 4 / math.cos(STEEP * UP) * first / (1 - ratio) * UP
+def _too_steep() -> AnchorheadError:
+    return AnchorheadError("the grid is too steep to bound its second derivatives: use a larger error")

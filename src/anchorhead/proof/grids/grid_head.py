@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from flint import arb, arb_mat, fmpq
@@ -79,14 +79,30 @@ def _wide(rows: Sequence[Sequence[arb]]) -> Shaped[np.ndarray, "n p"]:
 
 
 @dataclass(frozen=True, eq=False)
-class AxisTail:
-    """By how much interpolation along an axis may err, for every degree: errors (m, degrees), never increasing."""
+class Expansion:
+    """The weights of a grid along one axis in Chebyshev polynomials on an interval.
 
-    errors: Float[np.ndarray, "m degrees"]
+    table   (N + 1, p): C_ik, right to 4 UNIT of each, or to 1e-30
+    sizes   (m, N + 1): bounds on beta_i
+    far     for q = 0, 1, 2 a bound on the sum over i > N of d(i; q) beta_i, and what aliasing moves below, together
+    reach   R times half the length of the interval
+    """
 
-    @property
-    def degrees(self) -> int:
-        return self.errors.shape[1]
+    table: Shaped[np.ndarray, "degrees p"]
+    sizes: Float[np.ndarray, "m degrees"]
+    far: tuple[float, ...]
+    reach: float
+
+    def tail(self, order: int) -> Float[np.ndarray, "m degrees"]:
+        """For every degree n, sum_{i > n} d(i; q) beta_i; never increasing."""
+        moved = growth(self.sizes.shape[1], order) * self.sizes
+        after = np.cumsum(moved[:, ::-1], axis=1)[:, ::-1]
+        return np.concatenate([after[:, 1:], np.zeros((len(after), 1))], axis=1) + self.far[order]
+
+    @cached_property
+    def errors(self) -> Float[np.ndarray, "m degrees"]:
+        """By how much interpolation along the axis may err, for every degree."""
+        return 2 * self.tail(0) * UP
 
     def degree(self, allowed: float) -> int:
         """The smallest degree, at least 2, that errs by no more than allowed; as large as there are, if none does."""
@@ -97,39 +113,52 @@ class AxisTail:
         return self.errors[:, min(degree, self.errors.shape[1] - 1)]
 
 
-def axis_tail(atom: GridAtom, axis: int, low: float, high: float, negligible: float) -> AxisTail | None:
-    """The tail along an axis on [low, high]; None if it takes too many coefficients to make the rest negligible."""
+def growth(degrees: int, order: int) -> Float[np.ndarray, " degrees"]:
+    """d(i; q): the largest |T_i|, |T_i'|, |T_i''| on [-1, 1]: 1, i^2, i^2 (i^2 - 1) / 3."""
+    i = np.arange(degrees, dtype=np.float64)
+    return (np.ones_like(i), i**2, i**2 * (i**2 - 1) / 3)[order]
+
+
+def expansion(
+    atom: GridAtom, axis: int, low: float, high: float, negligible: float, order: int = 0
+) -> Expansion | None:
+    """The expansion along an axis on [low, high]; None if it takes too many coefficients to make far[order]
+    negligible."""
     slopes, offsets = (array.astype(np.float64) for array in atom.axes[axis])
     largest = atom.max_value
     reach = (slopes.max() - slopes.min()) / 2 * (high - low) / 2 * UP
     if reach == 0:
-        return AxisTail(np.zeros((atom.outputs, 3)))
-    sine = STEEP / reach / UP
-    rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
-    rest = 4 / math.cos(STEEP * UP) / (rho - 1) * largest * UP
-    count = max(4, math.ceil(math.log(max(rest / negligible, 1.0)) / math.log(rho)))
-    if count > MAX_COEFFICIENTS:
-        return None
-    count = -(-count // 16) * 16
-    table = _wide_coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)
+        table, far = np.zeros((3, len(slopes)), WIDE), (0.0, 0.0, 0.0)
+        with precision(PRECISION):
+            table[0] = _wide(weights(slopes, offsets, float(atom.origins[axis]), [arb(low)]))[0]
+    else:
+        sine = STEEP / reach / UP
+        rho = min(sine + math.hypot(sine, 1.0), LARGEST_RHO) / UP
+        counts = range(16, MAX_COEFFICIENTS + 1, 16)
+        count = next((n for n in counts if _beyond(rho, n, order) * max(largest, 1e-300) <= negligible), None)
+        if count is None:
+            return None
+        table = _coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)
+        far = tuple(_beyond(rho, count, q) * largest for q in range(3))
     values = np.moveaxis(atom.values.astype(np.float64), axis, 0).reshape(len(slopes), -1, atom.outputs)
     read = np.tensordot(np.abs(table).astype(np.float64), np.abs(values), axes=(1, 0)).max(axis=1).T
     noise = (len(slopes) + 8) * UNIT * 1.01 * read + len(slopes) * 1e-30 * largest
     sizes = np.abs(np.tensordot(table, values.astype(WIDE), axes=(1, 0))).max(axis=1).T.astype(np.float64) + noise
-    beyond = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1]
-    after = np.concatenate([beyond[:, 1:], np.zeros((atom.outputs, 1))], axis=1)
-    return AxisTail(2 * (after + rest * rho**-count) * UP)
+    return Expansion(table, sizes, far, float(reach))
 
 
-def coefficients(
-    slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
-) -> Shaped[np.ndarray, "coefficients p"]:
-    """C_ik for i <= count, in float64, right to 2^-51 of each, or to 1e-30."""
-    return _wide_coefficients(slopes, offsets, origin, low, high, count).astype(np.float64)
+def _beyond(rho: float, count: int, order: int) -> float:
+    """sum_{i > N} of d(i; q) 2 S rho^-i, twice: what lies beyond N, and what aliasing moves below."""
+    power = 2 * order
+    ratio = (1 + 1 / count) ** power / rho
+    if ratio >= 1:
+        return math.inf
+    first = (count + 1.0) ** power * rho ** -(count + 1.0)
+    return 4 / math.cos(STEEP * UP) * first / (1 - ratio) * UP
 
 
 @lru_cache(maxsize=32)
-def _wide_coefficients(
+def _coefficients(
     slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
 ) -> Shaped[np.ndarray, "coefficients p"]:
     """C_ik for i <= count, as WIDE floats, right to 4 UNIT of each, or to 1e-30.

@@ -1,10 +1,18 @@
-"""How far a dtype's evaluation of a grid head may be from exact arithmetic, over a whole box.
+"""How far a dtype's evaluation of a grid head may be from exact arithmetic, over a whole box: two bounds.
 
-Every axis is cut into cells. On one, log w_k is concave in x_j, so with A = sum w a at its centre c and half width h
+For any values. Every axis is cut into cells. On one, log w_k is concave in x_j, so with A = sum w a at its centre c and
+half width h
 
     w_k(x) <= w_k(c) exp(|a_k - A| h),
 
 and heads.grid_rounding turns upper bounds on the weights of each axis into a bound for every product of cells.
+
+For values v_k near f(a_k), at places a_k near x. The dtype's exponentials are those of other weights,
+w_k exp(lambda_k) with |lambda_k| <= Lambda, up to a factor that all share; divided by their exact sum they are a convex
+combination too, of weights at most G w_k, G = exp(2 Lambda). So a bound on sum_k w_k |f(a_k) - f(x)| grows by G, and no
+more. Adding n numbers errs by gamma_(n-1) of their sizes, whatever the order, and a number by at most itself: so
+anchors beyond block 2, of weight eps together, cost no more than 8 eps max|v|, and n is the number of anchors in the
+block.
 """
 
 from __future__ import annotations
@@ -17,8 +25,9 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
-from anchorhead.heads.grids.grid_rounding import axis_log_errors, grid_read_error
-from anchorhead.proof.arithmetic.arithmetic import Arithmetic
+from anchorhead.heads.grids.grid_rounding import asked_error, axis_log_errors, grid_read_error
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.grids.uniform_grid_weights import REACH, AxisSpread
 
 MAX_CELLS = 150_000
 FINE = 0.02  # cells on which logits move by no more than this, if there are not too many of them
@@ -32,29 +41,70 @@ def prove_grid_rounding(
     arithmetic: Arithmetic,
     more: Sequence[Float[np.ndarray, " p"]] | None = None,
 ) -> float:
-    """A bound on |computed r(x) - r(x)| for every real x of the box, however it is rounded to the dtype first.
+    """A bound on |computed r(x) - r(x)|, bias aside, for every real x of the box, however it is rounded to the dtype
+    first, if what is asked with errs by no more than asked_error.
 
     more   by how much logits may be wrong beyond that, for the anchors of each axis; what the axes add is added up
     """
-    d = atom.variables
-    few = max(1, int(MAX_CELLS ** (1 / d)))
+    few = max(1, int(MAX_CELLS ** (1 / atom.variables)))
+    require_logits(atom, low, high, LARGEST_LOGIT)
     uppers, errors = [], []
-    for (slopes, offsets), origin, left, right in zip(atom.axes, atom.origins, low, high, strict=True):
+    for j, ((slopes, offsets), left, right) in enumerate(zip(atom.axes, low, high, strict=True)):
         slopes, offsets = slopes.astype(np.float64), offsets.astype(np.float64)
-        reach = max(abs(left - origin), abs(right - origin)) * (1 + 1e-12)
-        size = float((np.abs(slopes) * reach + np.abs(offsets)).max())
-        if not size <= LARGEST_LOGIT:
-            raise AnchorheadError(
-                f"the logits of the grid reach {size:.3g}: nothing is proven beyond {LARGEST_LOGIT:g}"
-            )
         count = min(few, max(1, math.ceil(float(np.ptp(slopes)) * (right - left) / 2 / FINE)))
         cuts = np.linspace(left, right, count + 1)
-        uppers.append(upper_weights(slopes, offsets, float(origin), cuts))
-        errors.append(axis_log_errors(slopes, offsets, float(origin), cuts[:-1], cuts[1:], d, arithmetic))
+        uppers.append(upper_weights(slopes, offsets, float(atom.origins[j]), cuts))
+        errors.append(log_errors(atom, j, left, right, cuts, arithmetic))
     if more is not None:
         # subtracting the largest logit rounds by u times how far logits are off, twice
         errors = [one + own * (1 + 4 * arithmetic.unit) for one, own in zip(errors, more, strict=True)]
     return float(grid_read_error(atom, uppers, errors, arithmetic).max())
+
+
+def prove_mean_rounding(
+    atom: GridAtom,
+    spreads: Sequence[AxisSpread],
+    low: Float[np.ndarray, " d"],
+    high: Float[np.ndarray, " d"],
+    arithmetic: Arithmetic,
+    exact: float,
+) -> float:
+    """What rounding adds to a bound `exact` on sum_k w_k |f(a_k) - f(x)|; infinite where logits are too large."""
+    most = arithmetic.exp_error
+    for j, (a, b) in enumerate(zip(low, high, strict=True)):
+        most += float(log_errors(atom, j, a, b, np.array([a, b]), arithmetic).max())
+    most = most * (1 + 4 * arithmetic.unit) * UP
+    if not most <= 20:
+        return math.inf
+    grown = math.exp(2 * most) * UP
+    count = math.prod(min(side, 2 * REACH) for side in atom.sides)
+    eps = min(sum(spread.outside[-1] for spread in spreads), 1.0) * grown
+    size = atom.max_value
+    many, few = float(arithmetic.gamma(count + 1)), float(arithmetic.gamma(count))
+    summed = (many + few) / (1 - few) * size + 8 * eps * size
+    underflow = 8 * atom.anchors * arithmetic.tiny * (size + 1)
+    return float(((grown - 1) * exact + summed + underflow) * UP)
+
+
+def require_logits(atom: GridAtom, low: Float[np.ndarray, " d"], high: Float[np.ndarray, " d"], most: float) -> None:
+    """Refuses logits beyond which nothing is proven."""
+    for (slopes, offsets), origin, a, b in zip(atom.axes, atom.origins, low, high, strict=True):
+        reach = max(abs(float(a) - float(origin)), abs(float(b) - float(origin))) * (1 + 1e-12)
+        size = float((np.abs(slopes.astype(np.float64)) * reach + np.abs(offsets.astype(np.float64))).max())
+        if not size <= most:
+            raise AnchorheadError(
+                f"the logits of the grid reach {size:.3g}: nothing is proven beyond {most:g}; use fewer anchors along "
+                "an axis, or a larger error"
+            )
+
+
+def log_errors(
+    atom: GridAtom, axis: int, low: float, high: float, cuts: Float[np.ndarray, " cuts"], arithmetic: Arithmetic
+) -> Float[np.ndarray, "cells p"]:
+    """By how much logits along an axis may err between neighbouring cuts, for x of the whole of [low, high]."""
+    origin = float(atom.origins[axis])
+    moved = np.full(len(cuts) - 1, asked_error(low, high, origin, arithmetic))
+    return axis_log_errors(*atom.axes[axis], origin, cuts[:-1], cuts[1:], moved, atom.variables, arithmetic)
 
 
 def upper_weights(

@@ -15,16 +15,13 @@ class Work:
     """Boxes one after the other, each with a share of the whole; of a box, the nodes at which the target is evaluated.
 
     Work is counted in operations (proof.enclosures.operations). A box takes those until its nodes are known, and then
-    as many for each node as those before. A box that waits takes as many as the mean of those that were done, or as
-    many times more as its share is larger.
+    as many for each node as those before; what is left is taken to need as many for its share as what is done.
     """
 
     def __init__(self, effort: Effort, counting: Counting | None) -> None:
         self.effort, self.most, self.counting = effort, effort.left, counting
-        self.finished, self.boxes, self.told = 0.0, 0, 0.0
-        self.share, self.waiting = 1.0, [0.0]
-        self.total, self.evaluated = 0, 0
-        self.spent = self.box = self.counted = 0.0
+        self.spent = self.finished = self.told = 0.0
+        self.share, self.box, self.total, self.evaluated, self.counted = 1.0, 0.0, 0, 0, 0.0
 
     def spend(self, operations: float) -> None:
         """So many operations more; raises if they are more than there may be."""
@@ -36,13 +33,11 @@ class Work:
                 "error or a smaller box, or leave the proof out, prove=False"
             )
 
-    def begin(self, share: float, waiting: list[float]) -> None:
-        """A box, and the shares of those that wait."""
-        self.share, self.waiting, self.total, self.evaluated = share, waiting, 0, 0
-        self.box = self.spent
+    def begin(self, share: float) -> None:
+        self.share, self.box = share, self.spent
 
     def nodes(self, total: int) -> None:
-        self.total, self.counted = total, self.spent
+        self.total, self.evaluated, self.counted = total, 0, self.spent
 
     def done(self, nodes: int, operations: float) -> None:
         """So many nodes more, which took so much."""
@@ -50,22 +45,15 @@ class Work:
         self.spend(operations)
         taken = self.spent - self.box
         rest = (self.spent - self.counted) / self.evaluated * (self.total - self.evaluated)
-        self._tell(self.finished + self.share * taken / (taken + rest), rest + self._others(taken + rest))
+        self._tell(self.finished + self.share * taken / (taken + rest))
 
     def end(self) -> None:
         """The box is done."""
         self.finished += self.share
-        self.boxes += 1
-        self._tell(self.finished if self.waiting else 1.0, self._others(0.0))
+        self._tell(self.finished)
 
-    def _others(self, this: float) -> float:
-        """About what the waiting boxes take; `this`: what the box at hand does, if it is not done."""
-        count = self.boxes + (this > 0)
-        taken = ((self.box if this > 0 else self.spent) + this) / count
-        share = (self.finished + self.share * (this > 0)) / count
-        return sum(taken * max(1.0, one / share) for one in self.waiting)
-
-    def _tell(self, share: float, left: float) -> None:
+    def _tell(self, share: float) -> None:
         self.told = max(self.told, min(share, 1.0))
         if self.counting is not None:
+            left = self.spent * (1 - self.told) / self.told
             self.counting(self.told, self.spent, max(0.0, min(left, self.effort.left)))

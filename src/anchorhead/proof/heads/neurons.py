@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,6 +19,7 @@ class Layer:
 
     shapes  for each function the head that is to compute it; none: not chosen yet
     room    by how much the errors of a network may be expected to move each pre-activation: shapes leave room for it
+    passing how many of the last sources pass by, and come after the neurons in what is made
     """
 
     affine: Affine
@@ -26,6 +27,7 @@ class Layer:
     which: Int[np.ndarray, " neurons"]
     shapes: tuple[ActivationHead, ...] = ()
     room: Float[np.ndarray, " neurons"] | float = 0.0
+    passing: int = 0
     _known: dict[Sources, tuple[np.ndarray, np.ndarray, Sources]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -45,8 +47,14 @@ class Layer:
         return self._known[sources]
 
     def after(self, sources: Sources) -> Sources:
-        """Between what the exact a_r lie."""
-        return self.exact(sources)[2]
+        """Between what the exact a_r lie, and what passes by."""
+        return self.exact(sources)[2].joined(sources.last(self.passing))
+
+    def beside(self, others: int) -> Layer:
+        """The same neurons, while so many other quantities pass by."""
+        weight, error = (np.pad(array, ((0, 0), (0, others))) for array in (self.affine.weight, self.affine.errors[0]))
+        affine = Affine(weight, self.affine.bias, error, self.affine.errors[1])
+        return replace(self, affine=affine, passing=others)
 
     def pre_activations(self, sources: Sources) -> tuple[np.ndarray, np.ndarray]:
         """Intervals that hold the exact z_r."""

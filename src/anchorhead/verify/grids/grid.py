@@ -2,39 +2,39 @@
 
 Claim: for every x of the dtype in a box, in every output, |computed r(x) - f(x)| <= stated.
 
-On a box of half widths h_j let I_j f interpolate f along x_j at n_j Chebyshev points. Then
+On a box of half widths h_j let I_j interpolate along x_j at n_j Chebyshev points. Then, for f and for r,
 
-    |f - I_1 … I_d f| <= sum_j |I_1| … |I_(j-1)| 2 (h_j/2)^(n_j) sup |d_j^(n_j) f| / n_j!,     |I| <= 1 + (2/pi) ln n,
+    |g - I_1 … I_d g| <= sum_j |I_1| … |I_(j-1)| sup |g - I_j g|,      |I| <= 1 + (2/pi) ln n,
+    |f - I_j f| <= 2 (h_j/2)^(n_j) sup |d_j^(n_j) f| / n_j!,           |r - I_j r| by the lemma of `head`,
 
-the derivatives being bounded by Taylor series over the box itself (arb_series along x_j, balls for the others). Boxes
-on which that is too much are halved. Each is cut into parts on which the head is a polynomial up to a known rest
-(grid_head); there the difference is a polynomial, bounded on a grid of points (grid_polynomial), and it, the rests and
-the rounding of the part (grid_rounding) have to add up to no more than what is stated.
+the derivatives being bounded by Taylor series over the box itself (arb_series along x_j, balls for the others). The
+interpolant of r - f is a polynomial that is known from values at points (`points`), and bounded (`polynomial`); it, the
+rests and the rounding on the box (`rounding`) have to add up to no more than what is stated. Boxes on which that is
+not shown are halved; first of all those on which functions are not smooth enough, so that a kink is met early.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.grids.head import Expanded, Grid
-from anchorhead.verify.grids.polynomial import Interval, added, from_values, largest, on_part
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.points import Interval, values_at
+from anchorhead.verify.grids.polynomial import chebyshev_points, from_values, largest
 from anchorhead.verify.grids.rounding import grid_rounding
-from anchorhead.verify.programs.expressions import BALLS, Expression, Undecided, evaluated
+from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
 from anchorhead.verify.self_keys.cover import coefficients
 
-MAX_DEGREE, MAX_NODES = 24, 40_000
-MAX_BOXES, MAX_PARTS = 20_000, 200_000
+MAX_DEGREE, MAX_NODES = 24, 15_000
+MAX_BOXES, MAX_POINTS = 2_000, 4_000_000
+"""Boxes, and points in all of them."""
 REST = 0.001
 """Of what is stated: what each kind of rest may add."""
 
@@ -48,20 +48,24 @@ def verify_grid(
     dtype: str,
     stated: float,
 ) -> int:
-    """The number of parts that it took; raises NotVerified where the bound does not follow."""
+    """The number of boxes that it took; raises NotVerified where the bound does not follow."""
     grid.check()
     fits = len(grid.axes) == len(variables) == len(low) == len(high) and len(functions) == len(grid.bias)
     require(fits and all(a <= b for a, b in zip(low, high, strict=True)), "a grid and a target of other sizes")
-    model = arithmetic_of(dtype)
-    cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
-    require(float(rounding.min()) < stated, f"a bound of {stated:.6g} on a grid whose rounding alone is larger")
+    model, box = arithmetic_of(dtype), [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     with precision(cap=MAX_DEGREE + 2):
-        proof = _Proof(grid, list(functions), list(variables), cuts, rounding, stated)
-        return proof.cover([(float(a), float(b)) for a, b in zip(low, high, strict=True)])
+        cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
+        require(float(rounding.min()) < stated, f"a bound of {stated:.6g} on a grid whose rounding alone is larger")
+        return _Proof(grid, list(functions), list(variables), cuts, rounding, stated).cover(box)
 
 
-class _Lossy(Exception):
-    """Sums over anchors lose too much in float64: they are to be taken in balls."""
+@dataclass(frozen=True, eq=False)
+class _Box:
+    """counts: points along each axis. rest: what interpolation at these leaves, at most."""
+
+    sides: list[Interval]
+    counts: list[int]
+    rest: float
 
 
 @dataclass(eq=False)
@@ -72,22 +76,36 @@ class _Proof:
     cuts: list[np.ndarray]
     rounding: np.ndarray
     stated: float
-    parts: int = 0
+    boxes: int = 0
+    points: int = 0
+    _heads: dict[tuple[int, float, float], list[float]] = field(default_factory=dict)
+    _weights: dict[tuple[int, Interval, int], np.ndarray] = field(default_factory=dict)
 
     def cover(self, box: list[Interval]) -> int:
-        waiting, boxes = [box], 0
+        waiting = self._smooth(box)
         while waiting:
-            box, boxes = waiting.pop(), boxes + 1
+            one = waiting.pop()
+            worst = self._unproven(one)
+            if worst is not None:
+                for half in _halves(one.sides, worst):
+                    waiting += self._smooth(half)
+        return self.boxes
+
+    def _smooth(self, box: list[Interval]) -> list[_Box]:
+        """The box in parts on which interpolation leaves next to nothing."""
+        waiting, found = [box], []
+        while waiting:
+            box = waiting.pop()
             counts, rest, worst = self._counts(box)
-            if counts is not None:
-                self._box(box, counts, rest)
-                continue
-            low, high = box[worst]
-            middle = low / 2 + high / 2
-            if boxes > MAX_BOXES or not low < middle < high:
-                raise NotVerified(f"functions of a grid are not known to be smooth near {_shown(box)}")
-            waiting += [[*box[:worst], half, *box[worst + 1 :]] for half in ((low, middle), (middle, high))]
-        return self.parts
+            self.boxes += 1
+            if counts is None:
+                waiting += _halves(box, worst)
+            else:
+                found.append(_Box(box, counts, rest))
+                self.points += math.prod(counts)
+            fits = self.boxes <= MAX_BOXES and self.points <= MAX_POINTS
+            require(fits, f"a grid that takes more than {MAX_BOXES:,} boxes or {MAX_POINTS:,} points")
+        return found
 
     def _counts(self, box: list[Interval]) -> tuple[list[int] | None, float, int]:
         """How many points along each axis, and the rest of the interpolation; or None and the axis to halve."""
@@ -96,15 +114,25 @@ class _Proof:
         for j, (low, high) in enumerate(box):
             half = above((exact(high) - exact(low)) / 2)
             bounds = self._derivatives(balls, j)
-            errors = [2 * (half / 2) ** n * bound * norm for n, bound in enumerate(bounds)]
+            heads = self._interpolated(j, low, high, 0.1 * allowed)
+            errors = [
+                norm * (2 * (half / 2) ** n * bound + head)
+                for n, (bound, head) in enumerate(zip(bounds, heads, strict=True))
+            ]
             good = [n for n, error in enumerate(errors) if n > 0 and error <= allowed]
             counts.append(good[0] if good else MAX_DEGREE)
             wanted.append(good[0] if good else 1000 + half)
-            if good:
-                rest += errors[good[0]] * SLACK
+            rest += errors[counts[-1]] * SLACK
             norm *= 1 + 2 / math.pi * math.log(counts[-1]) + 1e-9
         fine = max(wanted) < 1000 and math.prod(counts) <= MAX_NODES
         return (counts if fine else None), rest, int(np.argmax(wanted))
+
+    def _interpolated(self, j: int, low: float, high: float, allowed: float) -> list[float]:
+        """Bounds on |r - I_j r| for 0, 1, … points."""
+        place = j, low, high
+        if place not in self._heads:
+            self._heads[place] = self.grid.interpolation_errors(j, low, high, allowed, MAX_DEGREE + 1)
+        return self._heads[place]
 
     def _derivatives(self, balls: list[arb], j: int) -> list[float]:
         """Bounds on |d_j^n f| / n! on the box, n = 0, 1, …; infinite where a function may not be smooth."""
@@ -119,97 +147,42 @@ class _Proof:
             most = [max(pair) for pair in zip(most, map(size, coefficients(found, len(most))), strict=True)]
         return most
 
-    def _box(self, box: list[Interval], counts: list[int], rest: float) -> None:
-        values, off = self._values(box, counts)
-        found, error = from_values(values, len(box))
-        norm = math.prod(1 + 2 / math.pi * math.log(n) + 1e-9 for n in counts)
-        most = float(np.abs(self.grid.values).max())
-        for kind in (np.float64, object):
-            with contextlib.suppress(_Lossy):
-                start = Expanded(self.grid.values.astype(kind), 0, 0.0)
-                return self._part(box, [], found, rest + off * norm + error, start, most)
-        raise NotVerified(f"sums of a grid cancel too much near {_shown(box)}")
-
-    def _values(self, box: list[Interval], counts: list[int]) -> tuple[np.ndarray, float]:
-        """f at the Chebyshev points of the box, and how far off they may be."""
-        axes = [_nodes(*one, n) for one, n in zip(box, counts, strict=True)]
-        places = [[-1 if i == j else 1 for i in range(len(axes))] for j in range(len(axes))]
-        grids = [np.array(axis, dtype=object).reshape(place) for axis, place in zip(axes, places, strict=True)]
-        values = np.empty((*counts, len(self.functions)))
-        off = 0.0
-        for i, function in enumerate(self.functions):
-            balls = evaluated(function, dict(zip(self.variables, grids, strict=True)), ON_ARRAYS)
-            middle = np.asarray(_MIDDLE(balls), np.float64)
-            values[..., i] = middle
-            off = max(off, float((np.asarray(_RADIUS(balls), np.float64) + 2 * OWN_UNIT * np.abs(middle)).max()))
-        if not np.isfinite(values).all() or not off < math.inf:
-            raise NotVerified(f"functions of a grid are not finite near {_shown(box)}")
-        return values, off * SLACK
-
-    def _part(
-        self, box: list[Interval], part: list[Interval], f: np.ndarray, rest: float, head: Expanded, most: float
-    ) -> None:
-        """Along one axis after the other: the parts of the box, with f and the head expanded on each."""
-        j = len(part)
-        if j == len(box):
-            return self._leaf(part, f, rest, head)
-        low, high = box[j]
-        allowed = 0.1 * REST * self.stated / len(box)
-        for piece in self.grid.pieces(j, low, high):
-            matrix, rounded, left = self.grid.coefficients(j, *piece, allowed / max(most, 1e-300))
-            matrix = matrix if head.tensor.dtype == object else rounded
-            within, lost = on_part(f, j, box[j], piece)
-            more = head.along_next(matrix, left, most, allowed)
-            self._part(box, [*part, piece], within, rest + lost, more, most)
+    def _unproven(self, box: _Box) -> int | None:
+        """Nothing, if the bound follows on the box; else the axis along which to halve it. Raises where it is hopeless:
+        what is met at a point, and the rests and the smallest rounding, are more than what is stated."""
+        axes = [chebyshev_points(*side, n) for side, n in zip(box.sides, box.counts, strict=True)]
+        read, off = self.grid.at([self._weights_at(j, axis, box) for j, axis in enumerate(axes)], REST * self.stated)
+        truth, more = values_at(self.functions, self.variables, axes)
+        p, error = from_values(read - truth, len(axes))
+        norm = math.prod(1 + 2 / math.pi * math.log(n) + 1e-9 for n in box.counts)
+        sizes = float(np.abs(read).max() + np.abs(truth).max())
+        error += box.rest + (off + more + 2 * OWN_UNIT * sizes) * norm
+        cells = [slice(*_between(cuts, *one)) for cuts, one in zip(self.cuts, box.sides, strict=True)]
+        rounding = self.rounding[tuple(cells)]
+        for i in range(p.shape[-1]):
+            met, bound, worst = largest(p[..., i], self.stated - (error + float(rounding.max())) * SLACK)
+            shown = met + error + float(rounding.min())
+            if not shown <= self.stated:
+                raise NotVerified(
+                    f"a bound of {self.stated:.6g} on a grid: near {_shown(box.sides)} only {shown:.6g} is shown"
+                )
+            if not (bound + error + float(rounding.max())) * SLACK <= self.stated:
+                shares = [np.ptp(side) / (np.ptp(cuts) or 1.0) for side, cuts in zip(box.sides, self.cuts, strict=True)]
+                return worst if bound - met > np.ptp(rounding) else int(np.argmax(shares))
         return None
 
-    def _leaf(self, part: list[Interval], f: np.ndarray, rest: float, head: Expanded) -> None:
-        if head.error > 3 * REST * self.stated:
-            raise _Lossy
-        self.parts += 1
-        require(self.parts <= MAX_PARTS, f"a grid that takes more than {MAX_PARTS:,} parts")
-        tensor = head.tensor.astype(np.float64)
-        error = (
-            rest
-            + head.error
-            + head.radii
-            + 2 * OWN_UNIT * float(np.abs(tensor).sum() + np.abs(f).sum() + np.abs(self.grid.bias).max())
-        )
-        cells = [slice(*_between(cuts, *one)) for cuts, one in zip(self.cuts, part, strict=True)]
-        goal = self.stated - (error + float(self.rounding[tuple(cells)].max())) * SLACK
-        for i, bias in enumerate(self.grid.bias):
-            p = added(f[..., i], tensor[..., i])
-            p.flat[0] -= bias
-            bound = largest(p, goal)
-            if not bound <= goal:
-                shown = self.stated + bound - goal
-                raise NotVerified(
-                    f"a bound of {self.stated:.6g} on a grid: near {_shown(part)} only {shown:.6g} is shown"
-                )
+    def _weights_at(self, j: int, points: list[arb], box: _Box) -> np.ndarray:
+        place = j, box.sides[j], box.counts[j]
+        if place not in self._weights:
+            self._weights[place] = self.grid.weights(j, points)
+        return self._weights[place]
 
 
-def _on_arrays(rule: Callable[..., arb]) -> Callable[..., Any]:
-    """An operation on balls, entry by entry of arrays that are broadcast: what depends on one axis is done once."""
-
-    def found(*args: Any) -> Any:
-        if args and isinstance(args[0], str | int):
-            data, *rest = args
-            return np.frompyfunc(partial(rule, data), len(rest), 1)(*rest)
-        return np.frompyfunc(rule, len(args), 1)(*args) if args else rule()
-
-    return found
-
-
-ON_ARRAYS = {op: _on_arrays(rule) for op, rule in BALLS.items()}
-for _op in ("add", "mul"):
-    ON_ARRAYS[_op] = partial(lambda two, *args: reduce(two, args), ON_ARRAYS[_op])
-_MIDDLE = np.frompyfunc(lambda ball: float(ball.mid()), 1, 1)
-_RADIUS = np.frompyfunc(lambda ball: above(ball.rad()), 1, 1)
-
-
-def _nodes(low: float, high: float, n: int) -> list[arb]:
-    centre, half = (exact(low) + exact(high)) / 2, (exact(high) - exact(low)) / 2
-    return [centre + half * (arb.pi() * (2 * k + 1) / (2 * n)).cos() for k in range(n)]
+def _halves(box: list[Interval], worst: int) -> list[list[Interval]]:
+    low, high = box[worst]
+    middle = low / 2 + high / 2
+    require(low < middle < high, f"functions of a grid are not known to be smooth near {_shown(box)}")
+    return [[*box[:worst], half, *box[worst + 1 :]] for half in ((low, middle), (middle, high))]
 
 
 def _between(cuts: np.ndarray, low: float, high: float) -> tuple[int, int]:

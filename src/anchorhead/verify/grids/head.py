@@ -1,38 +1,36 @@
-"""A softmax over a tensor grid of anchors, as polynomials on small boxes.
+"""A softmax over a tensor grid of anchors: what is stored, its values at points, and how smooth it is.
 
 Along one axis the weights are w_k(x) = e^(a_k x + g_k) / sum_i e^(a_i x + g_i). Let a' be the middle of the slopes and
 R = max |a_k - a'|. Multiplied by e^(-a' z), every term of the denominator at z = x + iy has a real part of at least
-cos(R y) times its size, so w is analytic for R |y| < pi/2 and sum_k |w_k(z)| <= 1 / cos(R y). Hence, by Cauchy on the
-circle of radius rho around a real c (applied to sum_k s_k w_k, |s_k| = 1), the Taylor coefficients b_ik at c obey
+cos(R y) times its size, so w is analytic for R |y| < pi/2 and sum_k |w_k(z)| <= 1 / cos(R y).
 
-    sum_k |b_ik| <= 1 / (cos(R rho) rho^i),
+Lemma. Let I interpolate along this axis at n Chebyshev points of [c - h, c + h], with s = CIRCLE / (R h) and rho = s +
+sqrt(s^2 + 1). A head whose values lie within V of their middle then obeys
 
-and all beyond N change sum_k s_k w_k on [c - h, c + h] by at most (h/rho)^(N+1) / (1 - h/rho) / cos(R rho). Those up to
-N are a quotient of exponential series, in balls, turned into Chebyshev polynomials of (x - c) / h. Weights of the axes
-that have not been expanded yet are convex: whatever is dropped counts at most its largest value over their anchors.
+    |r - I r| <= 4 V / cos(CIRCLE) rho^(1 - n) / (rho - 1).
+
+Proof. The ellipse of parameter rho reaches |y| <= h (rho - 1/rho) / 2 = h s, and R h s = CIRCLE < pi/2. Weights of the
+other axes are convex. So r less the middle is at most M = V / cos(CIRCLE) there, its Chebyshev coefficients at most
+2 M rho^(-k), and interpolation takes T_k, k >= n, to 0 or to plus or minus one of lower degree, and keeps all below.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, fmpz
+from flint import arb, arb_mat
 
-from anchorhead.verify.balls import above, exact, size
-from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.balls import above, exact
+from anchorhead.verify.errors import require
+from anchorhead.verify.grids.polynomial import chebyshev_points, contract, floats
 from anchorhead.verify.rounding import OWN_UNIT, SLACK
 
 CIRCLE = 1.45
-"""R rho: the circle stays within pi/2, where the weights are analytic."""
-REACH = 1.1
-"""R h of a box is at most this."""
-MAX_DEGREE = 400
-MAX_PIECES = 20_000
+MAX_DEGREE = 200
 MAX_AXES = 4
 MAX_ANCHORS = 200_000
 
@@ -40,17 +38,12 @@ MAX_ANCHORS = 200_000
 @dataclass(frozen=True, eq=False)
 class Grid:
     """What is stored: slopes and offsets of the anchors along each axis, of inputs less the origins; values of m
-    entries at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype.
-
-    wrong   along each axis, how far logits may be off beyond the rounding of their own sums; none: nowhere
-    """
+    entries at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype."""
 
     axes: Sequence[tuple[np.ndarray, np.ndarray]]
     origins: np.ndarray
     values: np.ndarray
     bias: np.ndarray
-    wrong: tuple[np.ndarray, ...] = ()
-    _known: dict[tuple[int, float, float], tuple[np.ndarray, np.ndarray, float]] = field(default_factory=dict)
 
     def check(self) -> None:
         sides = tuple(len(slopes) for slopes, _ in self.axes)
@@ -61,113 +54,64 @@ class Grid:
         numbers = [self.origins, self.values, self.bias, *(array for pair in self.axes for array in pair)]
         require(all(np.isfinite(array).all() for array in numbers), "a grid with a weight that is not finite")
 
-    def reach(self, axis: int) -> float:
-        """R: half the range of the slopes."""
-        return float(np.ptp(self.axes[axis][0])) / 2 * SLACK
+    def interpolation_errors(self, axis: int, low: float, high: float, allowed: float, most: int) -> list[float]:
+        """Bounds on |r - I_n r|, n = 0, …, most, on an interval: (1 + |I_n|) times the lemma's for N points, with which
+        it is next to nothing, and 2 sum_(n <= k < N) |c_k|, c_k the coefficients of the interpolant at these.
 
-    def pieces(self, axis: int, low: float, high: float) -> list[tuple[float, float]]:
-        """The interval cut so that R h <= REACH on each piece."""
-        count = max(1, math.ceil(min((high - low) / 2 * self.reach(axis) / REACH, 1e18)))
-        require(count <= MAX_PIECES, f"a grid so steep that [{low:g}, {high:g}] takes {count:.3g} pieces")
-        cuts = np.linspace(low, high, count + 1)
-        return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        Weights of the other axes are convex: c_k is no larger than the largest over their anchors.
+        """
+        half = above((exact(high) - exact(low)) / 2)
+        reach = float(np.ptp(self.axes[axis][0])) / 2 * half * SLACK
+        if reach == 0:
+            return [0.0] * (most + 1)
+        s = CIRCLE / reach
+        rho = (s + math.sqrt(s * s + 1)) / SLACK
+        spread = float(np.ptp(self.values.reshape(-1, len(self.bias)), axis=0).max()) / 2
+        scale = 4 * spread / math.cos(CIRCLE) / (rho - 1) * SLACK if rho > 1 else math.inf
+        n = 2 + math.ceil(max(0.0, math.log(max(scale, 1e-300) / allowed)) / math.log(rho)) if scale < math.inf else 0
+        if not 0 < n <= MAX_DEGREE:
+            return [math.inf] * (most + 1)
+        rest = scale * rho ** (1 - n) * SLACK
+        weights = arb_mat(self.weights(axis, chebyshev_points(low, high, n)).tolist())
+        values = arb_mat(np.moveaxis(self.values, axis, 0).reshape(len(self.axes[axis][0]), -1).tolist())
+        along = (_transform(n) * weights * values).entries()
+        middle, off = floats(np.array(along, dtype=object).reshape(n, -1))
+        tail = np.cumsum((np.abs(middle) + off).max(axis=1)[::-1])[::-1] * SLACK
+        norms = [2 + 2 / math.pi * math.log(max(k, 1)) + 1e-9 for k in range(most + 1)]
+        return [norms[k] * rest + 2 * (float(tail[k]) if k < n else 0.0) for k in range(most + 1)]
 
-    def coefficients(self, axis: int, low: float, high: float, allowed: float) -> tuple[np.ndarray, np.ndarray, float]:
-        """Chebyshev coefficients (n + 1, p) of the weights on [low, high], as balls and rounded, and the rest."""
-        place = axis, low, high
-        if place not in self._known or self._known[place][2] > allowed:
-            found, rest = _coefficients(*self.axes[axis], float(self.origins[axis]), low, high, allowed)
-            self._known[place] = (
-                found,
-                found.astype(np.float64),
-                rest + float(np.asarray(_RADII(found), np.float64).sum()),
-            )
-        return self._known[place]
+    def weights(self, axis: int, points: Sequence[arb]) -> np.ndarray:
+        """Along one axis at points: balls (points, p)."""
+        (slopes, offsets), origin = self.axes[axis], exact(self.origins[axis])
+        rows = []
+        for point in points:
+            at = point - origin
+            logits = [exact(a) * at + exact(g) for a, g in zip(slopes, offsets, strict=True)]
+            top = max(logits, key=lambda one: float(one.mid()))
+            sizes = [(one - top).exp() for one in logits]
+            total = sum(sizes, arb(0))
+            rows.append([one / total for one in sizes])
+        return np.array(rows, dtype=object).reshape(len(points), len(slopes))
 
+    def at(self, weights: Sequence[np.ndarray], allowed: float) -> tuple[np.ndarray, float]:
+        """The head at all points of a tensor grid, from its weights along each axis, and how far off that may be: in
+        float64 if that is allowed, else in balls.
 
-def _coefficients(
-    slopes: np.ndarray, offsets: np.ndarray, origin: float, low: float, high: float, allowed: float
-) -> tuple[np.ndarray, float]:
-    middle = (exact(slopes.max()) + exact(slopes.min())) / 2
-    reach = above((exact(slopes.max()) - exact(slopes.min())) / 2)
-    centre = low / 2 + high / 2
-    h = max(above(exact(high) - centre), above(exact(centre) - low))
-    share = h * reach / CIRCLE * SLACK
-    require(share < 1, f"a piece [{low:g}, {high:g}] on which slopes differ by too much")
-    scale = 1 / math.cos(CIRCLE) / (1 - share) * SLACK
-    degree = 0 if reach == 0 else max(2, math.ceil(math.log(allowed / scale) / math.log(max(share, 1e-30))))
-    if degree > MAX_DEGREE:
-        raise NotVerified(f"weights on [{low:g}, {high:g}] need degree {degree}")
-    at = exact(centre) - exact(origin)
-    logs = slopes * float(at) + offsets
-    top = int(logs.argmax())
-    sizes = [
-        ((exact(a) - slopes[top]) * at + (exact(g) - offsets[top])).exp() for a, g in zip(slopes, offsets, strict=True)
-    ]
-    steps = [(exact(a) - middle) * h for a in slopes]
-    rows = [sizes]
-    for i in range(1, degree + 1):
-        rows.append([e * step / i for e, step in zip(rows[-1], steps, strict=True)])
-    total = [sum(row, arb(0)) for row in rows]
-    inverse = [1 / total[0]]
-    for i in range(1, degree + 1):
-        inverse.append(-sum((total[k] * inverse[i - k] for k in range(1, i + 1)), arb(0)) / total[0])
-    falling = [*reversed(inverse), *([arb(0)] * degree)]
-    toeplitz = arb_mat([falling[degree - i : 2 * degree + 1 - i] for i in range(degree + 1)])
-    found = _to_chebyshev(degree) * (toeplitz * arb_mat(rows))
-    rest = scale * share ** (degree + 1) if reach > 0 else 0.0
-    return np.array(found.entries(), dtype=object).reshape(degree + 1, len(slopes)), rest * SLACK
+        Weights are rounded once and their errors, of p_j products and sums along each axis, add up: rows of weights
+        add up to 1, so that nothing counts for more than the largest value.
+        """
+        rounded = [floats(one) for one in weights]
+        wrong = sum((one.shape[1] + 8) * OWN_UNIT + float(off.sum(axis=1).max()) for one, off in rounded)
+        wrong *= 1.01 * float(np.abs(self.values).max())
+        if wrong <= allowed:
+            return contract(self.values, [one for one, _ in rounded]) + self.bias, wrong
+        read, off = floats(contract(self.values.astype(object) * arb(1), list(weights)))
+        return read + self.bias, float(off.max()) * SLACK
 
 
 @lru_cache(maxsize=16)
-def _to_chebyshev(degree: int) -> arb_mat:
-    """From coefficients of t^i to those of T_j: t^i = 2^(1-i) sum_j binomial(i, (i-j)/2) T_j, halved for j = 0."""
-    rows: list[list[Any]] = [[0] * (degree + 1) for _ in range(degree + 1)]
-    for i in range(degree + 1):
-        for j in range(i % 2, i + 1, 2):
-            rows[j][i] = arb(fmpz(math.comb(i, (i - j) // 2))) * arb(2) ** (1 - i - (j == 0))
+def _transform(n: int) -> arb_mat:
+    """From values at the zeros of T_n to coefficients."""
+    cosines = [(arb.pi() * k / (2 * n)).cos() for k in range(4 * n)]
+    rows = [[cosines[i * (2 * k + 1) % (4 * n)] * (2 if i else 1) / n for k in range(n)] for i in range(n)]
     return arb_mat(rows)
-
-
-@dataclass(frozen=True, eq=False)
-class Expanded:
-    """A tensor (n_1, …, n_j, p_(j+1), …, p_d, m): Chebyshev coefficients along the first j axes, values along others.
-
-    error   how far the function may be from it: what was dropped, and rounding
-    """
-
-    tensor: np.ndarray
-    axes: int
-    error: float
-
-    @property
-    def radii(self) -> float:
-        """Of all coefficients together, where they are balls."""
-        return (
-            0.0 if self.tensor.dtype == np.float64 else float(np.asarray(_RADII(self.tensor), np.float64).sum()) * SLACK
-        )
-
-    def along_next(self, matrix: np.ndarray, rest: float, largest: float, allowed: float) -> Expanded:
-        """With the weights of one axis more expanded: (n, p) coefficients, of which those that matter little are left
-        out.
-
-        Sums of |coefficients| over expanded axes and maxima over the others bound the function.
-        """
-        exactly = matrix.dtype == object and self.tensor.dtype == object
-        tensor = np.moveaxis(np.tensordot(matrix, self.tensor, axes=(1, self.axes)), 0, self.axes)
-        sizes = np.abs(tensor) if tensor.dtype == np.float64 else np.asarray(_SIZES(tensor), np.float64)
-        inner = tuple(range(self.axes))
-        outer = tuple(range(self.axes + 1, tensor.ndim))
-        weight = sizes.sum(axis=inner).max(axis=tuple(i - self.axes for i in outer)) * SLACK
-        beyond = np.cumsum(weight[::-1])[::-1]
-        kept = max(1, int((beyond > allowed).sum()))
-        dropped = float(beyond[kept]) if kept < len(beyond) else 0.0
-        error = self.error + dropped + rest * largest * 1.01
-        if not exactly:
-            spread = np.tensordot(np.abs(matrix), np.abs(self.tensor), axes=(1, self.axes))
-            error += (matrix.shape[1] + 8) * OWN_UNIT * float(spread.sum()) * SLACK
-        return Expanded(np.take(tensor, range(kept), axis=self.axes), self.axes + 1, error * SLACK)
-
-
-_SIZES = np.frompyfunc(size, 1, 1)
-_RADII = np.frompyfunc(lambda ball: above(ball.rad()), 1, 1)

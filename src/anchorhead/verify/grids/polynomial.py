@@ -1,4 +1,4 @@
-"""Polynomials in several variables by Chebyshev coefficients, in float64: from values, on parts of a box, bounded.
+"""Polynomials in several variables by Chebyshev coefficients, in float64: from values, and bounded.
 
 Lemma. Let p be a polynomial on [-1, 1]^d and G the tensor grid of q_j even steps along axis j, ends included. Then
 
@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat
+from flint import arb
 from numpy.polynomial import chebyshev
 
-from anchorhead.verify.balls import exact, precision
+from anchorhead.verify.balls import exact
 from anchorhead.verify.rounding import OWN_UNIT, SLACK
 
-MAX_POINTS, MAX_HALVINGS = 300_000, 64
-Interval = tuple[float, float]
+MAX_POINTS = 1_000_000
 
 
 def contract(tensor: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
@@ -30,6 +30,22 @@ def contract(tensor: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
     for j, matrix in enumerate(matrices):
         tensor = np.moveaxis(np.tensordot(matrix, tensor, axes=(1, j)), 0, j)
     return tensor
+
+
+def floats(balls: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Balls as float64 numbers, and how far these may be off."""
+    middle = np.asarray(_MIDDLES(balls), np.float64)
+    return middle, np.asarray(np.asarray(_RADII(balls), np.float64) + 2 * OWN_UNIT * np.abs(middle))
+
+
+_MIDDLES = np.frompyfunc(lambda ball: float(ball.mid()), 1, 1)
+_RADII = np.frompyfunc(lambda ball: float(ball.rad()), 1, 1)  # of 30 bits
+
+
+def chebyshev_points(low: float, high: float, n: int) -> list[arb]:
+    """The zeros of T_n on an interval."""
+    centre, half = (exact(low) + exact(high)) / 2, (exact(high) - exact(low)) / 2
+    return [centre + half * (arb.pi() * (2 * k + 1) / (2 * n)).cos() for k in range(n)]
 
 
 @lru_cache(maxsize=64)
@@ -51,82 +67,25 @@ def from_values(values: np.ndarray, axes: int) -> tuple[np.ndarray, float]:
     return found, error * SLACK
 
 
-def on_part(p: np.ndarray, axis: int, box: Interval, part: Interval) -> tuple[np.ndarray, float]:
-    """Coefficients on a part of the box along one axis, and how much they may be off in all."""
-    matrix = part_matrix(p.shape[axis], box, part)
-    found = np.moveaxis(np.tensordot(matrix, p, axes=(1, axis)), 0, axis)
-    sizes = np.tensordot(np.abs(matrix), np.abs(p), axes=(1, axis))
-    return found, (p.shape[axis] + 8) * OWN_UNIT * float(sizes.sum()) * SLACK
+def largest(p: np.ndarray, goal: float) -> tuple[float, float, int]:
+    """The largest |p| that is met on a grid, a bound on |p| over [-1, 1]^d, and the axis along which p bends most.
 
-
-@lru_cache(maxsize=4096)
-def part_matrix(n: int, box: Interval, part: Interval) -> np.ndarray:
-    """T_k of the box, k < n: column k holds its coefficients on the part, rounded once."""
-    if box == part or n == 1:
-        return np.eye(n)
-    with precision():
-        half, centre = (exact(box[1]) - exact(box[0])) / 2, (exact(box[1]) + exact(box[0])) / 2
-        inner, middle = (exact(part[1]) - exact(part[0])) / 2, (exact(part[1]) + exact(part[0])) / 2
-        angles = [arb.pi() * (2 * k + 1) / (2 * n) for k in range(n)]
-        rows = []
-        for angle in angles:
-            x = (middle + inner * angle.cos() - centre) / half
-            row = [arb(1), x]
-            while len(row) < n:
-                row.append(2 * x * row[-1] - row[-2])
-            rows.append(row)
-        transform = arb_mat([[(angle * i).cos() * (2 if i else 1) / n for angle in angles] for i in range(n)])
-        return np.array([float(x) for x in (transform * arb_mat(rows)).entries()]).reshape(n, n)
-
-
-def added(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The difference of two tensors of coefficients, of other degrees."""
-    shape = tuple(max(pair) for pair in zip(first.shape, second.shape, strict=True))
-    result = np.zeros(shape)
-    result[tuple(slice(n) for n in first.shape)] += first
-    result[tuple(slice(n) for n in second.shape)] -= second
-    return result
-
-
-def largest(p: np.ndarray, goal: float) -> float:
-    """A bound on |p| over [-1, 1]^d: at most `goal`, or what the first part shows for which that cannot be had.
-
-    The lemma with ever finer grids; where they would have too many points, on the two halves along the axis that bends
-    most.
+    The lemma with ever finer grids, until the bound is at most `goal`, or more than that is met, or a grid would have
+    too many points.
     """
-    waiting, best = [(p, 0.0)], 0.0
-    while waiting:
-        p, lost = waiting.pop()
-        bound, bends = _on_grids(p, lost, goal)
-        if bound > goal and bends is not None and len(waiting) < MAX_HALVINGS:
-            j = int(np.argmax(bends))
-            for half in ((-1.0, 0.0), (0.0, 1.0)):
-                part, more = on_part(p, j, (-1.0, 1.0), half)
-                waiting.append((part, lost + more))
-            continue
-        best = max(best, bound)
-        if bound > goal:
-            break
-    return best
-
-
-def _on_grids(p: np.ndarray, lost: float, goal: float) -> tuple[float, list[float] | None]:
-    """A bound on |p|, coefficients being off by `lost`; and what bends it, where finer grids would be too large."""
-    d, total = p.ndim, float(np.abs(p).sum()) * SLACK + lost
-    if total <= goal or not goal > 0:
-        return total, None
+    d, total = p.ndim, float(np.abs(p).sum()) * SLACK
     bends = [float(np.abs(chebyshev.chebder(p, 2, axis=j)).sum()) if p.shape[j] > 2 else 0.0 for j in range(d)]
-    noise = sum(n * n + 8 for n in p.shape) * OWN_UNIT * total + lost
-    best, room = total, goal / 3
-    for _ in range(6):
+    most, bound, room, worst = 0.0, total, goal / 3, int(np.argmax(bends))
+    noise = sum(n * n + 8 for n in p.shape) * OWN_UNIT * total
+    for _ in range(8):
+        if not bound > goal > most:
+            break
         steps = [max(1, math.ceil(math.sqrt(d * bend / (2 * room)))) for bend in bends]
         if math.prod(q + 1 for q in steps) > MAX_POINTS:
-            return best, bends
+            break
         axes = [np.linspace(-1, 1, q + 1) for q in steps]
         values = contract(p, [chebyshev.chebvander(x, n - 1) for x, n in zip(axes, p.shape, strict=True)])
-        found = float(np.abs(values).max()) + noise
-        best = min(best, (found + sum(b / (2 * q * q) for b, q in zip(bends, steps, strict=True))) * SLACK)
-        if best <= goal or found >= goal:
-            return best, None
-        room = (goal - found) * 0.95
-    return best, None
+        most = float(np.abs(values).max()) + noise
+        bound = min(bound, (most + sum(b / (2 * q * q) for b, q in zip(bends, steps, strict=True))) * SLACK)
+        room = min(0.95 * (goal - most), room / 2)
+    return most, bound, worst

@@ -25,6 +25,7 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.points import look
 from anchorhead.verify.grids.uniform import verify_uniform_grid
 from anchorhead.verify.programs.exact import Atom, Exact
 from anchorhead.verify.programs.expressions import Expression
@@ -197,12 +198,15 @@ def _prove(
     dtype: str,
     allowed: float,
 ) -> None:
-    """By the lemma of even places where keys are evenly spaced, which takes kinks, else by that of smooth functions."""
-    if all(np.ptp(np.diff(slopes)) <= EVEN * np.abs(slopes).max() for slopes, _ in grid.axes if len(slopes) > 1):
-        with suppress(NotVerified):
-            verify_uniform_grid(grid, [function], variables, low, high, dtype, allowed)
-            return
-    verify_grid(grid, [function], variables, low, high, dtype, allowed)
+    """After a first look, by the lemma of smooth functions; or else, where keys are evenly spaced, by that of even
+    places, which takes kinks."""
+    look(grid, [function], variables, list(zip(low, high, strict=True)), allowed)
+    given = grid, [function], variables, low, high, dtype, allowed
+    even = [np.ptp(np.diff(slopes)) <= EVEN * np.abs(slopes).max() for slopes, _ in grid.axes if len(slopes) > 1]
+    with suppress(*([NotVerified] if all(even) else [])):
+        verify_grid(*given)
+        return
+    verify_uniform_grid(*given)
 
 
 def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:

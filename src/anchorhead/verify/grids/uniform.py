@@ -33,6 +33,7 @@ import numpy as np
 from anchorhead.verify.balls import above, below, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.points import values_at
 from anchorhead.verify.grids.rounding import axis_errors, upper_weights
 from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.programs.expressions import Expression
@@ -65,16 +66,14 @@ def verify_uniform_grid(
 ) -> float:
     """The bound that follows for expressions, at most `stated`; raises NotVerified where it is larger."""
     grid.check()
-    axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
-    require(len(functions) == len(grid.bias) and len(variables) == len(axes), "a grid and a target of other sizes")
+    fits = len(functions) == len(grid.bias) and len(variables) == len(grid.axes) == len(low)
+    require(fits, "a grid and a target of other sizes")
     with precision():
+        axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
         ends = [_ends(axis, float(a), float(b)) for axis, a, b in zip(axes, low, high, strict=True)]
         exact_part = max(_modulus(function, variables, axes, ends) for function in functions)
-        stored = 0.0
-        for place in np.ndindex(*grid.values.shape[:-1]):
-            at = {name: exact(float(axis.places[i])) for name, axis, i in zip(variables, axes, place, strict=True)}
-            for i, function in enumerate(functions):
-                stored = max(stored, size(function.ball(at) - exact(grid.values[place][i]) - exact(grid.bias[i])))
+        values, off = values_at(functions, variables, [[exact(one) for one in axis.places] for axis in axes])
+    stored = _stored(grid, values, off)
     return _accepted(grid, axes, low, high, exact_part, stored, arithmetic_of(dtype), stated)
 
 
@@ -102,9 +101,15 @@ def verify_uniform_lipschitz(
         exact_part = sum(constant * float(axis.first.max()) for constant, axis in zip(constants, axes, strict=True))
     points = np.stack(np.meshgrid(*(axis.places for axis in axes), indexing="ij"), axis=-1)
     values = np.asarray(function(points.reshape(-1, len(axes))), np.float64).reshape(grid.values.shape)
-    held = grid.values + grid.bias
-    stored = float((np.abs(held - values) + VALUE_ERROR * np.abs(values) + 4 * OWN_UNIT * np.abs(held)).max())
+    stored = _stored(grid, values, VALUE_ERROR * np.abs(values))
     return _accepted(grid, axes, low, high, exact_part * UP, stored, arithmetic_of(dtype), stated)
+
+
+def _stored(grid: Grid, values: np.ndarray, off: np.ndarray | float) -> float:
+    """How far the values that are stored are from those at their places, which may be off."""
+    held = grid.values + grid.bias
+    sizes = np.abs(grid.values) + np.abs(grid.bias) + np.abs(values)
+    return float((np.abs(held - values) + off + 4 * OWN_UNIT * sizes).max())
 
 
 def _accepted(
@@ -212,9 +217,9 @@ def _ranges(
         cuts = [np.linspace(e[i], e[i + 1], parts + 1) for e, i in zip(ends, cell, strict=True)]
         for part in product(range(parts), repeat=len(shape)):
             balls = [hull(c[i], c[i + 1]) for c, i in zip(cuts, part, strict=True)]
-            found = slopes_of(function, variables, balls)
-            low[cell], high[cell] = min(low[cell], below(found.ball)), max(high[cell], above(found.ball))
-            for along, one in zip(steep, found.along, strict=True):
+            values, slopes = slopes_of(function, variables, balls)
+            low[cell], high[cell] = min(low[cell], below(values)), max(high[cell], above(values))
+            for along, one in zip(steep, slopes, strict=True):
                 along[cell] = max(along[cell], size(one) if one.is_finite() else math.inf)
     return low, high, steep
 

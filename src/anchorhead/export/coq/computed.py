@@ -1,6 +1,6 @@
 """The theorem about what is computed: a head's value in floating point is within the certificate's bound of the target.
 
-The lemma in coq_computed.v holds for every head and every number of anchors. It weighs every anchor where it counts, as
+The lemma in computed.v holds for every head and every number of anchors. It weighs every anchor where it counts, as
 the certificate does: with weights w_k, a computed logit off by about u (|a_k x| + |z_k|), and 8 u for the exponential,
 
     |computed - head| <= sum w_k off_k |v_k - f| / sum w_k (1 - off_k) + (p - 1) u |f| + (p + 1) u sum w_k |v_k| + …
@@ -12,15 +12,16 @@ passes from one anchor to the next. What is left of the certificate's bound goes
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.export.coq_pieces import Lines, Piece, pieces_of
-from anchorhead.export.coq_proof import joined, small_weights
-from anchorhead.export.coq_terms import decimal, dyadic
+from anchorhead.export.coq.pieces import Lines, Piece, pieces_of
+from anchorhead.export.coq.proof import joined, small_weights
+from anchorhead.export.coq.terms import decimal, dyadic
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.targets import ScalarTarget
 
@@ -102,13 +103,44 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Computed:
-    """All that the theorem takes: the softmax with its line of logits on each piece, and how large the bound is."""
+class Names:
+    """Of what the theorem is about, for one output; goal: what the softmax is near; inside: that x is."""
+
+    suffix: str
+    goal: str
+    inside: str
+
+    @property
+    def part(self) -> str:
+        return f"head{self.suffix}_part_1"
+
+    @property
+    def f(self) -> str:
+        return f"f{self.suffix}"
+
+
+@dataclass(frozen=True)
+class Rounding(ABC):
+    """How the rounding of one softmax is bounded, in a dtype, with a bias and with what sums lose."""
 
     dtype: str
     part: Part
     bias: Fraction
     shares: Shares
+
+    @abstractmethod
+    def left(self, bound: float, exact: float) -> float | None:
+        """What of the bound is kept for rounding: more than it takes, for CoqInterval. None if that is too much."""
+
+    @abstractmethod
+    def proof(self, names: Names, eps: tuple[int, int], prepare: Callable[[Piece], str]) -> list[str]:
+        """The lemmas up to computed_everywhere, which holds on all of the interval."""
+
+
+@dataclass(frozen=True)
+class Computed(Rounding):
+    """By pieces: the softmax with its line of logits on each, and how large the bound is."""
+
     places: tuple[Place, ...]
     rounding: float
 
@@ -163,9 +195,16 @@ class Computed:
         return float(((shifted + sums) * (1 + u) + biased).max()) + float(shares.underflow)
 
     def left(self, bound: float, exact: float) -> float | None:
-        """What of the bound is kept for rounding: more than it takes, for CoqInterval. None if that is too much."""
         spare = bound - exact - self.rounding
         return None if spare < ROOM * self.rounding else self.rounding + min(EASY * self.rounding, spare * TO_ROUNDING)
+
+    def proof(self, names: Names, eps: tuple[int, int], prepare: Callable[[Piece], str]) -> list[str]:
+        places = [(f"computed{names.suffix}_{number}", place) for number, place in enumerate(self.places, start=1)]
+        return [
+            *(_lemma(self, name, place, names, eps, prepare(place.piece)) for name, place in places),
+            f"Lemma computed_everywhere{names.suffix} : forall x, {names.inside} -> computed_at{names.suffix} x.",
+            joined([(name, place.piece) for name, place in places]),
+        ]
 
 
 def above(value: Fraction, bits: int = 20) -> Fraction:
@@ -176,24 +215,8 @@ def above(value: Fraction, bits: int = 20) -> Fraction:
     return math.ceil(value / step) * step
 
 
-@dataclass(frozen=True)
-class Names:
-    """Of what the theorem is about, for one output."""
-
-    suffix: str
-    goal: str
-
-    @property
-    def part(self) -> str:
-        return f"head{self.suffix}_part_1"
-
-    @property
-    def f(self) -> str:
-        return f"f{self.suffix}"
-
-
 def theorem(
-    computed: Computed,
+    computed: Rounding,
     suffix: str,
     ends: tuple[float, float],
     eps: tuple[int, int],
@@ -203,15 +226,15 @@ def theorem(
     """The statement and its proof, from the one about exact arithmetic; prepare: what is done to the function first."""
     emin, bits = FLOATS[computed.dtype]
     floats, bias = f"({emin}) {bits}", dyadic(computed.bias)
-    names = Names(suffix, f"(f{suffix} x - {bias})" if computed.bias else f"(f{suffix} x)")
-    part, f, inside = names.part, names.f, f"{dyadic(ends[0])} <= x <= {dyadic(ends[1])}"
+    inside = f"{dyadic(ends[0])} <= x <= {dyadic(ends[1])}"
+    names = Names(suffix, f"(f{suffix} x - {bias})" if computed.bias else f"(f{suffix} x)", inside)
+    part, f = names.part, names.f
     answer = f"(fl {floats} choice (result + {bias}))" if computed.bias else "result"
     evaluated = (
         f"evaluated (fl {floats} choice) (keys_of {part}) (slope_of {part}) (offset_of {part}) (value_of {part}) x\n"
         f"    (four_ulp {floats}) z e q top mass result"
     )
     claim, anchors = f"Rabs ({answer} - {f} x) <= {dyadic(bound)}", len(computed.part.slopes)
-    places = [(f"computed{suffix}_{number}", place) for number, place in enumerate(computed.places, start=1)]
     return "\n".join(
         [
             f"(* As {computed.dtype} computes it, with exp within 4 units in the last place. *)",
@@ -222,9 +245,7 @@ def theorem(
             f"    by (unfold head{suffix}; ring). exact (within{suffix} x inside).\nQed.\n",
             f"Lemma shares{suffix} : shares_hold {floats} {part} {computed.shares.words}.",
             f"Proof. shares_of {part} {anchors}%nat {anchors}%Z. Qed.\n",
-            *(_lemma(computed, name, place, names, eps, prepare(place.piece)) for name, place in places),
-            f"Lemma computed_everywhere{suffix} : forall x, {inside} -> computed_at{suffix} x.",
-            joined([(name, place.piece) for name, place in places]),
+            *computed.proof(names, eps, prepare),
             f"Theorem computed_within{suffix} : forall choice x z e q top mass result, {inside} ->",
             f"  {evaluated} ->\n  {claim}.",
             "Proof. intros choice x z e q top mass result inside.",

@@ -3,7 +3,7 @@
 On an interval with middle m the polynomial is the integral of an interpolant of e^(-t^2) at Chebyshev points. The error
 at one end is that of the neighbour nearer to 0, where the integral is 0; inside it grows by at most the interval's
 length times the largest difference of slopes, e^(-t^2) against the interpolant, which CoqInterval bounds. Far out,
-where e^(-t^2) is next to nothing, a constant serves.
+where e^(-t^2) is next to nothing, a constant serves; below 0 the integral is minus that of -t.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flint import arb
 from numpy.polynomial import Chebyshev, Polynomial
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.export.coq_terms import FROM_THE_INTEGRAL, decimal, dyadic, term
+from anchorhead.export.coq.terms import FROM_THE_INTEGRAL, decimal, dyadic, term
 from anchorhead.targets import Expression
 from anchorhead.targets.expressions.expression import postorder
 
@@ -53,7 +53,7 @@ class Stretch:
     @property
     def start(self) -> Fraction:
         """The point nearest to 0 that is its own; the neighbour knows it, too."""
-        return self.low + OVERLAP if self.high > OVERLAP else self.high - OVERLAP
+        return self.low + OVERLAP
 
     def holds(self, low: Fraction, high: Fraction) -> bool:
         return self.low <= low and high <= self.high
@@ -79,11 +79,10 @@ def enclosed(u: Expression, variable: str, low: Fraction, high: Fraction) -> tup
     return min(Fraction(float(one.lower())) for one in found), max(Fraction(float(one.upper())) for one in found)
 
 
-def grid(low: Fraction, high: Fraction, error: float) -> list[Fraction]:
-    """Where stretches end, among them 0: at integers as long as e^(-t^2) counts."""
-    flat = math.ceil(math.sqrt(max(1.0, math.log(8 * (float(max(abs(low), abs(high))) + 1) / error))))
-    inner = [Fraction(t) for t in range(-flat, flat + 1) if low < t < high or t == 0]
-    return sorted({min(low, Fraction(0)), *inner, max(high, Fraction(0))})
+def grid(farthest: Fraction, error: float) -> list[Fraction]:
+    """Where stretches end, from 0 on: at integers as long as e^(-t^2) counts."""
+    flat = math.ceil(math.sqrt(max(1.0, math.log(8 * (float(farthest) + 1) / error))))
+    return [Fraction(t) for t in range(flat + 1) if t == 0 or t < farthest] + [farthest]
 
 
 def cuts(u: Expression, variable: str, low: float, high: float, ends: Sequence[Fraction]) -> list[float]:
@@ -104,24 +103,17 @@ def cuts(u: Expression, variable: str, low: float, high: float, ends: Sequence[F
     return found
 
 
-def stretches(low: Fraction, high: Fraction, error: float, suffix: str) -> list[Stretch]:
-    """Stretches that cover [low, high], each within the error, from 0 outwards to both sides."""
-    ends = grid(low, high, error)
-    right, left = [end for end in ends if end >= 0], [end for end in ends if end <= 0][::-1]
+def stretches(ends: Sequence[Fraction], error: float, suffix: str) -> list[Stretch]:
+    """Stretches between ends, from 0 outwards, each within the error."""
     share = max(error / (len(ends) + 1), CLOSEST)
     found: list[Stretch] = []
-    for side in (right, left):
-        nearer = None
-        for number, (start, end) in enumerate(pairwise(side), start=1):
-            a, b = min(start, end) - OVERLAP, max(start, end) + OVERLAP
-            name = f"gauss{suffix}_{'right' if end > 0 else 'left'}_{number}"
-            allowed = Fraction(share) * number
-            middle = Fraction(round((a + b) / 2 * 64), 64)
-            slope = _rounded_up(float(Fraction(share) / 2 / (b - a)))
-            nearer = Stretch(
-                name, a, b, middle, _coefficients(a, b, middle, slope), slope, _rounded_up(float(allowed)), nearer
-            )
-            found.append(nearer)
+    for number, (start, end) in enumerate(pairwise(ends), start=1):
+        a, b = start - OVERLAP, end + OVERLAP
+        middle = Fraction(round((a + b) / 2 * 64), 64)
+        slope, allowed = (_rounded_up(float(Fraction(share) * part)) for part in (1 / (2 * (b - a)), number))
+        coefficients = _coefficients(a, b, middle, slope)
+        nearer = found[-1] if found else None
+        found.append(Stretch(f"gauss{suffix}_{number}", a, b, middle, coefficients, slope, allowed, nearer))
     return found
 
 
@@ -198,11 +190,11 @@ class Integrals:
         if not arguments:
             return cls(variable, (), (), ())
         ranges = [enclosed(u, variable, Fraction(low), Fraction(high)) for u in arguments]
-        least, most = min(a for a, _ in ranges), max(b for _, b in ranges)
         allowed = SHARE * error / (1 + max(abs(low), abs(high)))
-        ends = grid(least, most, allowed)
-        places = [x for u in arguments for x in cuts(u, variable, low, high, ends[1:-1])]
-        return cls(variable, arguments, tuple(places), tuple(stretches(least, most, allowed, suffix)))
+        ends = grid(max(max(-a, b) for a, b in ranges), allowed)
+        inner = sorted({*ends[:-1], *(-end for end in ends[:-1])})
+        places = [x for u in arguments for x in cuts(u, variable, low, high, inner)]
+        return cls(variable, arguments, tuple(places), tuple(stretches(ends, allowed, suffix)))
 
     def lemmas(self) -> list[str]:
         return [lemmas(stretch) for stretch in self.stretches]
@@ -214,11 +206,15 @@ class Integrals:
         lines = ["unfold erfc, erf."]
         for u in self.arguments:
             least, most = enclosed(u, self.variable, low, high)
-            stretch = next((one for one in self.stretches if one.holds(least, most)), None)
+            below = least + most < 0
+            sides = (-most, -least) if below else (least, most)
+            stretch = next((one for one in self.stretches if one.holds(*sides)), None)
             if stretch is None:
                 raise AnchorheadError(
                     f"the argument of erf({u}) goes from {float(least):.3g} to {float(most):.3g} on "
                     f"[{float(low):.3g}, {float(high):.3g}], too far for one polynomial: it cannot be exported to Coq"
                 )
-            lines.append(f"by_polynomial {stretch.name}_near {term(u)} x. unfold {stretch.name}, horner.")
+            at = f"(- {term(u)})" if below else term(u)
+            lines += [f"rewrite (gauss_odd {term(u)})."] if below else []
+            lines.append(f"by_polynomial {stretch.name}_near {at} x. unfold {stretch.name}, horner.")
         return " ".join(lines)

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anchorhead.export.coq_pieces import Piece
-from anchorhead.export.coq_terms import dyadic
+from anchorhead.export.coq.pieces import Piece
+from anchorhead.export.coq.terms import dyadic
 from anchorhead.heads.atom import Atom, Part
 
 FEWEST_BITS, SPARE_BITS = 50, 20

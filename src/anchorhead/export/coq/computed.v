@@ -111,9 +111,9 @@ Proof.
           with (((1 + u) * B - (1 + u)) * size m + (2 * INR (length m) - 1) * ((1 + u) * B) * eta) by ring.
         apply Rplus_le_compat; [apply Rmult_le_compat_r; lra|].
         apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_l; lra. }
-    assert (eta <= C * eta) by nra.
+    assert (1 * eta <= C * eta) by (apply Rmult_le_compat_r; lra).
     rewrite N. replace (total (map Rabs l)) with (size l) by reflexivity.
-    replace (total (map Rabs m)) with (size m) by reflexivity. nra.
+    replace (total (map Rabs m)) with (size m) by reflexivity. lra.
   - rewrite <- (Permutation_length P), <- (total_permutation _ _ P).
     unfold size. rewrite <- (total_permutation _ _ (Permutation_map Rabs P)). apply IH.
     intros t inside. apply terms. exact (Permutation_in _ P inside).
@@ -227,7 +227,7 @@ Proof.
   intros Hk. destruct (logits _ _ _ _ _ _ _ computed k Hk) as [product [how ->]].
   assert (P : Rabs (product - slope k * s) <= u * Rabs (slope k * s) + eta).
   { destruct how as [-> | ->]; [|apply rounds]. replace (slope k * s - slope k * s) with 0 by ring. rewrite Rabs_R0.
-    pose proof (Rabs_pos (slope k * s)). nra. }
+    assert (0 <= u * Rabs (slope k * s)) by (apply Rmult_le_pos; [lra|apply Rabs_pos]). lra. }
   pose proof (rounds (product + offset k)) as S. unfold wrong.
   assert (B : Rabs (product + offset k) <= Rabs (product - slope k * s) + Rabs (logit k)).
   { unfold logit. replace (product + offset k) with ((product - slope k * s) + (slope k * s + offset k)) by ring.
@@ -238,7 +238,8 @@ Proof.
   set (p := Rabs (product - slope k * s)) in *. set (a := Rabs (slope k * s)) in *.
   set (l := Rabs (logit k)) in *.
   assert (u * Rabs (product + offset k) <= u * (p + l)) by (apply Rmult_le_compat_l; lra).
-  assert (u * p <= u * (u * a + eta)) by (apply Rmult_le_compat_l; lra). nra.
+  assert (u * p <= u * (u * a + eta)) by (apply Rmult_le_compat_l; lra).
+  assert (u * eta <= 1 * eta) by (apply Rmult_le_compat_r; lra). lra.
 Qed.
 
 Lemma top_low : top <= base + beyond.
@@ -259,6 +260,11 @@ Definition common : R := exp (base - top).
 Lemma common_large : 1 / 2 <= common.
 Proof. unfold common. pose proof (exp_ineq1_le (base - top)). pose proof top_low. lra. Qed.
 
+Lemma tiny_twice : tiny <= common * (2 * tiny).
+Proof.
+  pose proof common_large. assert (1 / 2 * (2 * tiny) <= common * (2 * tiny)) by (apply Rmult_le_compat_r; lra). lra.
+Qed.
+
 Lemma moved_nonneg k : In k keys -> 0 <= moved_by k.
 Proof.
   intros Hk. unfold moved_by. pose proof (wrong_nonneg k). pose proof (below k Hk).
@@ -268,7 +274,8 @@ Qed.
 Lemma off_nonneg k : In k keys -> 0 <= off k.
 Proof.
   intros Hk. pose proof (off_enough k Hk). pose proof (moved_nonneg k Hk) as M.
-  assert (0 <= (moved_by k + 2 * (moved_by k * moved_by k)) * (1 + kappa)) by (apply Rmult_le_pos; nra). lra.
+  assert (0 <= moved_by k * moved_by k) by (apply Rmult_le_pos; lra).
+  assert (0 <= (moved_by k + 2 * (moved_by k * moved_by k)) * (1 + kappa)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
 Lemma exp_near m t : 0 <= m <= 1 / 2 -> Rabs t <= m -> Rabs (exp t - 1) <= m + 2 * (m * m).
@@ -278,10 +285,12 @@ Proof.
   pose proof (exp_pos t) as P.
   assert (U : exp t * (1 - t) <= 1).
   { apply Rle_trans with (exp t * / exp t); [apply Rmult_le_compat_l; lra|right; apply Rinv_r; lra]. }
-  apply Rabs_le. split; [nra|].
+  assert (0 <= m * m) by (apply Rmult_le_pos; lra).
+  apply Rabs_le. split; [lra|].
   assert (V : exp t * (1 - m) <= 1) by (apply Rle_trans with (exp t * (1 - t)); [apply Rmult_le_compat_l; lra|exact U]).
   assert (exp t <= 1 + m + 2 * (m * m)); [|lra].
-  apply Rmult_le_reg_r with (1 - m); [lra|]. apply Rle_trans with 1; [exact V|]. nra.
+  apply Rmult_le_reg_r with (1 - m); [lra|]. apply Rle_trans with 1; [exact V|].
+  assert (0 <= m * m * (1 - 2 * m)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
 Lemma portion_pos k : 0 < portion k.
@@ -324,12 +333,15 @@ Lemma sum_large : common * present <= exponentials_sum.
 Proof.
   unfold present, exponentials_sum. rewrite <- over_scale. apply over_le. intros k Hk.
   pose proof (exponential_close k Hk) as E. pose proof common_large as C.
-  assert (tiny <= common * (2 * tiny)) by nra.
-  revert E. unfold Rabs. destruct Rcase_abs; nra.
+  pose proof tiny_twice.
+  revert E. unfold Rabs. destruct Rcase_abs; lra.
 Qed.
 
 Lemma sum_positive : 1 / 8 <= exponentials_sum.
-Proof. pose proof sum_large. pose proof common_large. assert (1 / 8 <= common * present) by nra. lra. Qed.
+Proof.
+  pose proof sum_large. pose proof common_large.
+  assert (1 / 2 * (1 / 4) <= common * present) by (apply Rmult_le_compat; lra). lra.
+Qed.
 
 Lemma size_over (f : nat -> R) : size (map f keys) = over keys (fun k => Rabs (f k)).
 Proof. unfold size, over. now rewrite map_map. Qed.
@@ -344,7 +356,8 @@ Proof.
     { destruct (Rle_lt_dec (- tiny) (e k)) as [easy_|negative]; [exact easy_|exfalso].
       (* an exponential that is off by more than itself *)
       pose proof (exp_pos (rnd (z k - top))) as P. pose proof (allowed_little _ P) as A.
-      revert F. unfold Rabs. destruct Rcase_abs; nra. }
+      assert (kappa * exp (rnd (z k - top)) <= 1 * exp (rnd (z k - top))) by (apply Rmult_le_compat_r; lra).
+      revert F. unfold Rabs. destruct Rcase_abs; lra. }
     unfold Rabs. destruct Rcase_abs; lra.
   - rewrite over_plus, over_const. unfold exponentials_sum, count. right. ring.
 Qed.
@@ -365,20 +378,24 @@ Proof.
   { unfold w. apply Rplus_le_le_0_compat; [|easy]. apply Rmult_le_pos; [easy|]. apply Rmult_le_pos; lra. }
   assert (g * over keys (fun k => Rabs (e k)) <= g * (exponentials_sum + 2 * INR count * tiny))
     by (apply Rmult_le_compat_l; easy).
-  assert (w <= 8 * w * exponentials_sum) by nra. unfold w in *. lra.
+  assert (w * 1 <= w * (8 * exponentials_sum)) by (apply Rmult_le_compat_l; lra). unfold w in *. lra.
 Qed.
 
 Lemma mass_error_nonneg : 0 <= mass_error.
 Proof.
   pose proof mass_close as C. pose proof sum_positive. pose proof (Rabs_pos (mass - exponentials_sum)).
-  destruct (Rle_lt_dec 0 mass_error); [easy|nra].
+  destruct (Rle_lt_dec 0 mass_error); [easy|].
+  assert (0 < - mass_error * exponentials_sum) by (apply Rmult_lt_0_compat; lra). lra.
 Qed.
 
 Lemma mass_low : (1 - mass_error) * exponentials_sum <= mass.
 Proof. pose proof mass_close as C. revert C. unfold Rabs. destruct Rcase_abs; lra. Qed.
 
 Lemma mass_positive : 0 < mass.
-Proof. pose proof mass_low. pose proof sum_positive. nra. Qed.
+Proof.
+  pose proof mass_low. pose proof sum_positive.
+  assert (0 < (1 - mass_error) * exponentials_sum) by (apply Rmult_lt_0_compat; lra). lra.
+Qed.
 
 (* The mean by the computed exponentials *)
 Definition mean_of_computed : R := over keys (fun k => value k * e k) / exponentials_sum.
@@ -419,7 +436,7 @@ Proof.
     apply Rle_trans with ((off k * (common * portion k) + tiny) * apart k).
     - apply Rmult_le_compat; try apply Rabs_pos; easy.
     - assert (0 <= apart k) by (eapply Rle_trans; [apply Rabs_pos|exact A]).
-      assert (tiny <= common * (2 * tiny)) by nra.
+      pose proof tiny_twice.
       replace (common * ((portion k * off k + 2 * tiny) * apart k))
         with ((off k * (common * portion k) + common * (2 * tiny)) * apart k) by ring.
       apply Rmult_le_compat_r; lra. }
@@ -436,7 +453,7 @@ Proof.
   assert (N : over keys (fun k => Rabs (value k) * Rabs (e k)) <= common * large).
   { unfold large. rewrite <- over_scale. apply over_le. intros k Hk. pose proof (exponential_close k Hk) as E.
     pose proof (portion_pos k) as P. assert (0 < common * portion k) by (apply Rmult_lt_0_compat; lra).
-    assert (tiny <= common * (2 * tiny)) by nra.
+    pose proof tiny_twice.
     assert (B : Rabs (e k) <= common * (portion k * (1 + off k) + 2 * tiny)).
     { replace (e k) with ((e k - common * portion k) + common * portion k) by ring.
       eapply Rle_trans; [apply Rabs_triang|]. rewrite (Rabs_pos_eq (common * portion k)) by lra. lra. }

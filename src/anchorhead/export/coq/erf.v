@@ -18,6 +18,23 @@ Qed.
 Lemma gauss_0 : gauss 0 = 0.
 Proof. unfold gauss. apply (RInt_point (V := R_CompleteNormedModule)). Qed.
 
+Lemma gauss_odd : forall t, gauss t = - gauss (- t).
+Proof.
+  intros t. pose (sum := fun t => gauss t + gauss (- t)).
+  assert (derived : forall u, is_derive sum u 0).
+  { intros u. evar_last.
+    - apply (is_derive_plus (V := R_NormedModule)); [apply gauss_derive|].
+      apply (is_derive_comp gauss (fun v => - v) u); [apply gauss_derive|]. auto_derive; [exact I|reflexivity].
+    - replace (exp (- (- u) ^ 2)) with (exp (- u ^ 2)) by (f_equal; ring).
+      unfold plus, scal. simpl. unfold mult. simpl. ring. }
+  assert (still : sum t = sum 0).
+  { destruct (MVT_gen sum 0 t (fun _ => 0)) as [between [_ step]].
+    - intros u _. apply derived.
+    - intros u _. apply continuity_pt_filterlim, (ex_derive_continuous sum). eexists. apply derived.
+    - lra. }
+  unfold sum in still. rewrite Ropp_0, gauss_0 in still. lra.
+Qed.
+
 Fixpoint horner (coefficients : list R) (t : R) : R :=
   match coefficients with nil => 0 | c :: others => c + t * horner others t end.
 

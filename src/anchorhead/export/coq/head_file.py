@@ -3,13 +3,14 @@
     Theorem within : forall x, low <= x <= high -> Rabs (head x - f x) <= eps
 
 The weights are the stored ones, dyadic rationals; eps is what the certificate's bound leaves beside the rounding. Where
-it leaves enough, a second theorem, computed_within, is about what floating point makes of it (coq_computed.py). The
+it leaves enough, a second theorem, computed_within, is about what floating point makes of it (computed.py). The
 file stands for itself: `coqc` accepts it with the libraries that CoqInterval brings (Debian: coq, libcoq-interval).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
 from importlib.resources import files
@@ -18,20 +19,23 @@ from anchorhead.certificate import Certificate
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.export.coq_computed import Computed, theorem
-from anchorhead.export.coq_erf import Integrals
-from anchorhead.export.coq_pieces import Piece, kink_cuts, pieces_of
-from anchorhead.export.coq_proof import Settings, interval_settings, joined, lemma
-from anchorhead.export.coq_terms import decimal, dyadic, term
+from anchorhead.export.coq.anywhere import Anywhere
+from anchorhead.export.coq.computed import Computed, Rounding, theorem
+from anchorhead.export.coq.erf import Integrals
+from anchorhead.export.coq.pieces import Piece, kink_cuts, pieces_of
+from anchorhead.export.coq.proof import Settings, interval_settings, joined, lemma
+from anchorhead.export.coq.terms import decimal, dyadic, term
 from anchorhead.heads.atom import Atom
 from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network
 from anchorhead.proof.heads.head import TERMS, target_words
 from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import ScalarTarget
+from anchorhead.targets.expressions.expression import postorder
 
-RESOURCES = ("coq_preamble.v", "coq_functions.v")
-BY_INTEGRAL, COMPUTED = ("coq_erf.v",), ("coq_sums.v", "coq_computed.v", "coq_floats.v")
+RESOURCES = ("preamble.v", "functions.v")
+BY_INTEGRAL, COMPUTED = ("erf.v",), ("sums.v", "computed.v", "floats.v")
+ANYWHERE, SIDES = ("anywhere.v",), ("sides.v",)
 PREPARE = (
     "rewrite ?tanh_softplus. unfold expm1, log1p, sigmoid, softplus, Rpower. "
     "rewrite ?tanh_by_exp, ?max_by_abs, ?min_by_abs. decide_conditions."
@@ -56,7 +60,14 @@ def make(network: Network, settings: Settings | None = None) -> str:
     ]
     by_integral = any(one.erf.arguments for one in theorems)
     computed = any(one.computed for one in theorems)
-    resources = [*RESOURCES, *(BY_INTEGRAL if by_integral else ()), *(COMPUTED if computed else ())]
+    anywhere = any(isinstance(one.computed, Anywhere) for one in theorems)
+    resources = [
+        *RESOURCES,
+        *(BY_INTEGRAL if by_integral else ()),
+        *(COMPUTED if computed else ()),
+        *(ANYWHERE if anywhere else ()),
+        *(SIDES if any(one.sides for one in theorems) else ()),
+    ]
     parts = [
         _comment(network, certificate, target, form, computed),
         _libraries(by_integral, computed),
@@ -149,18 +160,29 @@ class _Theorem:
         self.settings = settings
         exact = certificate.terms[TERMS[0]]
         self.cuts = kink_cuts(target.pieces)
-        known = form, output, target, certificate.dtype, exact
-        computed = Computed.of(*known, self.cuts) if settings.computed else None
-        rounding = None if computed is None else computed.left(certificate.bound, exact)
-        roomy = None if rounding is None else error_left(certificate, rounding)
-        eps = roomy or error_left(certificate)
+        self.computed, eps = self._rounding(exact) if settings.computed else (None, None)
+        eps = eps or error_left(certificate)
         if eps is None:
             raise AnchorheadError("the certificate's parts add up to more than its bound: ah.check says more")
         self.eps, self.error = eps, eps[0] * 10.0 ** eps[1]
         self.expression = target.expressions[output].core
+        self.unknown = _kinks_between_floats(target)
+        self.sides = bool(self.unknown) and any(node.op in ("min", "max") for node in postorder(self.expression))
         self.erf = Integrals.of(self.expression, target.variable, target.low, target.high, self.error, suffix)
         self.cuts = [*self.cuts, *self.erf.cuts]
-        self.computed = Computed.of(*known, self.cuts) if roomy else None
+        if isinstance(self.computed, Computed):
+            self.computed = Computed.of(form, output, target, certificate.dtype, exact, self.cuts)
+
+    def _rounding(self, exact: float) -> tuple[Rounding | None, tuple[int, int] | None]:
+        """How rounding is bounded, by sizes alone if that is enough, and the error left to exact arithmetic."""
+        known = self.form, self.output, self.target, self.certificate.dtype
+        for find in (lambda: Anywhere.of(*known), lambda: Computed.of(*known, exact, self.cuts)):
+            computed: Rounding | None = find()
+            rounding = None if computed is None else computed.left(self.certificate.bound, exact)
+            eps = None if rounding is None else error_left(self.certificate, rounding)
+            if eps is not None:
+                return computed, eps
+        return None, None
 
     def lines(self) -> list[str]:
         form, target, suffix = self.form, self.target, self.suffix
@@ -198,17 +220,27 @@ class _Theorem:
         return [*parts, f"Definition {head} (x : R) : R := {' + '.join([*means, *bias])}.\n"]
 
     def _lemma(self, name: str, claim: str, piece: Piece, names: tuple[str, str]) -> str:
-        how = interval_settings(self.form, self.output, piece, self.error, self.settings)
+        across = self.sides and any(piece.low < low and high < piece.high for low, high in self.unknown)
+        settings = replace(self.settings, degree=0.0) if across else self.settings  # Taylor models know no kinks
+        how = interval_settings(self.form, self.output, piece, self.error, settings)
         return lemma(name, claim, piece, self.form, names, how, self._prepare(piece))
 
     def _prepare(self, piece: Piece) -> str:
         """What is done to the function on a piece before CoqInterval sees it."""
-        return f"{self.erf.tactic(piece.low, piece.high)} {PREPARE}".strip()
+        sides = "decide_sides x. " if self.sides else ""
+        return f"{self.erf.tactic(piece.low, piece.high)} {sides}{PREPARE}".strip()
 
-    def _about_computed(self, computed: Computed) -> str:
+    def _about_computed(self, computed: Rounding) -> str:
         ends = self.target.low, self.target.high
         return theorem(computed, self.suffix, ends, self.eps, self.certificate.bound, self._prepare)
 
 
+def _kinks_between_floats(target: ScalarTarget) -> list[tuple[Fraction, Fraction]]:
+    """Enclosures of kinks that are not known exactly."""
+    kinks = (kink for kink in target.pieces.kinks if not kink.smooth)
+    ends = ((float(kink.at.lower()), float(kink.at.upper())) for kink in kinks)
+    return [(Fraction(low), Fraction(high)) for low, high in ends if low != high]
+
+
 def _resource(name: str) -> str:
-    return files("anchorhead.export").joinpath(name).read_text()
+    return files("anchorhead.export.coq").joinpath(name).read_text()

@@ -130,13 +130,16 @@ Proof.
   assert (M : 0 <= m) by (unfold m; assert (0 <= u * (g + w)) by (apply Rmult_le_pos; lra); lra).
   assert (size : m <= (1 + u) ^ 2 * u * (A + L + g) + 5 * h).
   { assert (w <= (1 + u) * u * (A + L) + 3 * h).
-    { unfold w. assert (u * L <= (1 + u) * (u * L)) by (assert (0 <= u * L) by (apply Rmult_le_pos; lra); nra). nra. }
+    { unfold w. assert (u * L <= (1 + u) * (u * L)) by (assert (0 <= u * L) by (apply Rmult_le_pos; lra);
+      assert (0 <= u * (u * L)) by (apply Rmult_le_pos; lra); lra). lra. }
     assert ((1 + u) * w <= (1 + u) * ((1 + u) * u * (A + L) + 3 * h)) by (apply Rmult_le_compat_l; lra).
     assert (u * g <= (1 + u) ^ 2 * u * g).
-    { assert (0 <= u * g) by (apply Rmult_le_pos; lra). assert (1 <= (1 + u) ^ 2) by nra. nra. }
-    unfold m. nra. }
+    { assert (0 <= u * g) by (apply Rmult_le_pos; lra). assert (0 <= u * u) by (apply Rmult_le_pos; lra).
+      assert (1 * (u * g) <= (1 + u) ^ 2 * (u * g)) by (apply Rmult_le_compat_r; lra). lra. }
+    assert (u * h <= 1 / 100 * h) by (apply Rmult_le_compat_r; lra). unfold m. lra. }
   assert (factor : 0 <= (1 + 2 * most) * (1 + 8 * u) <= 3).
-  { assert (0 <= most) by lra. split; [apply Rmult_le_pos; lra|]. nra. }
+  { assert (0 <= most) by lra. split; [apply Rmult_le_pos; lra|].
+    apply Rle_trans with (2 * (3 / 2)); [apply Rmult_le_compat; lra|lra]. }
   set (c := (1 + 2 * most) * (1 + 8 * u)) in *.
   assert (first : (m + 2 * (m * m)) * (1 + 8 * u) <= c * m).
   { unfold c. assert (m * m <= most * m) by (apply Rmult_le_compat_r; lra).
@@ -147,8 +150,10 @@ Proof.
   assert (c * h <= 3 * h) by (apply Rmult_le_compat_r; lra).
   assert (u <= scale).
   { eapply Rle_trans; [|exact enough]. assert (1 <= c).
-    { unfold c. assert (0 <= most) by lra. nra. }
-    assert (1 <= (1 + u) ^ 2) by nra. assert (1 <= c * (1 + u) ^ 2) by nra. nra. }
+    { unfold c. assert (0 <= most * u) by (apply Rmult_le_pos; lra). lra. }
+    assert (0 <= u * u) by (apply Rmult_le_pos; lra). assert (1 <= (1 + u) ^ 2) by lra.
+    assert (1 * 1 <= c * (1 + u) ^ 2) by (apply Rmult_le_compat; lra).
+    assert (1 * u <= c * (1 + u) ^ 2 * u) by (apply Rmult_le_compat_r; lra). lra. }
   lra.
 Qed.
 

@@ -1,0 +1,52 @@
+"""A proven grid as a network: laid out, and proven anew from the weights that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anchorhead.constructions.derivations import grid_entries
+from anchorhead.constructions.grids.grid_network import grid_network
+from anchorhead.domain import Box
+from anchorhead.lemmas.mlp import prove_claims
+from anchorhead.network import Network, Outside
+from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
+from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.mlp import Affine
+from anchorhead.targets.record import TargetRecord
+
+
+def certified_network(
+    grid: ProvenGrid,
+    target: str,
+    record: TargetRecord,
+    variables: Sequence[str],
+    expressions: Sequence[Expression] = (),
+    tokens: int | None = None,
+    outside: Outside = "warn",
+    within: float | None = None,
+) -> Network:
+    """The network of a grid with its certificate; expressions: those of the functions, where they have any."""
+    atom = grid.atom
+    network = grid_network(atom, tokens, variables)
+    on = box_of(grid.low, grid.high, tokens)
+    each = atom.outputs // (tokens or 1)
+    claim = GridClaim.of(grid, range(atom.variables), [n // each for n in range(atom.outputs)], variables, expressions)
+    bound = prove_claims(network, [claim], _last(atom.variables, atom.outputs), on)
+    rounding = float((bound.approximation + bound.rounding).max()) - grid.exact
+    certificate = grid.statement(target, rounding).certificate(on, atom.dtype, within)
+    entries = grid_entries(atom, target, certificate.bound, None, len(network.layers) - 1)
+    return network.approximating(record, entries=entries).with_(certificate=certificate, outside=outside)
+
+
+def box_of(low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray, tokens: int | None) -> Box:
+    """The box of inputs (d,), or of so many tokens."""
+    shape = (-1,) if tokens is None else (tokens, len(low) // tokens)
+    return Box.of((np.reshape(low, shape), np.reshape(high, shape)))
+
+
+def _last(before: int, count: int) -> Affine:
+    """The last so many of all quantities."""
+    weight = np.concatenate([np.zeros((count, before)), np.eye(count)], axis=1)
+    return Affine(weight, np.zeros(count))

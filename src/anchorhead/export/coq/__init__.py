@@ -1,0 +1,1 @@
+"""Heads as theorems: files that Coq checks."""
