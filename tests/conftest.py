@@ -25,17 +25,3 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def _calls_are_counted_anew() -> None:
     count_anew()
-
-
-@pytest.fixture
-def retargeted():
-    """A network with another target; what is no target is refused, as a file that holds it would be."""
-    import anchorhead as ah  # once types are checked
-
-    def made(network, record):
-        try:
-            return network.approximating(record, None if network.certificate is None else network.certificate.on)
-        except (ah.AnchorheadError, LookupError, TypeError, ValueError) as error:
-            raise ah.CertificateError(f"no target: {error}") from error
-
-    return made

@@ -66,7 +66,7 @@ def said(net: Network) -> dict[str, Any]:
     }
     return {
         "dtype": net.dtype,
-        "target": None if net.target is None else net.target.kind,
+        "target": net.construction,
         "variables": list(net.variables),
         "certificate": claim,
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 from anchorhead.decimals import round_down
 from anchorhead.errors import AnchorheadError
@@ -40,7 +40,7 @@ class Excluded(Condition):
         if not self.intervals or not all(low < high for low, high in self.intervals):
             raise AnchorheadError(f"intervals={self.intervals!r} of a condition: at least one, each (lower, upper)")
 
-    def holds(self, s: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def holds(self, s: Shaped[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
         """Which pre-activations are covered."""
         inside = np.zeros(np.shape(s), bool)
         for low, high in self.intervals:

@@ -118,12 +118,12 @@ def test_changed_weights_are_refused(which, least, built, sequence):
     assert refused >= least
 
 
-def test_another_function_a_larger_box_and_a_smaller_bound_are_refused(built, retargeted):
+def test_another_function_a_larger_box_and_a_smaller_bound_are_refused(built):
     network = built("a grid and a neuron")
-    data = dict(network.target.data)
-    lie = {**data, "expressions": [parse("exp(x*y) + tanh(z) + x/4096", tuple("xyz")).to_json()]}
+    lie = ah.program("exp(x*y) + tanh(z) + x/4096", on={"x": (-1, 1), "y": (0, 2), "z": (-1.5, 1)})
+    assert (lie.input.low == network.program.input.low).all()
     with pytest.raises(ah.CertificateError):
-        ah.check(retargeted(network, type(network.target)(network.target.kind, lie, network.target.arrays)))
+        ah.check(network.with_(program=lie))
     wider = replace(network.certificate, on=ah.Box.of(([-1, 0, -1.5], [1.5, 2, 1])))
     with pytest.raises(ah.CertificateError, match="larger than the program's"):
         ah.check(network.with_(certificate=wider))

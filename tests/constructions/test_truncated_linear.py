@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import anchorhead as ah
 from anchorhead.domain import Box
+from anchorhead.language.forms import ramp_of
 from anchorhead.network import Attention, Embed
-from anchorhead.targets.ramp import TruncatedLinear
 from tests.sweeps import every_other
 
 
@@ -23,7 +23,7 @@ def functions(seed=0, tokens=6, inputs=3):
 def largest_error(network, seed=0, count=3000):
     """At random inputs of the box, and at inputs whose pre-activation is near an anchor, a border or a kink."""
     rng = np.random.default_rng(seed)
-    target = TruncatedLinear.from_record(network.target)
+    target = ramp_of(network.program)
     box = network.certificate.on.broadcast_to(target.w.shape)
     x = [rng.uniform(box.low, box.high, (count, *target.w.shape))]
     # along the gradient of s_i, solve for a pre-activation on a grid of half anchors, a little off
@@ -129,7 +129,7 @@ def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     assert largest_error(network) <= network.certificate.bound
     # nothing can hold at the switch itself: there both outputs are about half of s
     switch = np.mean(network.certificate.excluded[0])
-    target = TruncatedLinear.from_record(network.target)
+    target = ramp_of(network.program)
     x = (switch - target.t)[:, None] * target.w / (target.w**2).sum(axis=1, keepdims=True)
     assert np.abs(network(x[None], outside="ignore") - target.values(x[None])).max() > network.certificate.bound
     for outside in ("raise", "clip"):

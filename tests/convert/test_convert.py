@@ -12,6 +12,7 @@ from torch import nn
 
 import anchorhead as ah
 from anchorhead.convert.maxout import Maxout
+from anchorhead.language.forms import mlp_of
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.mlp import Mlp
 
@@ -36,7 +37,7 @@ def test_torch_networks_in_their_own_dtype(dtype):
     assert network.dtype == network.certificate.dtype == str(dtype).removeprefix("torch.")
     x = inputs(network, 500, 3).astype(network.dtype)
     theirs = module.double()(torch.from_numpy(x.astype(np.float64))).detach().numpy()
-    exact = Mlp.from_record(network.target).values(x)
+    exact = network.program(x)
     assert np.abs(network(x) - exact).max() <= network.certificate.bound
     assert np.abs(exact - theirs).max() <= 1e-13
     assert ah.check(network).stated == network.certificate.bound
@@ -123,7 +124,7 @@ def test_kernel_smoothers_need_no_error():
 def test_targets_themselves_and_tokens():
     module = sequential(6, 5, 4)
     network = ah.convert(module, on=(0, 1), within=1e-6, tokens=2)
-    target = Mlp.from_record(network.target)
+    target = mlp_of(network.program)
     assert target.tokens == 2
     again = ah.convert(target, on=(0, 1), within=1e-6)
     x = inputs(network, 20, 2, 3)

@@ -9,7 +9,9 @@ from torch.nn.utils import parametrizations, prune
 from anchorhead import AnchorheadError
 from anchorhead.convert.onnx_files import mlp_from_onnx
 from anchorhead.convert.torch_modules import ACTIVATIONS, BY_ONNX, OTHERS, mlp_of
-from anchorhead.targets.mlp import IDENTITY, Mlp
+from anchorhead.language.forms import mlp_of as mlp_of_program
+from anchorhead.language.of_targets import program_of
+from anchorhead.targets.mlp import IDENTITY
 
 ACTIVE = [
     nn.ReLU(),
@@ -131,11 +133,11 @@ def test_tokens_are_laid_out_one_after_the_other():
     assert np.abs(target.values(x)[..., 0] - module(torch.from_numpy(x)).detach().numpy()).max() <= 1e-12
 
 
-def test_targets_survive_being_recorded():
+def test_targets_are_read_off_their_programs_again():
     module = build(nn.Linear(4, 6), nn.PReLU(6), nn.Linear(6, 3), nn.LeakyReLU(0.3))
     target, _ = mlp_of(module)
     x = np.random.default_rng(0).normal(size=(20, 4))
-    assert np.array_equal(Mlp.from_record(target.record()).values(x), target.values(x))
+    assert np.array_equal(mlp_of_program(program_of(target)).values(x), target.values(x))
 
 
 class Own(nn.Module):

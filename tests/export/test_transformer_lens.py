@@ -50,7 +50,7 @@ def _foreign(net: Network) -> str | None:
 
 def _grid_of_any_keys(net: Network) -> bool:
     """Whether a grid stands on registers that are not known to carry the keys of their points."""
-    return net.target is None and any(
+    return net.program is None and any(
         isinstance(one, Attention) and len(one.grid or ()) > 1 for one in _inside(net.layers)
     )
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import anchorhead as ah
-from anchorhead.targets.ramp import TruncatedLinear
+from anchorhead.language.forms import ramp_of
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 
@@ -17,7 +17,7 @@ def test_a_network_on_the_gpu_is_within_its_bound(size, dtype):
     network = ah.truncated_linear(
         rng.normal(size=(50, 10)), rng.normal(size=50), -1, 1, on=(-1, 1), dtype=dtype, **size
     )
-    target = TruncatedLinear.from_record(network.target)
+    target = ramp_of(network.program)
     x = rng.uniform(-1, 1, (2000, 50, 10)).astype(dtype)
     y = network.module().to("cuda")(torch.from_numpy(x).cuda())
     assert np.abs(y.detach().cpu().numpy() - target.values(x)).max() <= network.certificate.bound

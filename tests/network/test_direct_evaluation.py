@@ -39,10 +39,11 @@ def converted(name: str = "relu", dtype: str = "float64", **options) -> tuple[nn
 
 def heads(network: ah.Network) -> list[tuple]:
     """The anchors of every head with a series, its series, and between what its queries lie."""
-    assert network.target is not None
+    known = network.derivation
+    assert known is not None
     found = []
-    for number, data in enumerate(network.target.data["shapes"]):
-        shape = ActivationHead.from_record(number, data, network.target.arrays)
+    for number, data in enumerate(known.data["shapes"]):
+        shape = ActivationHead.from_record(number, data, known.arrays)
         for part in shape.parts:
             keys = part.slopes, part.offsets, part.values[:, 0]
             series = saturated(*keys, network.dtype)

@@ -8,8 +8,8 @@ import torch
 
 import anchorhead as ah
 from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.language.forms import scalar_of
 from anchorhead.network import Embed, Network
-from anchorhead.targets import ScalarTarget, parse
 from tests import networks as table
 
 BOX = {"x": (-1, 1), "y": (0, 2)}
@@ -112,13 +112,10 @@ def test_what_does_not_fit_is_refused_in_words(name):
         call()
 
 
-def test_names_are_saved_and_must_be_those_of_the_target(tmp_path):
+def test_names_are_saved(tmp_path):
     ONE.save(tmp_path / "one.safetensors")
     assert ah.load(tmp_path / "one.safetensors").variables == ("t",)
-    data = ScalarTarget((parse("sin(x)"),), -1, 1).to_json()
-    assert ScalarTarget.from_json(data).variable == "x"
-    with pytest.raises(AnchorheadError, match="says that its variables are"):
-        ScalarTarget.from_json({**data, "variables": ["y"]})
+    assert scalar_of(ah.program("sin(x)", on=(-1, 1))).variable == "x"
 
 
 def test_an_array_goes_in_as_ever():

@@ -40,10 +40,10 @@ def facts(net: Network) -> set[str]:
         "softmax": any(isinstance(one, Softmax) for one in layers),
         "repeat": any(isinstance(one, Repeat) for one in layers),
         net.dtype: True,
-        "layer" if net.target is None else net.target.kind: True,
+        net.construction or "layer": True,
     }
-    if net.target is not None and net.target.kind == "descent":
-        found[net.target.data["layout"]] = net.target.data["layout"] != "direct"
+    if net.construction == "descent":
+        found[net.derivation.data["layout"]] = net.derivation.data["layout"] != "direct"
     if net.certificate is not None:
         found[net.certificate.kind] = True
     return {tag for tag, true in found.items() if true}

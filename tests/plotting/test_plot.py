@@ -58,7 +58,7 @@ def test_a_picture_that_fails_leaves_the_old_one(tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ramps().with_(program=None), "target none"),
+        (lambda: ramps().with_(program=None), "no program"),
         (lambda: ramps().with_(certificate=None), "certificate"),
         (lambda: truncated_linear(np.zeros((2, 2)), np.zeros(2), -1, 1), "no input of its box changes"),
     ],

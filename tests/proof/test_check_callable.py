@@ -7,6 +7,8 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.errors import CertificateError
+from anchorhead.language.entries import Entries
+from anchorhead.language.steps import Opaque
 
 ON = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
 
@@ -46,7 +48,9 @@ def test_a_bound_that_is_too_small_is_refused(f):
 
 def test_a_constant_that_the_certificate_does_not_name_is_refused():
     net = ah.approximate(smooth, on=ON, within=0.1, lipschitz=1.5)
-    assert net.target is not None
-    other = replace(net.target, data={**net.target.data, "lipschitz": [1.42]})
+    assert net.program is not None
+    found = Entries.of(net.program)
+    functions = tuple(replace(one, lipschitz=(1.42,)) for one in found.functions if isinstance(one, Opaque))
+    other = replace(found, functions=functions).program(axis=net.token_axis)
     with pytest.raises(CertificateError, match="another constant"):
-        ah.check(net.approximating(other), function=smooth)
+        ah.check(net.with_(program=other), function=smooth)

@@ -76,7 +76,7 @@ def test_bends_are_the_kinks_and_the_crossings_of_the_anchors_within_reach():
     assert {bend.neuron for bend in bends if bend.at == 0} == {0, 1, 3}
     assert {bend.layer for bend in bends} == {1}
     assert any(bend.at != 0 for bend in bends)
-    bare = bends_of(network.with_(program=None, certificate=None), target, -np.ones(2), np.ones(2))
+    bare = bends_of(network.with_(derivation=None, certificate=None), target, -np.ones(2), np.ones(2))
     assert [(bend.neuron, bend.at) for bend in bare] == [(0, 0.0), (1, 0.0), (3, 0.0)]
 
 

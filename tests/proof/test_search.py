@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from anchorhead.constructions.theorems.truncated_linear import truncated_linear
 from anchorhead.domain import Box
+from anchorhead.language.forms import ramp_of
 from anchorhead.network import Network
 from anchorhead.proof.search.search import Segments, Worst, worst_error
 from anchorhead.targets.ramp import TruncatedLinear
@@ -22,8 +23,8 @@ def functions(tokens: int = 8, features: int = 4, seed: int = 0) -> tuple[np.nda
 
 
 def target_of(network: Network) -> TruncatedLinear:
-    assert network.target is not None
-    return TruncatedLinear.from_record(network.target)
+    assert network.program is not None
+    return ramp_of(network.program)
 
 
 def hunted(network: Network, seed: int = 0) -> Worst:

@@ -31,11 +31,8 @@ QUICK = (
     "parts, causal (float64)",
 )
 """Rows that are verified wherever tests run; the others in `make slow`."""
-NAMES = [
-    name
-    for kind in ("scalar", "truncated linear", "mlp", "kernel smoother", "grid", "expressions")
-    for name in names(kind, "proven")
-]
+NAMES = names("proven", without=("opaque scalar", "opaque several", "descent", "many learners"))
+"""All but those that are verified given a function, or have a suite of their own."""
 
 
 def _marked(name: str) -> object:

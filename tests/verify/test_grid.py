@@ -15,8 +15,8 @@ from flint import arb
 from numpy.polynomial import chebyshev
 
 import anchorhead as ah
+from anchorhead.language.entries import Entries
 from anchorhead.network import Network
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
@@ -51,7 +51,7 @@ class Built:
     network: Network
     grid: Grid
     functions: list[Expression]
-    target: SeveralVariables
+    target: Entries
 
     def verified(self, stated: float, grid: Grid | None = None) -> int:
         t = self.target
@@ -63,8 +63,7 @@ class Built:
 def built(case: Case) -> Built:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, dtype=dtype)
-    assert network.target is not None
-    atom, target = stored_grid(network), SeveralVariables.from_record(network.target)
+    atom, target = stored_grid(network), Entries.of(network.program)
     axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]
     rest = (np.asarray(array, np.float64) for array in (atom.origins, atom.values, atom.bias))
     return Built(network, Grid(axes, *rest), [read_expression(e.to_json()) for e in target.expressions], target)
@@ -73,7 +72,7 @@ def built(case: Case) -> Built:
 def errors(one: Built, count: int) -> np.ndarray:
     t = one.target
     x = np.random.default_rng(5).uniform(t.low, t.high, (count, len(t.low))).astype(one.network.dtype)
-    return np.abs(np.asarray(one.network(x), np.longdouble) - t.values(x.astype(np.longdouble)))
+    return np.abs(np.asarray(one.network(x), np.longdouble) - one.network.program(x))
 
 
 @pytest.mark.parametrize("case", QUICK, ids=str)

@@ -11,12 +11,12 @@ from flint import arb
 
 import anchorhead as ah
 from anchorhead.heads.grids.grid import uniform_grid
+from anchorhead.language.entries import Entries
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64
 from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.head import Grid
@@ -39,14 +39,13 @@ def stored(atom: object) -> Grid:
 
 
 @cache
-def built(case: Case) -> tuple[Network, Grid, SeveralVariables]:
+def built(case: Case) -> tuple[Network, Grid, Entries]:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, placement="uniform", dtype=dtype)
-    assert network.target is not None
-    return network, stored(stored_grid(network)), SeveralVariables.from_record(network.target)
+    return network, stored(stored_grid(network)), Entries.of(network.program)
 
 
-def verified(grid: Grid, target: SeveralVariables, dtype: str, stated: float) -> float:
+def verified(grid: Grid, target: Entries, dtype: str, stated: float) -> float:
     functions = [read_expression(one.to_json()) for one in target.expressions]
     return verify_uniform_grid(grid, functions, target.variables, target.low, target.high, dtype, stated)
 
@@ -57,7 +56,7 @@ def test_what_is_stated_follows(case: Case) -> None:
     assert network.certificate is not None
     found = verified(grid, target, network.dtype, network.certificate.bound)
     x = np.random.default_rng(0).uniform(target.low, target.high, (3_000, len(target.low))).astype(network.dtype)
-    worst = float(np.abs(np.asarray(network(x), np.longdouble) - target.values(x.astype(np.longdouble))).max())
+    worst = float(np.abs(np.asarray(network(x), np.longdouble) - network.program(x)).max())
     assert worst <= found <= network.certificate.bound
     with pytest.raises(NotVerified, match="even grid"):
         verified(grid, target, network.dtype, worst * 0.97)

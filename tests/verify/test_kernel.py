@@ -10,7 +10,6 @@ from flint import arb
 
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.network import Network
-from anchorhead.proof.heads.kernel_smoother import _stored
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
@@ -38,7 +37,9 @@ def keys_of(target: KernelSmoother) -> list[list[arb]]:
 
 
 def stored(network: Network) -> Kernel:
-    tokens, middle = _stored(network)
+    embed, bias = network.embed, network.layers[-1].bias
+    tokens = np.concatenate([one for one in (embed.bias[None], embed.registers) if one is not None]).astype(np.float64)
+    middle = np.zeros(tokens.shape[1] - 6) if bias is None else bias.astype(np.float64)
     return Kernel(tokens[:, 3:5], tokens[:, 5], tokens[:, 6:], -tokens[0, :2], middle)
 
 

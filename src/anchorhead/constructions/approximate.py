@@ -30,7 +30,9 @@ from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES
+from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program
+from anchorhead.language.steps import Opaque
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
@@ -349,9 +351,9 @@ def _one_head(
 def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
     """A head without an axis of tokens, with the name of its variable: that of a callable or a constant is in `on`
     alone."""
-    record = network.target
-    network = network.with_(token_axis=False)
-    if record is None:
-        return network
-    entries = () if network.derivation is None else network.derivation.entries
-    return network.approximating(replace(record, data={**record.data, "variables": list(names)}), entries=entries)
+    if network.program is None:
+        return network.with_(token_axis=False)
+    found = Entries.of(network.program)
+    functions = (replace(one, arguments=names) if isinstance(one, Opaque) else one for one in found.functions)
+    named = replace(found, functions=tuple(functions), variables=names)
+    return network.with_(token_axis=False, program=named.program(axis=False))

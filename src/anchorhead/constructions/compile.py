@@ -23,8 +23,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.language.chain import mlp_of_chain
+from anchorhead.language.forms import smoother_of
 from anchorhead.language.program import Program
-from anchorhead.language.records import smoother_of
 from anchorhead.language.steps import Attend
 from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network, Outside

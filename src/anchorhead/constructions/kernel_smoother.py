@@ -1,7 +1,7 @@
 """Kernel smoothers are softmax heads: the weights are written down, and nothing errs but rounding.
 
 The centres are anchors. Token k carries anchor k, as features (slopes, offset, responses), the input token anchor 0;
-the query is (x - origin, 1). proof.heads.kernel_smoother derives the slopes and offsets, and why shifts that all
+the query is (x - origin, 1). lemmas.kernel derives the slopes and offsets, and why shifts that all
 anchors share change nothing. Three such freedoms keep the numbers, and so their rounding, small: the origin is the
 middle of the box, slopes and offsets are centred, and responses are stored less the middle of their range, which the
 bias adds.
@@ -17,11 +17,14 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
+from anchorhead.language.of_targets import program_of
+from anchorhead.lemmas.functions import prove_functions
+from anchorhead.lemmas.kernel import METHOD, TERMS, Smoothed, exact_logits
 from anchorhead.network import Attention, Embed, Network, Outside
-from anchorhead.network.derivation import Entry
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.heads.kernel_smoother import exact_logits, prove_kernel_smoother
+from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
 MAX_NUMBERS = 1_000_000
@@ -50,7 +53,7 @@ def kernel_smoother(
     inner = box.broadcast_to((target.inputs,))
     require_model(kind)
     network = _network(target, inner, kind)
-    bound = prove_kernel_smoother(network, target, inner)
+    bound = prove_functions(network, Smoothed(target), inner, TERMS)
     if within is not None and not round_up(bound.total) <= within:
         raise AnchorheadError(
             f"within={within:g} is not reached by the {target} in {kind}: its rounding is proven to stay within "
@@ -58,8 +61,13 @@ def kernel_smoother(
             "smaller box, a larger bandwidth"
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
-    certificate = bound.statement(target).certificate(box, kind, within)
-    return network.with_entries([entry]).with_(certificate=certificate, outside=outside)
+    certificate = Statement(bound.total, bound.terms(), METHOD, str(target)).certificate(box, kind, within)
+    return network.with_(
+        program=program_of(target, box),
+        derivation=Derivation("kernel smoother", entries=(entry,)),
+        certificate=certificate,
+        outside=outside,
+    )
 
 
 def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
@@ -101,7 +109,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         features=tuple(f"output {i}" for i in range(m)) if m > 1 else ("output",),
         labels=("averages the responses near the input",),
     )
-    return Network([embed, attention], token_axis=False).approximating(target.record(), box)
+    return Network([embed, attention], token_axis=False)
 
 
 def _centred(exact: list[Any]) -> np.ndarray:

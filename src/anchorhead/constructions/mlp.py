@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +23,17 @@ from anchorhead.constructions.representable import points_of, require_representa
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
+from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Affine, Mlp
-from anchorhead.targets.record import TargetRecord
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
@@ -199,9 +201,8 @@ def certified(
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
     certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype, within)
-    record = target.record()
-    data, arrays = dict(record.data), dict(record.arrays)
-    data["shapes"], data["assigned"] = [], []
+    data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
+    arrays: dict[str, np.ndarray] = {}
     for number, shape in enumerate(used):
         one, more = shape.record(number)
         data["shapes"].append(one)
@@ -209,8 +210,12 @@ def certified(
     for number, layer in enumerate(layers):
         data["assigned"].append([used.index(shape) for shape in layer.shapes])
         arrays[f"{number}.assigned"] = layer.which
-    known = network.approximating(TargetRecord(record.kind, data, arrays), on, neuron_entries(network, layers))
-    return known.with_(certificate=certificate, outside=outside)
+    return network.with_(
+        program=program_of(target, on),
+        derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers)),
+        certificate=certificate,
+        outside=outside,
+    )
 
 
 def _refusal(within: float, options: BuildOptions) -> str:

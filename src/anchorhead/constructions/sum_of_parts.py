@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from anchorhead.constructions.mlp import ProvenMlp, proven_mlp
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.mlp import TERMS, prove_claims
 from anchorhead.network import Attention, Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid import APPROXIMATION
@@ -31,7 +34,6 @@ from anchorhead.targets.analysis.jump_search import find_jump_of
 from anchorhead.targets.analysis.resolver import short
 from anchorhead.targets.analysis.summands import GridPart
 from anchorhead.targets.mlp import Affine
-from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.several_expressions import Expressions
 
@@ -195,7 +197,8 @@ def _box(target: Expressions) -> Box:
 def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None) -> Network:
     parts = [grid_part(target, grid.part, grid.found.atom, build.options.causal) for grid in grids]
     known = {str(grid.part): grid.certificate for grid in grids}
-    data, arrays = dict(target.record().data), {}
+    data: dict[str, Any] = {"join": target.join}
+    arrays: dict[str, np.ndarray] = {}
     entries = [
         entry
         for grid in grids
@@ -203,13 +206,12 @@ def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid],
     ]
     if neurons is not None:
         parts.append(network_part(target, neurons.network))
-        if neurons.network.certificate is not None and neurons.network.target is not None:
+        stored = neurons.network.derivation
+        if neurons.network.certificate is not None and stored is not None:
             known["neurons"] = neurons.network.certificate
-            stored = neurons.network.target
             data["neurons"] = {name: stored.data[name] for name in ("shapes", "assigned")}
             arrays = {f"neurons.{name}": array for name, array in stored.arrays.items()}
-        if neurons.network.derivation is not None:
-            entries += [replace(entry, layer=None) for entry in neurons.network.derivation.entries]
+            entries += [replace(entry, layer=None) for entry in stored.entries]
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
     certificate = _statement(target, network, grids, neurons, known).certificate(
         _box(target), build.options.dtype, build.within
@@ -217,9 +219,12 @@ def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid],
     unproven = "; ".join(dict.fromkeys(one.method for one in known.values() if one.kind != "proven"))
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
-    record = TargetRecord(target.record().kind, data, arrays)
-    whole = network.approximating(record, certificate.on, entries)
-    return whole.with_(certificate=certificate, outside=build.outside)
+    return network.with_(
+        program=program_of(target),
+        derivation=Derivation("expressions", data, arrays, tuple(entries)),
+        certificate=certificate,
+        outside=build.outside,
+    )
 
 
 def _statement(

@@ -12,6 +12,7 @@ import numpy as np
 from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.approximating import approximating
 from anchorhead.incontext.certified import certificate_for_box, steepest_link
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.measured import measured_certificate
@@ -122,7 +123,7 @@ def _measured(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
         few = (max(1, few[0] // 4), max(1, few[1] // 2))
         made = _BUILDERS[target.layout](replace(target, examples=few[0], steps=few[1]), dtype, x, y)
         if made is not None:
-            network = made.with_steps(target.steps).approximating(target.record())
+            network = approximating(made.with_steps(target.steps), target)
             why = f"bounds are known for {few[1]:,} steps on up to {few[0]:,} examples; with more they grow without end"
             certificate = measured_certificate(network, target, x, y, steepest_link(target, y), why)
             return network.with_(certificate=certificate)

@@ -15,6 +15,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.conditions import AtMostExamples, KeepsWithin, SafeCurvature
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.incontext.approximating import approximating, learner_of
 from anchorhead.incontext.certified import DescentSummary, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.lemmas.learners.loop import most_curvature
@@ -39,9 +40,9 @@ class Learner(Network):
     @property
     def descent(self) -> Descent:
         """What it approximates."""
-        if self.target is None:
-            raise AnchorheadError("a learner without a target: it was not made by incontext.gradient_descent")
-        return Descent.from_record(self.target)
+        if "descent" not in self._cache:
+            self._cache["descent"] = learner_of(self, Descent)
+        return self._cache["descent"]
 
     def with_(self, **changes: Any) -> Self:
         certificate = changes.get("certificate")
@@ -55,7 +56,7 @@ class Learner(Network):
     def with_steps(self, steps: int) -> Learner:
         """The same learner with another number of steps, certificate left out."""
         layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in self.layers)
-        return self.with_(layers=layers, certificate=None).approximating(replace(self.descent, steps=steps).record())
+        return approximating(self.with_(layers=layers, certificate=None), replace(self.descent, steps=steps))
 
     def prompt(self, X: Any, y: Any, standardise: bool = False) -> Any:
         """The prompt of examples X (n, d) with labels y (n,), for this learner's loss and in its dtype."""

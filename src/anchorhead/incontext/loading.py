@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from anchorhead.incontext.approximating import CONSTRUCTIONS
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.many import ManyLearner
 from anchorhead.network import Network, files
-from anchorhead.targets import descent, many_learners
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.many_learners import ManyLearners
 
 
 def load(path: str | Path) -> Network:
@@ -20,7 +22,5 @@ def load(path: str | Path) -> Network:
         'proven'
     """
     network = files.load(path)
-    kind = None if network.target is None else network.target.kind
-    if kind == many_learners.KIND:
-        return ManyLearner.of(network)
-    return Learner.of(network) if kind == descent.KIND else network
+    known = {CONSTRUCTIONS[Descent]: Learner, CONSTRUCTIONS[ManyLearners]: ManyLearner}.get(network.construction or "")
+    return network if known is None else known.of(network)

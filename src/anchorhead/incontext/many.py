@@ -16,6 +16,7 @@ from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers
+from anchorhead.incontext.approximating import learner_of
 from anchorhead.incontext.link_heads import link_head
 from anchorhead.incontext.many_prompts import many_prompt
 from anchorhead.incontext.networks import many_network
@@ -38,9 +39,9 @@ class ManyLearner(Network):
     @property
     def learners(self) -> ManyLearners:
         """What it approximates."""
-        if self.target is None:
-            raise AnchorheadError("a network without a target: it was not made by incontext.many_learners")
-        return ManyLearners.from_record(self.target)
+        if "learners" not in self._cache:
+            self._cache["learners"] = learner_of(self, ManyLearners)
+        return self._cache["learners"]
 
     def prompt(
         self,

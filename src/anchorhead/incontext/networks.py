@@ -10,6 +10,7 @@ import numpy as np
 
 from anchorhead.constructions.single.head import head
 from anchorhead.errors import AnchorheadError
+from anchorhead.incontext.approximating import approximating
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
 from anchorhead.lemmas.learners import direct, many, sequence, transformer
 from anchorhead.lemmas.learners.average import Average
@@ -39,7 +40,7 @@ MAX_NUMBERS = 2**26
 def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
     """The network of a descent on the squared loss; sharpness: h, a power of two, so that queries are exact."""
     step = Average.of(target, sharpness, clip_of(target, dtype))
-    return direct.build(target, step, dtype).approximating(target.record())
+    return approximating(direct.build(target, step, dtype), target)
 
 
 def balanced_sharpness(residual: float, dtype: str) -> float:
@@ -88,7 +89,7 @@ def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpnes
         what = "a grid" if of_two else "heads"
         raise AnchorheadError(f"the link {target.loss.link} is too steep for {what} in {dtype}: smooth it more")
     step = LinkedStep(scoring, held, far, Average.of(target, sharpness, clip_of(target, dtype)))
-    return transformer.build(target, step, dtype).approximating(target.record())
+    return approximating(transformer.build(target, step, dtype), target)
 
 
 def sequence_network(
@@ -108,7 +109,7 @@ def sequence_network(
     pieces = _pieces(target, labels, dtype)
     _require_room(target, pieces)
     step = SequenceStep(tuple(pieces), _reach(pieces, dtype), -target.rate, Update.of(target))
-    return sequence.build(target, step, dtype).approximating(target.record())
+    return approximating(sequence.build(target, step, dtype), target)
 
 
 def _scores(target: Descent, labels: float) -> tuple[float, float]:
@@ -159,4 +160,4 @@ def many_network(target: ManyLearners, dtype: str) -> Network:
     """The network of many learners."""
     heads = tuple(link_head(loss, (-target.reach, target.reach), dtype).parts for loss in target.losses)
     step = many.ManyStep.of(target, heads, balanced_sharpness(target.reach / 4, dtype))
-    return many.build(target, step, dtype).approximating(target.record())
+    return approximating(many.build(target, step, dtype), target)

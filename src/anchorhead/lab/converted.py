@@ -14,11 +14,12 @@ from anchorhead.constructions.mlp import mlp_network
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.forms import mlp_of
 from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.search.mlp_search import worst_error
 from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import KIND, Affine, Hidden, Mlp
+from anchorhead.targets.mlp import Affine, Hidden, Mlp
 
 SAMPLES = 2000
 
@@ -38,9 +39,10 @@ class Looseness:
 
 def looseness(network: Network, seed: int = 0) -> Looseness:
     """The bound of a converted network beside the largest error that a search finds."""
-    if network.target is None or network.target.kind != KIND or network.certificate is None:
+    known, program = network.derivation, network.lowered
+    if known is None or program is None or known.kind != "mlp" or network.certificate is None:
         raise AnchorheadError("how loose a bound is can be told of a converted network with its certificate")
-    target, on = Mlp.from_record(network.target), network.certificate.on
+    target, on = mlp_of(program, known.data.get("kept", ())), network.certificate.on
     box = on.broadcast_to(target.input_shape)
     x = np.random.default_rng(seed).uniform(box.low, box.high, (SAMPLES, *target.input_shape))
     y = target.values(x)
@@ -120,5 +122,5 @@ def random_relu_network(tokens: int, features: int, neurons: int, seed: int) -> 
 
 def _anchors(network: Network) -> list[Float[np.ndarray, " anchors"]]:
     """The slopes of the heads that stand in for activations, as they are stored."""
-    arrays = {} if network.target is None else network.target.arrays
+    arrays = {} if network.derivation is None else network.derivation.arrays
     return [array for name, array in arrays.items() if name.startswith("shape.") and name.endswith(".slopes")]

@@ -11,6 +11,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.theorems.truncated_linear import truncated_linear
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.forms import ramp_of
 from anchorhead.network import Network
 from anchorhead.plotting import Row, Sweep, Theorem
 from anchorhead.progress import Progress, Status, progress_line
@@ -106,9 +107,9 @@ def sharpness_of(network: Network) -> float:
 
 def known_of(network: Network) -> tuple[TruncatedLinear, Certificate]:
     """The target and the certificate of a network of truncated linear functions."""
-    if network.target is None or network.certificate is None:
-        raise AnchorheadError("a network without a target and a certificate: truncated_linear gives both")
-    return TruncatedLinear.from_record(network.target), network.certificate
+    if network.program is None or network.certificate is None:
+        raise AnchorheadError("a network without a program and a certificate: truncated_linear gives both")
+    return ramp_of(network.program), network.certificate
 
 
 def sample_functions(tokens: int, features: int, low: float, high: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -52,14 +51,11 @@ class Entries:
         return found
 
     @property
-    def expressions(self) -> list[dict[str, Any]]:
-        if not all(isinstance(one, Expression) for one in self.functions):
-            raise AnchorheadError("the stored program has functions that are known by their values alone")
-        return [one.to_json() for one in self.functions if isinstance(one, Expression)]
-
-    @property
-    def data(self) -> dict[str, Any]:
-        return {"variables": list(self.variables), "low": list(self.low), "high": list(self.high)}
+    def expressions(self) -> tuple[Expression, ...]:
+        found = tuple(one for one in self.functions if isinstance(one, Expression))
+        if len(found) < len(self.functions):
+            raise AnchorheadError("the program has functions that are known by their values alone")
+        return found
 
 
 def _written(

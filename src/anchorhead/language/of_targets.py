@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program, Writer
@@ -16,6 +17,7 @@ from anchorhead.targets.expressions.build import ZERO, number, variable, where
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.mlp import Affine, Mlp
 from anchorhead.targets.opaque import CallableTarget
 from anchorhead.targets.opaque_several import CallableSeveral
@@ -27,7 +29,7 @@ from anchorhead.targets.several_expressions import Expressions
 
 @singledispatch
 def program_of(target: Any, on: Any = None) -> Program:
-    """The program that a target is. on: a pair of arrays with the ends of every input, where a target has none."""
+    """The program that a target is. on: the box of its inputs, where a target has none."""
     raise AnchorheadError(f"a {type(target).__name__} is no target: there is no program for it")
 
 
@@ -42,6 +44,13 @@ def _several(target: SeveralVariables, on: Any = None) -> Program:
     return Entries(target.expressions, target.variables, tokens, target.low, target.high).program()
 
 
+def program_over_grid(target: SeveralVariables, tokens: int | None) -> Program:
+    """Of functions of the entries of so many tokens, in a row: none, or an axis of them."""
+    several = tokens if (tokens or 1) > 1 else None
+    found = Entries(target.expressions, target.variables, several, target.low, target.high)
+    return found.program(axis=tokens is not None)
+
+
 @program_of.register
 def _mlp(target: Mlp, on: Any = None) -> Program:
     writer = Writer()
@@ -50,7 +59,7 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
     names: tuple[str, ...] = ("",) * shape[1]
     if target.variables:
         names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
-    low, high = (None, None) if on is None else (np.reshape(end, shape) for end in on)
+    low, high = _ends(on, shape)
     place = writer.input(names, low, high, tokens=tokens)
     width = shape
     for hidden in target.hidden:
@@ -67,7 +76,7 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
 def _truncated(target: TruncatedLinear, on: Any = None) -> Program:
     writer = Writer()
     tokens, inputs = target.w.shape
-    low, high = (None, None) if on is None else on
+    low, high = _ends(on, (tokens, inputs))
     x = writer.input(("",) * inputs, low, high, tokens=tokens)
     rows = np.asarray(target.w, float)[:, None, :]
     outputs = target.outputs
@@ -82,7 +91,7 @@ def _truncated(target: TruncatedLinear, on: Any = None) -> Program:
 def _smoother(target: KernelSmoother, on: Any = None) -> Program:
     """Softmax of <(x, 1), (c / b^2, log a - sum c^2 / (2 b^2))>: what is common to all kernels is left out."""
     writer = Writer()
-    low, high = (None, None) if on is None else (np.reshape(end, (1, target.inputs)) for end in on)
+    low, high = _ends(on, (1, target.inputs))
     x = writer.input(("",) * target.inputs, low, high)
     centres = writer.constant(target.centres, "c")
     width = writer.constant(target.bandwidth[None], "b")
@@ -101,15 +110,39 @@ def _smoother(target: KernelSmoother, on: Any = None) -> Program:
 @program_of.register
 def _callable(target: CallableTarget, on: Any = None) -> Program:
     known = None if target.lipschitz is None else (float(target.lipschitz),)
-    function = Opaque(str(target.to_json()["opaque"]), ("x",), known)
-    return Entries((function,) * target.outputs, ("x",), None, (target.low,), (target.high,)).program(axis=True)
+    return opaque_program(target.digest, ("x",), 1, ((target.low,), (target.high,)), target.outputs, known)
 
 
 @program_of.register
-def _callable_several(target: CallableSeveral, on: Any = None) -> Program:
-    function = Opaque(str(target.record().data["opaque"]), tuple(target.variables))
-    functions = (function,) * target.outputs
-    return Entries(functions, tuple(target.variables), target.tokens, target.low, target.high).program()
+def program_of_callable(target: CallableSeveral, on: Any = None, lipschitz: Lipschitz | None = None) -> Program:
+    """lipschitz: what the user vouched for."""
+    known = None if lipschitz is None else lipschitz.constants
+    ends = target.low, target.high
+    return opaque_program(target.digest, target.variables, target.tokens, ends, target.outputs, known)
+
+
+def opaque_program(
+    digest: str,
+    names: tuple[str, ...],
+    tokens: int | None,
+    ends: tuple[tuple[float, ...], tuple[float, ...]],
+    outputs: int,
+    lipschitz: tuple[float, ...] | None,
+) -> Program:
+    """A function that is known by its values, of all entries of its input."""
+    several = tokens if (tokens or 1) > 1 else None
+    if several is not None:
+        names = tuple(f"x[{i},{j}]" for i in range(several) for j in range(len(names) // several))
+    functions = (Opaque(digest, names, lipschitz),) * outputs
+    return Entries(functions, names, several, *ends).program(axis=tokens is not None)
+
+
+def _ends(on: Any, shape: tuple[int, int]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The ends of every entry of an input."""
+    if on is None:
+        return None, None
+    box = Box.of(on).broadcast_to(shape)
+    return box.low, box.high
 
 
 def _affine_step(affine: Affine, of: int, before: tuple[int, int], after: tuple[int, int]) -> AffineStep:

@@ -1,4 +1,4 @@
-"""Functions of one number a token: the walk with that one claim, and its outputs at the end."""
+"""Networks of one layer: the walk with one claim, functions of one number or a smoother, and its outputs at the end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.lemmas.kernel import Smoothed
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.lemmas.walk import walk
@@ -15,19 +16,17 @@ from anchorhead.proof.arithmetic.overflow import require_room
 
 
 def prove_functions(
-    network: Network, claim: OneNumber, on: Box, names: tuple[str, str], cast: bool = True
+    network: Network, claim: OneNumber | Smoothed, on: Box, names: tuple[str, str], cast: bool = True
 ) -> OutputBound:
     """A bound for every input in the box; one of intervals alone where the weights are not those of such heads.
 
     cast   inputs may be of another type than the network's
     """
-    last, (tokens, inputs) = network.streams[-1], claim.weight.shape
+    last, (tokens, inputs) = network.streams[-1], claim.given
     given = (network.embed.tokens, network.embed.inputs), (last.inputs, last.width)
-    if network.output != "input" or given != ((tokens, inputs), (tokens, len(claim.low))):
-        raise AnchorheadError(
-            f"the network does not take {tokens} tokens of {inputs} and put out {len(claim.low)} each"
-        )
-    box = on.broadcast_to(claim.weight.shape)
+    if network.output != "input" or given != ((tokens, inputs), (tokens, claim.outputs)):
+        raise AnchorheadError(f"the network does not take {tokens} tokens of {inputs} and put out {claim.outputs} each")
+    box = on.broadcast_to((tokens, inputs))
     require_room(network, box)
     sources = Sources(*(end.astype(np.float64)[:, None] for end in (box.low, box.high)))
     y, exact = walk(network, [claim], sources, cast)

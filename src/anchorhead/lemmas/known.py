@@ -31,7 +31,8 @@ class Claim(Protocol):
 class Known:
     """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
     claims                what the program makes of the sources, and of that, from here on
-    embed                 what made the features, where nothing else did and inputs are of the dtype
+    embed                 what made the features, where nothing else did
+    cast                  inputs may be of another type than the network's
     """
 
     inputs: Forms
@@ -40,6 +41,7 @@ class Known:
     claims: tuple[Claim, ...]
     arithmetic: Arithmetic
     embed: Embed | None = None
+    cast: bool = True
 
     def claim(self, kind: type[Kind]) -> Kind:
         """The next claim, where it is of this kind."""
@@ -52,6 +54,11 @@ class Known:
         if not self.sources.own:
             return self
         return replace(self, inputs=self.inputs.over(self.sources, 0), sources=NOTHING, embed=None)
+
+    def ended(self, y: Forms) -> Known:
+        """After the last layer, whose outputs are forms of what the claim makes."""
+        registers = Forms.constants(np.zeros((0, y.constant.shape[1])))
+        return Known(y, registers, self.claims[0].after(self.sources), self.claims[1:], self.arithmetic)
 
     @property
     def sequence(self) -> Forms:

@@ -42,6 +42,15 @@ class OneNumber:
     scale: float = 1.0
     shift: float = 0.0
 
+    @property
+    def given(self) -> tuple[int, ...]:
+        """Tokens and inputs."""
+        return self.weight.shape
+
+    @property
+    def outputs(self) -> int:
+        return len(self.low)
+
     def after(self, sources: Sources) -> Sources:
         shape = (len(self.bias), 1, len(self.low))
         return Sources(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
@@ -50,15 +59,14 @@ class OneNumber:
 def after_whole_head(known: Known, layer: Attention) -> Known:
     """What is known after the last layer of a network."""
     claim = known.claim(OneNumber)
-    whole = read(layer, known.inputs, known.registers, known.sources, known.arithmetic, known.embed)
-    if len(whole.bias) != len(claim.low):
-        raise Refusal(f"{len(whole.bias)} outputs for {len(claim.low)} functions")
+    embed = None if known.cast else known.embed
+    whole = read(layer, known.inputs, known.registers, known.sources, known.arithmetic, embed)
+    if len(whole.bias) != claim.outputs:
+        raise Refusal(f"{len(whole.bias)} outputs for {claim.outputs} functions")
     exact, rest = claim.prove(whole, query_error(claim, whole.number, known.sources))
-    outputs, after = len(claim.low), claim.after(known.sources)
-    shape = (len(claim.bias), outputs)
-    eye = np.broadcast_to(np.eye(outputs), (*shape, outputs))
-    y = Forms(eye, np.zeros(shape), np.full(shape, exact), np.full(shape, rest))
-    return Known(y, Forms.constants(np.zeros((0, outputs))), after, known.claims[1:], known.arithmetic)
+    shape = (len(claim.bias), claim.outputs)
+    eye = np.broadcast_to(np.eye(claim.outputs), (*shape, claim.outputs))
+    return known.ended(Forms(eye, np.zeros(shape), np.full(shape, exact), np.full(shape, rest)))
 
 
 def query_error(claim: OneNumber, number: Forms, sources: Sources) -> float:

@@ -33,6 +33,7 @@ class OutputBound:
         return dict(zip(self.names, self.worst, strict=True))
 
 
+@np.errstate(invalid="ignore")
 def compared(y: Forms, readout: Affine | None, sources: Sources, names: tuple[str, str]) -> OutputBound:
     """The forms of the output against a last affine map, on all sources together; without one, the sources themselves,
     as many a token as there are outputs."""

@@ -2,7 +2,7 @@
 
 A neuron's query t, times the scale of its shape, stands for z = w . source + b, the target's pre-activation. If it is
 off by e, then |read - phi(z)| <= |r - phi| + L e + J, with L the largest slope of phi and J the sum of its jumps, if it
-has any: the head's own error (proof.heads.shape), and what phi makes of its argument's.
+has any: the head's own error (proof.heads.activation_head), and what phi makes of its argument's.
 
 The claim is a layer of neurons (proof.heads.neurons): ask number r parts + p is to be part p of neuron r. Which head it
 is, is told by the keys that are not always out of reach: they must be the shape's anchors, number by number.

@@ -18,6 +18,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.attention import after_attention, after_neurons_as_tokens
 from anchorhead.lemmas.grid_head import after_grid
 from anchorhead.lemmas.groups import after_groups, shares
+from anchorhead.lemmas.kernel import after_kernel
 from anchorhead.lemmas.known import Claim, Known
 from anchorhead.lemmas.one_number import after_whole_head
 from anchorhead.network import Attention, Linear, Network, Softmax
@@ -34,7 +35,7 @@ def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool
     """
     arithmetic = arithmetic_of(network.dtype)
     forms = embedded(network.embed, sources, arithmetic, cast)
-    known = Known(*forms, sources, tuple(claims), arithmetic, None if cast else network.embed)
+    known = Known(*forms, sources, tuple(claims), arithmetic, network.embed, cast)
     steps = list(network.layers[1:])
     while steps:
         known, taken = _after(known, steps)
@@ -50,8 +51,9 @@ def _after(known: Known, steps: list) -> tuple[Known, int]:
     """What is known after the first steps, and how many that are."""
     match steps:
         case [Attention() as layer]:
-            with suppress(Refusal):
-                return after_whole_head(known, layer), 1
+            for lemma in (after_whole_head, after_kernel):
+                with suppress(Refusal):
+                    return lemma(known, layer), 1
     known = known.loose()
     match steps:
         case [Linear() as before, Softmax() as softmax, Linear() as after, *_]:

@@ -223,11 +223,10 @@ def _with_former_target(network: Network, packed: dict[str, Any] | None, tensors
     """What format 2 kept as a target of one of ten kinds, as a program."""
     if packed is None:
         return network
-    from anchorhead.targets.record import TargetRecord
+    from anchorhead.language.former import former_hints, former_program
 
-    last = network.streams[-1]
-    data = dict(packed["data"])
-    if "opaque" in data:
-        data.setdefault("outputs", last.width * (last.inputs or 1))
-    record = TargetRecord(str(packed["kind"]), data, _finite(packed["arrays"], "target", tensors))
-    return network.approximating(record, None if network.certificate is None else network.certificate.on)
+    kind, data, arrays = str(packed["kind"]), dict(packed["data"]), _finite(packed["arrays"], "target", tensors)
+    tokens, last = network.embed.tokens if network.token_axis else None, network.streams[-1]
+    on = None if network.certificate is None else network.certificate.on
+    program = former_program(kind, data, arrays, tokens, on, last.width * (last.inputs or 1))
+    return network.with_(program=program, derivation=Derivation(kind, *former_hints(kind, data, arrays)))

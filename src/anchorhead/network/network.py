@@ -34,7 +34,6 @@ from anchorhead.network.stream import KINDS, Kind, Stream
 from anchorhead.network.tensors import as_numbers, require_dense
 from anchorhead.network.threads import threads_for
 from anchorhead.read_only import ReadOnly
-from anchorhead.targets.record import TargetRecord
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
 Outside = Literal["warn", "raise", "clip", "ignore"]
@@ -143,33 +142,16 @@ class Network(ReadOnly):
         plain = all(isinstance(name, str) and name.isidentifier() for name in names)
         return names if plain and self.embed.tokens == 1 and len(names) == self.embed.inputs else ()
 
-    @cached_property
-    def target(self) -> TargetRecord | None:
-        """The program as the provers of its construction know it; raises where it has not their form.
+    @property
+    def construction(self) -> str | None:
+        """By which construction it was made, if that is known."""
+        return None if self.derivation is None else self.derivation.kind
 
-        None where nothing is known, or no record is kept: layers of attention-only models.
-        """
-        if self.program is None or self.derivation is None:
-            return None
-        from anchorhead.language.records import KINDS, joined
-        from anchorhead.language.symbolic import formula
-
-        if self.derivation.kind not in KINDS:
-            return None
-        known, program = self.derivation, self.program
-        if known.lowered is not None:
-            program = known.lowered.with_(title=formula(program))
-        return joined(known.kind, program, known.data, known.arrays)
-
-    def approximating(self, record: TargetRecord, on: Box | None = None, entries: Iterable[Entry] = ()) -> Self:
-        """The same network with what it approximates, as its construction knows it; on: its box; entries: how."""
-        from anchorhead.language.records import parted
-
-        tokens = self.embed.tokens if self.token_axis else None
-        shape = (self.embed.tokens or 1, self.embed.inputs)
-        ends = None if on is None else tuple(np.broadcast_to(end, shape) for end in (on.low, on.high))
-        program, (data, arrays) = parted(record, tokens, ends)
-        return self.with_(program=program, derivation=Derivation(record.kind, data, arrays, tuple(entries)))
+    @property
+    def lowered(self) -> Program | None:
+        """The program in the form of which the network was built."""
+        known = self.derivation
+        return self.program if known is None or known.lowered is None else known.lowered
 
     def written_as(self, program: Program) -> Self:
         """The same network, whose program is this one, as it was written; that in another form, of which the network
@@ -380,10 +362,13 @@ class Network(ReadOnly):
                     "warned of what no norm puts out",
                 )
         left_out = self.certificate and self.certificate.condition(Excluded)
-        if left_out is None or self.target is None or not {"w", "t"} <= set(self.target.arrays):
+        if left_out is None or self.program is None:
             return
-        w, t = (self.target.arrays[name].astype(np.float64) for name in ("w", "t"))
-        covered = left_out.holds(np.einsum("...nd,nd->...n", x.detach().cpu().numpy(), w) + t)
+        if "ramp" not in self._cache:
+            from anchorhead.language.forms import ramp_of
+
+            self._cache["ramp"] = ramp_of(self.program)
+        covered = left_out.holds(self._cache["ramp"].pre_activations(x.detach().cpu().numpy()))
         if not covered.all():
             self._warn_or_raise(
                 f"{int((~covered).sum())} of {covered.size} tokens are not covered by the certificate, which is for "

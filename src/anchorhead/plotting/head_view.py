@@ -12,11 +12,11 @@ from anchorhead.constructions.single.head import Head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import softmax
+from anchorhead.language.forms import scalar_of
 from anchorhead.network import Network
 from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import CallableTarget, ScalarTarget
 from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.scalar import KIND
 
 _EVEN = 3000
 _PER_DECADE = 8
@@ -54,9 +54,9 @@ class HeadView:
         if isinstance(thing, Head):
             form, target, network = thing.atom, thing.target, thing.network
         else:
-            if thing.target is None or thing.target.kind != KIND:
-                raise AnchorheadError("a network whose target is no function of one variable is no head")
-            target, network = ScalarTarget.from_json(dict(thing.target.data)), thing
+            if thing.program is None or thing.construction != "scalar":
+                raise AnchorheadError("a network that is for no function of one variable is no head")
+            target, network = scalar_of(thing.program), thing
             form = read_network(thing, Box.of((target.low, target.high))).atom(thing.dtype)
         if network.certificate is None:
             raise AnchorheadError("a head without a certificate cannot be plotted: it has no band to show")

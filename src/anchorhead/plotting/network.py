@@ -8,11 +8,12 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.forms import ramp_of
 from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.proof.search.search import Segments
-from anchorhead.targets.ramp import KIND, TruncatedLinear
+from anchorhead.targets.ramp import TruncatedLinear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,13 +26,13 @@ MAX_DRAWN = 6
 
 def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
     """Target and network over s = w·x + t above, their difference and the proven bound below."""
-    if network.target is None or network.target.kind != KIND or network.certificate is None:
-        known = "none" if network.target is None else repr(network.target.kind)
+    certificate = network.certificate
+    if network.program is None or network.construction != "truncated linear" or certificate is None:
         raise AnchorheadError(
-            f"a network with the target {known} cannot be plotted: "
-            "one with a truncated linear target and a certificate can"
+            "the function of this network cannot be plotted: it has no program of truncated linear functions, or no "
+            'certificate. Its circuit can: kind="circuit"'
         )
-    target, certificate = TruncatedLinear.from_record(network.target), network.certificate
+    target = ramp_of(network.program)
     bound = certificate.bound
     s, computed, exact = _values(network, target, certificate.on)
     left_out = np.zeros(len(s), bool)

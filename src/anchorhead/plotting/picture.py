@@ -23,10 +23,9 @@ from anchorhead.plotting.heat_maps import HeatMaps, draw_heat_maps
 from anchorhead.plotting.network import draw_network
 from anchorhead.plotting.page import Page, Size
 from anchorhead.plotting.plan import draw_plan
-from anchorhead.plotting.several import KINDS
+from anchorhead.plotting.several import OF_SEVERAL
 from anchorhead.plotting.sweep import Sweep, draw_sweep, draw_sweep_on
 from anchorhead.plotting.trace import draw_trace
-from anchorhead.targets import ramp, scalar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,10 +105,9 @@ def _drawn(thing: Any, function: Callable[..., Any] | None, kind: View | None, x
 
 
 def _function(thing: Head | Network, function: Callable[..., Any] | None, page: Page) -> Figure:
-    target = None if isinstance(thing, Head) else thing.target
-    if isinstance(thing, Head) or (target is not None and target.kind == scalar.KIND):
+    if isinstance(thing, Head) or thing.construction == "scalar":
         return draw_head(thing, page)
-    if target is not None and target.kind in KINDS:
+    if thing.construction in OF_SEVERAL:
         return draw_converted(thing, function, page)
     return draw_network(thing, page)
 
@@ -147,8 +145,8 @@ def _is_circuit(thing: Head | Network, kind: View | None, x: Any) -> bool:
         return True
     if isinstance(thing, Head):
         return False
-    known = (scalar.KIND, ramp.KIND, *KINDS)
-    return thing.target is None or thing.certificate is None or thing.target.kind not in known
+    known = ("scalar", "truncated linear", *OF_SEVERAL)
+    return thing.program is None or thing.certificate is None or thing.construction not in known
 
 
 def _network(thing: Head | Network) -> Network:

@@ -1,4 +1,4 @@
-"""What pictures of networks with several inputs need to know of their targets, whatever kind these are."""
+"""What pictures of networks with several inputs need to know of their programs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.entries import Entries
+from anchorhead.language.program import Program
+from anchorhead.language.steps import Opaque
 from anchorhead.network import Network
-from anchorhead.targets import mlp, opaque_several, several
-from anchorhead.targets import several_expressions as expressions
-from anchorhead.targets.mlp import Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.record import TargetRecord
-from anchorhead.targets.several import SeveralVariables
 
-KINDS = (mlp.KIND, several.KIND, expressions.KIND, opaque_several.KIND)
+OF_SEVERAL = ("mlp", "grid", "expressions", "opaque several")
+"""Constructions of networks whose function is drawn so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,46 +38,53 @@ class SeveralTarget:
 
         function   the callable, where the network was made from one: a network does not keep it
         """
-        record, certificate = network.target, network.certificate
-        if record is None or certificate is None or record.kind not in KINDS:
-            raise AnchorheadError("a network without its target or its certificate cannot be plotted")
+        program, certificate = network.program, network.certificate
+        if program is None or certificate is None or network.construction not in OF_SEVERAL:
+            raise AnchorheadError("a network without its program or its certificate cannot be plotted")
         shape = (network.embed.inputs,) if not network.token_axis else (network.embed.tokens or 1, network.embed.inputs)
         box = certificate.on.broadcast_to(shape)
-        if record.kind == mlp.KIND:
-            target = Mlp.from_record(record)
-            names = target.variables or tuple(f"input {i}" for i in range(target.inputs))
-            known = bool(target.name), names, _flattened(target.values, len(shape)), target.outputs
-        else:
-            target = (
-                _callable_of(network, record, function)
-                if record.kind == opaque_several.KIND
-                else SeveralVariables.from_record(record)
-            )
-            values = target.values
-            known = (
-                True,
-                target.variables,
-                lambda x: values(x.reshape(*x.shape[: x.ndim - len(shape)], -1)),
-                target.outputs,
-            )
-        named, names, function, outputs = known
-        return cls(str(target), named, names, function, (box.low, box.high), outputs, certificate)
+        plain = network.construction == "mlp" and network.lowered is program and not program.title
+        out = program.output_shape
+        return cls(
+            certificate.target,
+            not plain,
+            _names(program, box.low.size),
+            _values(network, program, function, len(shape)),
+            (box.low, box.high),
+            (out.tokens or 1) * out.width,
+            certificate,
+        )
 
 
-def _callable_of(network: Network, record: TargetRecord, function: Callable[..., Any] | None) -> CallableSeveral:
+def _names(program: Program, inputs: int) -> tuple[str, ...]:
+    """What the entries of the input are called."""
+    names = program.features
+    if not all(names):
+        return tuple(f"input {i}" for i in range(inputs))
+    tokens = inputs // len(names)
+    return names if tokens == 1 else tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(len(names)))
+
+
+def _values(
+    network: Network, program: Program, function: Callable[..., Any] | None, axes: int
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Of inputs (..., shape), that have so many axes, to (..., outputs)."""
+    if network.construction == "opaque several":
+        values = _callable_of(network, Entries.of(program), function).values
+        return lambda x: values(x.reshape(*x.shape[: x.ndim - axes], -1))
+    return lambda x: program(x).reshape(*x.shape[: x.ndim - axes], -1)
+
+
+def _callable_of(network: Network, known: Entries, function: Callable[..., Any] | None) -> CallableSeveral:
     """The callable, if it is the one that the network was made from."""
     if function is None:
         raise AnchorheadError(
             "this network approximates a callable, which it does not keep: give it, as in "
             'ah.plot(net, "f.png", function=f)'
         )
-    low, high = (np.array(record.data[end], np.float64) for end in ("low", "high"))
     tokens = network.embed.tokens if network.token_axis else None
-    found = CallableSeveral(function, low, high, tokens, tuple(record.data["variables"]))
-    if found.record().data["opaque"] != record.data["opaque"]:
+    found = CallableSeveral(function, np.array(known.low), np.array(known.high), tokens, known.variables)
+    first = known.functions[0]
+    if not isinstance(first, Opaque) or found.digest != first.digest:
         raise AnchorheadError(f"function={found.name} is not the one that the network approximates: its values differ")
     return found
-
-
-def _flattened(values: Callable[[np.ndarray], np.ndarray], axes: int) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: values(x).reshape(*x.shape[: x.ndim - axes], -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,10 +13,8 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, checked_word, numbers, shown
 from anchorhead.targets.losses import Loss, in_full
-from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.scalar import interval
 
-KIND = "descent"
 LearnerLayout = Literal["direct", "transformer", "sequence"]
 LAYOUTS: tuple[LearnerLayout, ...] = ("direct", "transformer", "sequence")
 
@@ -154,19 +153,19 @@ class Descent:
         fit = float(self.loss.value(A @ w, y).mean())
         return fit + float(self.decays @ w**2) / 2 + float(self.thresholds @ np.abs(w))
 
-    def record(self) -> TargetRecord:
-        """The canonical form that is saved with a network."""
+    def to_json(self) -> dict[str, Any]:
+        """All that it is, as it is saved with a network."""
         names = ("steps", "rate", "features", "intercept", "decay", "threshold", "momentum", "examples", "layout")
         names += tuple(name for name in ("scores", "labels", "scales") if getattr(self, name) is not None)
-        return TargetRecord(KIND, {"loss": self.loss.to_json(), **{name: getattr(self, name) for name in names}})
+        return {"loss": self.loss.to_json(), **{name: getattr(self, name) for name in names}}
 
     @classmethod
-    def from_record(cls, record: TargetRecord) -> Descent:
+    def from_json(cls, data: Mapping[str, Any]) -> Descent:
         try:
-            data = dict(record.data)
-            return cls(Loss.from_json(data.pop("loss")), **data)
+            rest = {name: value for name, value in data.items() if name != "loss"}
+            return cls(Loss.from_json(data["loss"]), **rest)
         except (KeyError, TypeError) as error:
-            raise AnchorheadError(f"the stored target is no gradient descent: {error!r}") from error
+            raise AnchorheadError(f"what is stored is no gradient descent: {error!r}") from error
 
     def __str__(self) -> str:
         named = [(name, getattr(self, name)) for name in ("decay", "threshold", "momentum")]

@@ -11,9 +11,6 @@ from jaxtyping import Float, Shaped
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.read_only import ReadOnly
-from anchorhead.targets.record import TargetRecord
-
-KIND = "kernel smoother"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +83,6 @@ class KernelSmoother(ReadOnly):
         return (
             f"kernel smoother of {counted(self.anchors, 'centre')}, {self.inputs} -> {self.outputs}, bandwidth {width}"
         )
-
-    def record(self) -> TargetRecord:
-        """The canonical form that is saved with a network."""
-        arrays = {name: getattr(self, name) for name in ("centres", "responses", "bandwidth", "amplitudes")}
-        return TargetRecord(KIND, {}, {name: array for name, array in arrays.items() if array is not None})
-
-    @classmethod
-    def from_record(cls, record: TargetRecord) -> KernelSmoother:
-        try:
-            arrays = {name: record.arrays[name] for name in ("centres", "responses", "bandwidth")}
-        except KeyError as error:
-            raise AnchorheadError(f"the stored target is not a kernel smoother: it has no {error}") from error
-        return cls(**arrays, amplitudes=record.arrays.get("amplitudes"))
 
 
 def _array(given: Any, name: str) -> np.ndarray:

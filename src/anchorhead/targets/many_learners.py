@@ -11,6 +11,7 @@ v = rate N penalty e_j with phi(s) = s for each entry of w.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,9 +23,6 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number
 from anchorhead.targets.losses import Loss
-from anchorhead.targets.record import TargetRecord
-
-KIND = "many learners"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +98,18 @@ class ManyLearners:
             found.append(w)
         return np.array(found)
 
-    def record(self) -> TargetRecord:
-        """The canonical form that is saved with a network."""
-        names = ("steps", "features", "intercept", "reach")
-        data = {name: getattr(self, name) for name in names}
-        return TargetRecord(KIND, {"losses": [loss.to_json() for loss in self.losses], **data})
+    def to_json(self) -> dict[str, Any]:
+        """All that it is, as it is saved with a network."""
+        numbers = {name: getattr(self, name) for name in ("steps", "features", "intercept", "reach")}
+        return {"losses": [loss.to_json() for loss in self.losses], **numbers}
 
     @classmethod
-    def from_record(cls, record: TargetRecord) -> ManyLearners:
+    def from_json(cls, data: Mapping[str, Any]) -> ManyLearners:
         try:
-            data = dict(record.data)
-            return cls(tuple(Loss.from_json(one) for one in data.pop("losses")), **data)
+            rest = {name: value for name, value in data.items() if name != "losses"}
+            return cls(tuple(Loss.from_json(one) for one in data["losses"]), **rest)
         except (KeyError, TypeError) as error:
-            raise AnchorheadError(f"the stored target is no network of many learners: {error!r}") from error
+            raise AnchorheadError(f"what is stored is no network of many learners: {error!r}") from error
 
     def __str__(self) -> str:
         losses = ", ".join(map(str, self.losses))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,9 +16,7 @@ from anchorhead.read_only import ReadOnly
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.expressions.underflow import lost
-from anchorhead.targets.record import TargetRecord
 
-KIND = "mlp"
 IDENTITY = parse("x")
 
 
@@ -56,19 +54,6 @@ class Affine(ReadOnly):
     def errors(self) -> tuple[Float[np.ndarray, "outputs inputs"], Float[np.ndarray, " outputs"]]:
         """The errors of weight and bias."""
         return np.asarray(self.weight_error), np.asarray(self.bias_error)
-
-    def arrays(self, name: str) -> dict[str, np.ndarray]:
-        """What is saved of it: weight and bias, and their errors where there are any."""
-        found = {f"{name}.weight": self.weight, f"{name}.bias": self.bias}
-        for part, error in zip(("weight", "bias"), self.errors, strict=True):
-            if error.any():
-                found[f"{name}.{part}_error"] = error
-        return found
-
-    @classmethod
-    def from_arrays(cls, name: str, arrays: Mapping[str, np.ndarray]) -> Affine:
-        errors = (arrays.get(f"{name}.{part}_error") for part in ("weight", "bias"))
-        return cls(arrays[f"{name}.weight"], arrays[f"{name}.bias"], *errors)
 
     @property
     def inputs(self) -> int:
@@ -207,38 +192,6 @@ class Mlp:
         tokens = [] if self.tokens is None else [counted(self.tokens, "token")]
         return f"network {sizes} ({', '.join(known + tokens)})"
 
-    def record(self) -> TargetRecord:
-        """The canonical form that is saved with a network."""
-        arrays = self.readout.arrays("readout")
-        for number, layer in enumerate(self.hidden):
-            arrays |= layer.affine.arrays(str(number))
-            arrays[f"{number}.which"] = layer.which
-        activations = [[activation.to_json() for activation in layer.activations] for layer in self.hidden]
-        kept = [layer.kept for layer in self.hidden]
-        data = {"activations": activations, "kept": kept, "tokens": self.tokens, "name": self.name}
-        data["variables"] = list(self.variables)
-        return TargetRecord(KIND, data, arrays)
-
-    @classmethod
-    def from_record(cls, record: TargetRecord) -> Mlp:
-        try:
-            layers = record.data["activations"]
-            hidden = [
-                Hidden(
-                    Affine.from_arrays(str(number), record.arrays),
-                    tuple(Expression.from_json(one) for one in activations),
-                    record.arrays[f"{number}.which"],
-                    bool(record.data["kept"][number]),
-                )
-                for number, activations in enumerate(layers)
-            ]
-            readout = Affine.from_arrays("readout", record.arrays)
-            tokens = None if record.data["tokens"] is None else int(record.data["tokens"])
-            variables = tuple(str(name) for name in record.data.get("variables", ()))
-            return cls(tuple(hidden), readout, tokens, str(record.data["name"]), variables)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise AnchorheadError(f"the stored target is not a network: {error!r}") from error
-
 
 def merged(target: Mlp) -> tuple[list[tuple[Affine, Hidden]], Affine]:
     """The hidden layers that do more than an affine map, and the readout, affine maps in a row multiplied out."""
@@ -297,4 +250,4 @@ def _name(activation: Expression) -> str:
     return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
 
 
-__all__ = ["IDENTITY", "KIND", "Affine", "Hidden", "Mlp", "merged"]
+__all__ = ["IDENTITY", "Affine", "Hidden", "Mlp", "merged"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.targets.callable_arguments import require_one_argument
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque import require_float64, tensor_for
-from anchorhead.targets.record import TargetRecord
 
-KIND = "opaque several"
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13
 MAX_OUTPUTS = 1_000
 """Weights of a network grow with their square."""
@@ -87,19 +85,10 @@ class CallableSeveral:
             worst = int(excess.argmax())
             raise lipschitz.contradicted(x[worst], y[worst], float(gaps[worst]))
 
-    def record(self, lipschitz: Lipschitz | None = None, cells: Sequence[int] | None = None) -> TargetRecord:
-        """A digest of values at fixed points, and what the user vouched for: a check needs the function again.
-
-        cells   how many along each axis cover the box in the proof, a hint to the check
-        """
-        digest = hashlib.sha256(self.values(self._probes()).astype("<f8").tobytes()).hexdigest()
-        data = {"opaque": digest, "variables": list(self.variables), "low": list(self.low), "high": list(self.high)}
-        data["outputs"] = self.outputs
-        if lipschitz is not None:
-            data["lipschitz"] = list(lipschitz.constants)
-        if cells is not None:
-            data["cells"] = list(cells)
-        return TargetRecord(KIND, data)
+    @property
+    def digest(self) -> str:
+        """Of values at fixed points: a check needs the function again."""
+        return hashlib.sha256(self.values(self._probes()).astype("<f8").tobytes()).hexdigest()
 
     def __str__(self) -> str:
         return f"{self.name} of {counted(len(self.variables), 'input')}"

@@ -9,9 +9,6 @@ from jaxtyping import Float, Int, Shaped
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.record import TargetRecord
-
-KIND = "truncated linear"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +59,3 @@ class TruncatedLinear:
         where = f", in {self.outputs} output features" if self.outputs > 1 else ""
         functions = counted(tokens, "truncated linear function")
         return f"{functions} of {counted(inputs, 'input')}, cut at [{self.low:g}, {self.high:g}]{where}"
-
-    def record(self) -> TargetRecord:
-        data = {"low": self.low, "high": self.high}
-        arrays = {name: np.array(getattr(self, name)) for name in ("w", "t", "switches", "features")}
-        return TargetRecord(KIND, data, arrays)
-
-    @classmethod
-    def from_record(cls, record: TargetRecord) -> TruncatedLinear:
-        try:
-            arrays = {name: record.arrays[name] for name in ("w", "t", "switches", "features")}
-            return cls(low=float(record.data["low"]), high=float(record.data["high"]), **arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise AnchorheadError(f"the stored target is not a truncated linear one: {error!r}") from error

@@ -18,7 +18,6 @@ from anchorhead.targets.analysis.pieces import Pieces, analyse
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.named import NAMED, shown_args
 
-KIND = "scalar"
 NARROWEST = float(np.finfo(np.float64).tiny)
 """Of an interval: below this, numbers have fewer digits, and an interval cannot be divided as others are."""
 
@@ -75,26 +74,6 @@ class ScalarTarget(ReadOnly):
     def ball(self, x: arb) -> tuple[arb, ...]:
         """Enclosures of all f_k over a ball of points."""
         return tuple(expression.ball({self.variable: x}) for expression in self.expressions)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "expressions": [expression.to_json() for expression in self.expressions],
-            "variables": [self.variable],
-            "low": self.low,
-            "high": self.high,
-        }
-
-    @classmethod
-    def from_json(cls, data: Any) -> ScalarTarget:
-        if not isinstance(data, dict) or not isinstance(data.get("expressions"), list):
-            raise AnchorheadError('a saved target is {"expressions": [...], "low": ..., "high": ...}')
-        expressions = tuple(Expression.from_json(one) for one in data["expressions"])
-        occurring = sorted({name for one in expressions for name in one.variables})
-        if occurring and data.get("variables", occurring) != occurring:
-            raise AnchorheadError(
-                f"a saved target of {', '.join(occurring)} says that its variables are {shown(data['variables'])}"
-            )
-        return cls(expressions, *interval((data.get("low"), data.get("high"))))
 
     def __str__(self) -> str:
         return self.name

@@ -12,9 +12,6 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, shown
 from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.record import TargetRecord
-
-KIND = "grid"
 
 
 @dataclass(frozen=True)
@@ -55,26 +52,6 @@ class SeveralVariables:
             raise AnchorheadError(f"points of shape {x.shape}: needed is (..., {len(self.variables)})")
         at = {name: x[..., j] for j, name in enumerate(self.variables)}
         return np.stack([expression.values(at) for expression in self.expressions], axis=-1)
-
-    def record(self) -> TargetRecord:
-        """The canonical form that is saved with a network."""
-        data = {
-            "expressions": [expression.to_json() for expression in self.expressions],
-            "variables": list(self.variables),
-            "low": list(self.low),
-            "high": list(self.high),
-        }
-        return TargetRecord(KIND, data)
-
-    @classmethod
-    def from_record(cls, record: TargetRecord) -> SeveralVariables:
-        data = record.data
-        try:
-            expressions = tuple(Expression.from_json(one) for one in data["expressions"])
-            variables = tuple(str(name) for name in data["variables"])
-            return cls(expressions, variables, tuple(data["low"]), tuple(data["high"]))
-        except (KeyError, TypeError) as error:
-            raise AnchorheadError(f"the stored target is not a function of several variables: {error!r}") from error
 
     def __str__(self) -> str:
         shown = ", ".join(str(expression) for expression in self.expressions)

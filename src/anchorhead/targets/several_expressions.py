@@ -7,10 +7,7 @@ from functools import cached_property
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.analysis.summands import Parts, parts_of
-from anchorhead.targets.record import TargetRecord
 from anchorhead.targets.several import SeveralVariables
-
-KIND = "expressions"
 
 
 @dataclass(frozen=True)
@@ -47,16 +44,3 @@ class Expressions(SeveralVariables):
     def columns(self) -> int:
         """How many outputs a token has."""
         return self.outputs // (self.tokens or 1)
-
-    def record(self) -> TargetRecord:
-        record = super().record()
-        return TargetRecord(KIND, {**record.data, "tokens": self.tokens, "join": self.join})
-
-    @classmethod
-    def from_record(cls, record: TargetRecord) -> Expressions:
-        plain = SeveralVariables.from_record(record)
-        tokens = record.data.get("tokens")
-        if tokens is not None and (isinstance(tokens, bool) or not isinstance(tokens, int)):
-            raise AnchorheadError(f"the stored target has tokens={tokens!r}: a whole number, or none")
-        ends = plain.low, plain.high
-        return cls(plain.expressions, plain.variables, *ends, tokens, bool(record.data.get("join", True)))

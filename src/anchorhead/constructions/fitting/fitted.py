@@ -25,7 +25,9 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_within
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.expressions.parser import parse
@@ -220,7 +222,8 @@ def _converted(
         target=str(target),
         reference=known.reference,
     )
-    return network.approximating(target.record()).with_(certificate=certificate), certificate
+    known = Derivation("opaque several")
+    return network.with_(program=program_of(target), derivation=known, certificate=certificate), certificate
 
 
 def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:

@@ -22,7 +22,9 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
@@ -121,7 +123,8 @@ def _found(
         target=str(target),
     )
     network = grid_network(atom, target.tokens, target.variables)
-    network = network.approximating(target.record()).with_(certificate=certificate, outside=outside)
+    known = Derivation("opaque several")
+    network = network.with_(program=program_of(target), derivation=known, certificate=certificate, outside=outside)
     return SolvedGrid(network, atom, None, "only values of the function are known")
 
 

@@ -21,7 +21,9 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
+from anchorhead.language.of_targets import program_of_callable
 from anchorhead.network import Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid_cover import cell_counts, prove_cover, steepest
@@ -174,9 +176,13 @@ class _Request:
         )
 
     def _proven(self, grid: ProvenGrid, cells: tuple[int, ...] | None = None) -> SolvedGrid:
-        target, record = self.target, self.target.record(self.lipschitz, cells)
+        target = self.target
+        program = program_of_callable(target, lipschitz=self.lipschitz)
+        known = Derivation("opaque several", {} if cells is None else {"cells": list(cells)})
         words = {"tokens": target.tokens, "outside": self.outside, "within": self.within}
-        return SolvedGrid(certified_network(grid, str(target), record, target.variables, **words), grid.atom, grid)
+        return SolvedGrid(
+            certified_network(grid, str(target), program, known, target.variables, **words), grid.atom, grid
+        )
 
 
 def smooth(target: CallableSeveral, aim: float) -> bool:

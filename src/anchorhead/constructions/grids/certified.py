@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.domain import Box
+from anchorhead.language.program import Program
 from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.mlp import Affine
-from anchorhead.targets.record import TargetRecord
 
 
 def certified_network(
     grid: ProvenGrid,
     target: str,
-    record: TargetRecord,
+    program: Program,
+    derivation: Derivation,
     variables: Sequence[str],
     expressions: Sequence[Expression] = (),
     tokens: int | None = None,
     outside: Outside = "warn",
     within: float | None = None,
 ) -> Network:
-    """The network of a grid with its certificate; expressions: those of the functions, where they have any."""
+    """The network of a grid with its certificate; expressions: those of the functions, where they have any;
+    derivation: by which construction, with its hints."""
     atom = grid.atom
     network = grid_network(atom, tokens, variables)
     on = box_of(grid.low, grid.high, tokens)
@@ -37,7 +41,8 @@ def certified_network(
     rounding = float((bound.approximation + bound.rounding).max()) - grid.exact
     certificate = grid.statement(target, rounding).certificate(on, atom.dtype, within)
     entries = grid_entries(atom, target, certificate.bound, None, len(network.layers) - 1)
-    return network.approximating(record, entries=entries).with_(certificate=certificate, outside=outside)
+    known = replace(derivation, entries=entries)
+    return network.with_(program=program, derivation=known, certificate=certificate, outside=outside)
 
 
 def box_of(low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray, tokens: int | None) -> Box:

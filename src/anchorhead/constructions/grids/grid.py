@@ -25,7 +25,9 @@ from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
+from anchorhead.language.of_targets import program_over_grid
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
@@ -175,7 +177,16 @@ def _certified(
             ends, model = (target.low, target.high), require_model(atom.dtype)
             proven = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
             functions = target.variables, target.expressions
-            network = certified_network(proven, str(target), target.record(), *functions, tokens, outside, within)
+            network = certified_network(
+                proven,
+                str(target),
+                program_over_grid(target, tokens),
+                Derivation("grid"),
+                *functions,
+                tokens,
+                outside,
+                within,
+            )
             return SolvedGrid(network, atom, proven)
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
@@ -186,7 +197,12 @@ def _certified(
         warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
     network = grid_network(atom, tokens, target.variables)
     entries = grid_entries(atom, str(target), known.bound, None, len(network.layers) - 1)
-    network = network.approximating(target.record(), entries=entries).with_(certificate=known, outside=outside)
+    network = network.with_(
+        program=program_over_grid(target, tokens),
+        derivation=Derivation("grid", entries=entries),
+        certificate=known,
+        outside=outside,
+    )
     return SolvedGrid(network, atom, None, why)
 
 

@@ -258,7 +258,7 @@ def _range(target: ScalarTarget | CallableTarget) -> tuple[np.ndarray, np.ndarra
         ends = [range_of(expression, low, high, RANGE_CELLS) for expression in target.expressions]
         return tuple(np.concatenate(some) for some in zip(*ends, strict=True))  # type: ignore[return-value]
     middle = np.asarray(target.values((low + high) / 2), np.float64).reshape(-1)
-    reach = (target.lipschitz or np.inf) * (target.high - target.low)
+    reach = (target.lipschitz or 0.0) * (target.high - target.low)
     return middle - reach, middle + reach
 
 

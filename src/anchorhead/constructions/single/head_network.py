@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.heads.atom import Atom, Part
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Attention, Embed, Network
+from anchorhead.network.derivation import Derivation
 from anchorhead.targets import CallableTarget, ScalarTarget
-from anchorhead.targets.record import TargetRecord
-from anchorhead.targets.scalar import KIND
 
-OPAQUE = "opaque scalar"
 ABSENT = 10_000.0
 
 
@@ -44,13 +43,17 @@ def head_network(atom: Atom, target: ScalarTarget | CallableTarget) -> Network:
     features = tuple(f"output {m}" for m in range(outputs)) if outputs > 1 else ("output",)
     count = len(atom.parts)
     labels = tuple(f"{target.name}, part {h} of {count}" if count > 1 else target.name for h in range(count))
-    opaque = isinstance(target, CallableTarget)
+    known = Derivation("scalar")
+    if isinstance(target, CallableTarget):
+        known = Derivation("opaque scalar", {"samples": target.samples.tolist()})
     return Network(
         [
             Embed(weight, table[0], registers=table[1:] if tokens > 1 else None, tokens=1, features=tuple(names)),
             Attention(query, key, value, output, bias=np.array(atom.bias), features=features, labels=labels),
         ],
-    ).approximating(TargetRecord(OPAQUE if opaque else KIND, target.to_json()))
+        program=program_of(target),
+        derivation=known,
+    )
 
 
 def _padded(part: Part, tokens: int, reach: float) -> list[np.ndarray]:

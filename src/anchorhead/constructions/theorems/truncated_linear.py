@@ -13,11 +13,12 @@ from anchorhead.decimals import beyond_float64, counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
+from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Attention, Network, Outside
-from anchorhead.network.derivation import Entry
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
@@ -104,8 +105,13 @@ def truncated_linear(
         heads_of_layer = network.layers[1].heads if isinstance(network.layers[1], Attention) else 1
         what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
         entry = Entry(1, "scalar head", what, heads_of_layer, count if heads is None else w.shape[0], None, found.total)
-        known = network.approximating(target.record(), box, (entry,))
-        return known.with_(certificate=found.certificate(box, kind), outside=outside)
+        known = Derivation("truncated linear", entries=(entry,))
+        return network.with_(
+            program=program_of(target, box),
+            derivation=known,
+            certificate=found.certificate(box, kind),
+            outside=outside,
+        )
 
 
 def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool = False) -> OneNumber:

@@ -21,7 +21,9 @@ from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_samples import BoxedFunction
+from anchorhead.language.of_targets import program_over_grid
 from anchorhead.network import Network, Outside
+from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
@@ -50,7 +52,16 @@ def approximate_uniform_grid(
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     _check_request(target, within)
     found, functions = _smallest(target, float(within), kind, progress), (target.variables, target.expressions)
-    return certified_network(found, str(target), target.record(), *functions, tokens, outside, float(within))
+    return certified_network(
+        found,
+        str(target),
+        program_over_grid(target, tokens),
+        Derivation("grid"),
+        *functions,
+        tokens,
+        outside,
+        float(within),
+    )
 
 
 def _smallest(target: SeveralVariables, within: float, dtype: Dtype, progress: Progress | None) -> ProvenGrid:

@@ -161,7 +161,7 @@ def of_attention(
     if not fixed.exact:
         raise Refusal("a constant of a query is rounded")
 
-    shown = Forms.joined([_constant_part(one) for one in seen])
+    shown = Forms.joined([constant_part(one) for one in seen])
     labels = np.concatenate(
         [
             fixed.values.reshape(tokens, heads, len(rest)),
@@ -193,7 +193,7 @@ def of_grid(
     return tuple(found)
 
 
-def _constant_part(tokens: Forms) -> Forms:
+def constant_part(tokens: Forms) -> Forms:
     """Tokens for what is constant in them; of other features, which may depend on many sources, just that they vary."""
     shape = tokens.constant.shape
     return Forms(np.zeros((*shape, 0)), tokens.constant, np.zeros(shape), tokens.varying.astype(np.float64))

@@ -15,12 +15,12 @@ from jaxtyping import Float
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom
+from anchorhead.language.forms import scalar_of
 from anchorhead.network import Network
 from anchorhead.network.chain import weights
 from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.scalar import KIND
 
 PRECISION = 200
 """Bits of Arb's enclosure of the target."""
@@ -58,12 +58,12 @@ class Claim:
     @classmethod
     def of(cls, network: Network) -> Claim:
         """What the certificate of a head on a scalar claims."""
-        if network.certificate is None or network.target is None or network.target.kind != KIND:
+        if network.certificate is None or network.program is None or network.construction != "scalar":
             raise AnchorheadError(
-                "a hunt needs a head on a scalar with its certificate and its target as an expression: "
+                "a hunt needs a head on a scalar with its certificate and its function as an expression: "
                 "build one with anchorhead.head('gelu', ...) and save it"
             )
-        return cls(network, ScalarTarget.from_json(network.target.data), network.certificate.bound)
+        return cls(network, scalar_of(network.program), network.certificate.bound)
 
     @cached_property
     def atom(self) -> Atom:
@@ -73,7 +73,9 @@ class Claim:
     @property
     def digest(self) -> str:
         """Of all that the result of a hunt depends on but its size and seed."""
-        found = hashlib.sha256(json.dumps([self.target.to_json(), self.bound.hex()]).encode())
+        target = self.target
+        functions = [one.to_json() for one in target.expressions]
+        found = hashlib.sha256(json.dumps([functions, target.low, target.high, self.bound.hex()]).encode())
         for array in weights(self.network.layers):
             found.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
         return found.hexdigest()

@@ -277,7 +277,7 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
 def _stored_shapes(network: Network) -> list[tuple[list[ActivationHead], np.ndarray]]:
     """For each layer of neurons the shapes stored with the network, and which neuron has which; none if there are
     none to be read."""
-    record = network.target
+    record = network.derivation
     if record is None or "shapes" not in record.data:
         return []
     try:

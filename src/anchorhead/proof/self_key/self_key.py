@@ -1,8 +1,8 @@
 """The error of a head with its own key: exact arithmetic against the function, and the dtype against exact arithmetic.
 
 All bounds are divided by max(1, |s|) and hold for every s of the dtype in [head.low, head.high]; see
-proof.self_key.own_exact, proof.self_key.own_rounding (as attention) and proof.self_key.own_powers_rounding (as a
-quotient of polynomials).
+proof.self_key.self_key_exact, proof.self_key.self_key_rounding (as attention) and
+proof.self_key.self_key_powers_rounding (as a quotient of polynomials).
 """
 
 from __future__ import annotations

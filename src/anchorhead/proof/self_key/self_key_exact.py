@@ -4,7 +4,7 @@ The largest |f(s) - r(s)| / max(1, |s|) is bounded in three parts.
 
 - On [-T, T], cut at -1, 1 and the kinks of f, the quotient is analytic piece by piece (divided by 1 between -1 and 1,
   by s or -s beyond): complex balls and the theorem of proof.enclosures.ellipse bound it.
-- For s > T both are nearly straight. One key, `top`, has nearly all the weight, and by proof.self_key.own_balls
+- For s > T both are nearly straight. One key, `top`, has nearly all the weight, and by proof.self_key.self_key_balls
   |r(s) - L(s)| <= left_over(T) max(1, |s|) with L(s) = skip s + bias + V_top(s), since every weight e^(-gap_k) falls
   with |s|. By targets.asymptotes |f(s) - A(s)| <= remainder(T) max(1, |s|) for the line A that f tends to. L and A are
   both straight: |L(s) - A(s)| <= (|slope of L - slope of A| + |constant of L - constant of A| / max(1, T)) max(1, |s|).

@@ -1,4 +1,4 @@
-"""Rounding of a head with its own key, evaluated as a quotient of polynomials (heads.own_powers).
+"""Rounding of a head with its own key, evaluated as a quotient of polynomials (heads.self_keys.self_key_powers).
 
 With y = e^(rate t), t = s clipped to [low, high]:
 

@@ -1,7 +1,7 @@
 """Rounding of a head with its own key, evaluated as attention: logits, softmax, values.
 
-Between the tails (proof.self_key.own_balls) the formula of heads.softmax_rounding is taken on cells
-(proof.self_key.own_cells), with the own key's value s among the values. On a tail, where |s| >= T,
+Between the tails (proof.self_key.self_key_balls) the formula of heads.softmax_rounding is taken on cells
+(proof.self_key.self_key_cells), with the own key's value s among the values. On a tail, where |s| >= T,
 
     |computed z_k - z_k| <= Delta_k = u (2 |a_k| |s| + |g_k|) (1 + 2u) + 4 tiny (1 + |a_k|), and computed gaps are
 

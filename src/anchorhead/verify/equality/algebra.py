@@ -33,7 +33,6 @@ from anchorhead.verify.programs.expressions import Expression, evaluated
 
 ASINH = arb(2) ** -200
 """How far what is taken for asinh may be from it."""
-SELU = 1.6732632423543772, 1.0507009873554804934193349852946
 
 
 class Algebra(Powers):
@@ -50,9 +49,6 @@ class Algebra(Powers):
             "log1p": lambda a: self.log(self.add(self.constant(1), a)), "asinh": lambda a: self.asinh(a).off_by(ASINH),
             "max": lambda *all_of: reduce(self.larger, all_of), "abs": self.absolute, "where": self.where,
             "min": lambda *all_of: self.scaled(reduce(self.larger, [self.scaled(a, arb(-1)) for a in all_of]), arb(-1)),
-            "leaky_relu": lambda a, s: self.add(self.mul(s, a), self.mul(self.one_less(s), self.relu(a))),
-            "elu": self.elu, "celu": lambda a, b: self.elu(a, b, b),
-            "selu": lambda a: self.scaled(self.elu(a, self.constant(SELU[0])), arb(SELU[1])),
             **{name: lambda a, name=name: self.function(name, a) for name in LIPSCHITZ if name != "asinh"},
         }  # fmt: skip
 
@@ -79,15 +75,6 @@ class Algebra(Powers):
 
     def absolute(self, a: Value) -> Value:
         return self.add(self.scaled(self.relu(a), arb(2)), self.scaled(a, arb(-1))).ranged(RANGES["abs"], a)
-
-    def elu(self, a: Value, height: Value, width: Value | None = None) -> Value:
-        """relu(a) + height (exp(min(a, 0)/width) - 1)."""
-        negative = self.add(a, self.scaled(self.relu(a), arb(-1))).ranged(lambda x: RANGES["min"](x, ZERO), a)
-        inner = negative if width is None else self.mul(negative, self.power(width, -1))
-        return self.add(self.relu(a), self.mul(height, self.add(self.exp(inner), self.constant(-1))))
-
-    def one_less(self, a: Value) -> Value:
-        return self.add(self.constant(1), self.scaled(a, arb(-1)))
 
     def larger(self, a: Value, b: Value) -> Value:
         return self.add(b, self.relu(self.add(a, self.scaled(b, arb(-1))))).ranged(RANGES["max"], a, b)

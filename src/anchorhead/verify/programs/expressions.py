@@ -163,8 +163,17 @@ def _clip(rules: Any, x: Number, low: Number, high: Number) -> Number:
     return rules["min"](rules["max"](x, low), high)
 
 
+def _beside(rules: Any, x: Number, below: Callable[[Number], Number]) -> Number:
+    """x above 0, and below it a function that is 0 at 0."""
+    return rules["add"](rules["max"](x, arb(0)), below(rules["min"](x, arb(0))))
+
+
 def _elu(rules: Any, x: Number, alpha: Number) -> Number:
-    return rules["where"]("<", arb(0), x, x, rules["mul"](alpha, rules["expm1"](x)))
+    return _beside(rules, x, lambda below: rules["mul"](alpha, rules["expm1"](below)))
+
+
+def _celu(rules: Any, x: Number, alpha: Number) -> Number:
+    return _beside(rules, x, lambda below: rules["mul"](alpha, rules["expm1"](rules["div"](below, alpha))))
 
 
 SELU = arb(1.6732632423543772)
@@ -186,7 +195,7 @@ def _soft_threshold(rules: Any, x: Number, lam: Number) -> Number:
 
 NAMED: dict[str, Callable[..., Number]] = {
     "relu": lambda r, x: r["max"](x, arb(0)),
-    "leaky_relu": lambda r, x, slope: r["where"]("<", x, arb(0), r["mul"](slope, x), x),
+    "leaky_relu": lambda r, x, slope: _beside(r, x, lambda below: r["mul"](slope, below)),
     "relu6": lambda r, x: _clip(r, x, arb(0), arb(6)),
     "hardtanh": _clip,
     "clip": _clip,
@@ -198,7 +207,7 @@ NAMED: dict[str, Callable[..., Number]] = {
     "mish": lambda r, x: r["mul"](x, r["tanh"](r["softplus"](x))),
     "elu": _elu,
     "selu": lambda r, x: r["mul"](arb(1.0507009873554804934193349852946), r.get("elu", partial(_elu, r))(x, SELU)),
-    "celu": lambda r, x, a: r["where"]("<", arb(0), x, x, r["mul"](a, r["expm1"](r["div"](x, a)))),
+    "celu": _celu,
     "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
     "square": lambda r, x: r["integer_power"](2, x),
     "reciprocal": lambda r, x: r["div"](arb(1), x),

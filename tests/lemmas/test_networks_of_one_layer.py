@@ -1,4 +1,4 @@
-"""Heads on one number are read back from what is stored: as they were built tightly, changed ones by intervals."""
+"""Networks of one layer are read back from what is stored: as they were built tightly, changed ones by intervals."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.single.certified_head import claim_of as head_claim
 from anchorhead.constructions.theorems.truncated_linear import MARGIN
 from anchorhead.constructions.theorems.truncated_linear import claim_of as ramp_claim
 from anchorhead.domain import Box
 from anchorhead.lemmas.functions import prove_functions
+from anchorhead.lemmas.kernel import Smoothed
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import prove_head
 from anchorhead.proof.heads.ramp import Lattice
 from anchorhead.proof.heads.whole_head import read_network
+from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.ramp import TruncatedLinear
 
 NAMES = ("exact", "rounding")
@@ -50,11 +53,20 @@ def head(dtype: str) -> tuple[Network, OneNumber, Any, Box]:
     return found.network, head_claim(own.atom, found.target, bound), found.target, Box.of((-1, 2))
 
 
+def smoother(dtype: str) -> tuple[Network, Smoothed, KernelSmoother, Box]:
+    rng = np.random.default_rng(5)
+    target = KernelSmoother(rng.normal(size=(6, 2)), rng.normal(size=(6, 2)), np.array([0.5, 0.8]))
+    return kernel_smoother(target, (-1, 2), dtype), Smoothed(target), target, Box.of((-1, 2))
+
+
 def error(network: Network, target: Any, on: Box, rng: np.random.Generator) -> float:
     """The largest error at some inputs, without what the certificate leaves out."""
     x = rng.uniform(on.low, on.high, (60, network.embed.tokens, network.embed.inputs)).astype(network.dtype)
-    y = np.asarray(network(x, outside="ignore"), np.float64)
+    y = np.asarray(network(x if network.token_axis else x[:, 0], outside="ignore"), np.float64)
+    y = y.reshape(len(x), network.embed.tokens, -1)
     wide = x.astype(np.float64)
+    if isinstance(target, KernelSmoother):
+        return float(np.abs(y - target.values(wide)).max())
     if not isinstance(target, TruncatedLinear):
         return float(np.abs(y - target.values(wide.reshape(-1)).reshape(y.shape)).max())
     s = target.pre_activations(wide).astype(np.float64)
@@ -94,10 +106,21 @@ def test_what_is_stated_of_heads_follows_from_the_walk(dtype):
     assert read_network(network, on).atom(dtype).origin == 0.25
 
 
-@pytest.mark.parametrize("what", ["a head", *RAMPS])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_stated_of_smoothers_follows_from_the_walk(dtype):
+    network, claim, target, on = smoother(dtype)
+    bound = prove_functions(network, claim, on, NAMES)
+    assert bound.total <= network.certificate.bound <= 1.02 * bound.total
+    assert error(network, target, on, np.random.default_rng(0)) <= bound.total
+
+
+@pytest.mark.parametrize("what", ["a head", "a smoother", *RAMPS])
 def test_bounds_hold_for_changed_weights(what):
     rng = np.random.default_rng(3)
-    network, claim, target, on = head("float64") if what == "a head" else ramp("float64", **RAMPS[what])
+    if what in RAMPS:
+        network, claim, target, on = ramp("float64", **RAMPS[what])
+    else:
+        network, claim, target, on = head("float64") if what == "a head" else smoother("float64")
     loose = 0
     for _ in range(25):
         other = changed(network, rng)

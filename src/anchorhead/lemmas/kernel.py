@@ -1,4 +1,4 @@
-"""How far a softmax head that is a kernel smoother may be from it: nothing but rounding.
+"""A softmax head that is a kernel smoother: nothing but rounding.
 
 With t = x - o for any origin o, the weights of a kernel smoother are exactly those of softmax(z),
 
@@ -39,44 +39,53 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import Attention, Network
-from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
-from anchorhead.proof.statement import Statement
+from anchorhead.lemmas.known import Known
+from anchorhead.network import Attention
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.readings import Refusal, constant_part, constants
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.kernel_smoother import KernelSmoother
 
 FAR = 1000.0
 LOG_ERROR = 2.0**-140
-TERMS = (
-    "rounding of the stored weights",
-    "rounding of the inputs and the logits",
-    "rounding of the softmax and its sums",
-)
+TERMS = ("rounding of the stored weights", "rounding of the inputs, the logits, the softmax and its sums")
 METHOD = (
     "the head is the smoother in exact arithmetic; stored weights compared with exact ones in rational arithmetic, "
     "logits that err by L move an average by tanh(L/2) of the range of its values"
 )
 
 
-@dataclass(frozen=True)
-class SmootherBound:
-    """The parts of the error, of the output whose sum is largest."""
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """The claim that one token of inputs becomes what a smoother makes of it."""
 
-    stored: float
-    logits: float
-    softmax: float
+    target: KernelSmoother
 
     @property
-    def total(self) -> float:
-        return (self.stored + self.logits + self.softmax) * (1 + 1e-15)
+    def given(self) -> tuple[int, int]:
+        """Tokens and inputs."""
+        return 1, self.target.inputs
 
-    def terms(self) -> dict[str, float]:
-        return dict(zip(TERMS, (self.stored, self.logits, self.softmax), strict=True))
+    @property
+    def outputs(self) -> int:
+        return self.target.outputs
 
-    def statement(self, target: KernelSmoother) -> Statement:
-        return Statement(self.total, self.terms(), METHOD, str(target))
+    def after(self, sources: Sources) -> Sources:
+        """A mean of responses lies between them."""
+        return Sources(*(end(self.target.responses, axis=0)[None, None] for end in (np.min, np.max)))
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """softmax_k(slopes_k . (x - origin) + offsets_k), the mean of the values, and the bias of the output."""
+
+    origin: Float[np.ndarray, " d"]
+    slopes: Float[np.ndarray, "p d"]
+    offsets: Float[np.ndarray, " p"]
+    values: Float[np.ndarray, "p m"]
+    middle: Float[np.ndarray, " m"]
 
 
 def exact_logits(
@@ -96,18 +105,50 @@ def exact_logits(
     return slopes, offsets
 
 
-def prove_kernel_smoother(network: Network, target: KernelSmoother, box: Box) -> SmootherBound:
-    """The bound for every float64 input of the box, for a network as constructions.kernel_smoother lays it out."""
-    arithmetic = arithmetic_of(network.dtype)
-    d, p, u = target.inputs, target.anchors, arithmetic.unit
-    tokens, middle = _stored(network)
-    origin, slopes, offsets, values = (
-        -tokens[0, :d],
-        tokens[:, d + 1 : 2 * d + 1],
-        tokens[:, 2 * d + 1],
-        tokens[:, 2 * d + 2 :],
+def after_kernel(known: Known, layer: Attention) -> Known:
+    """What is known after the last layer of a network."""
+    claim = known.claim(Smoothed)
+    stored, computed = bound(read(known, layer), claim.target, known.sources, known.arithmetic)
+    eye, nothing = np.eye(claim.outputs)[None], np.zeros((1, claim.outputs))
+    return known.ended(Forms(eye, nothing, stored[None], computed[None]))
+
+
+def read(known: Known, layer: Attention) -> Kernel:
+    """The head of one token that asks with its inputs, each less a constant, and a 1; all else is copied."""
+    embed, inputs = known.embed, known.inputs
+    if embed is None or len(inputs.constant) != 1 or layer.heads != 1:
+        raise Refusal("a kernel smoother is one head on one token, right after the Embed")
+    if not (layer.mask is layer.skip is layer.grid is None):
+        raise Refusal("an attention has a mask, a skip or a grid")
+    rows = layer.query[0].astype(np.float64)
+    asks = (rows[:, inputs.varying[0]] != 0).any(axis=1)
+    features = rows[asks].argmax(axis=1)
+    weight = np.broadcast_to(embed.weight, (1, *embed.weight.shape[-2:]))[0, features]
+    if not np.array_equal(rows[asks], np.eye(layer.width)[features]) or not np.array_equal(weight, np.eye(len(weight))):
+        raise Refusal("a query is not the inputs, each less a constant")
+    shown = Forms.joined([constant_part(one) for one in (inputs, known.registers)])
+    fixed = constants(rows[~asks], inputs, known.arithmetic)
+    key, value = (constants(weights[0], shown, known.arithmetic) for weights in (layer.key, layer.value))
+    if fixed.values.tolist() != [[1.0]] or not all(one.exact for one in (fixed, key, value)):
+        raise Refusal("keys, values or constants of a query are not copies of features")
+    if not np.array_equal(layer.output[0], np.eye(layer.outputs)):
+        raise Refusal("values are not handed on as they are")
+    middle = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
+    origin = -inputs.constant[0, features]
+    return Kernel(origin, key.values[:, asks], key.values[:, ~asks][:, 0], value.values, middle)
+
+
+def bound(
+    kernel: Kernel, target: KernelSmoother, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """For each output what stored weights cost, and what the dtype's arithmetic does, for every float64 input."""
+    origin, slopes, offsets, values, middle = (
+        getattr(kernel, name) for name in ("origin", "slopes", "offsets", "values", "middle")
     )
-    low, high = (np.broadcast_to(end, (d,)) for end in (box.low, box.high))
+    if (slopes.shape, values.shape) != (target.centres.shape, target.responses.shape):
+        raise Refusal(f"{len(slopes)} anchors for {target.anchors} centres, or of other inputs and outputs")
+    d, p, u = target.inputs, target.anchors, arithmetic.unit
+    low, high = sources.low[0, 0], sources.high[0, 0]
     reach = np.maximum(np.abs(low - origin), np.abs(high - origin)) * UP
     cast = 0.0 if arithmetic.dtype == "float64" else u * np.maximum(np.abs(low), np.abs(high))
     given = cast + arithmetic.tiny
@@ -117,9 +158,9 @@ def prove_kernel_smoother(network: Network, target: KernelSmoother, box: Box) ->
     wrong_slopes = np.stack([_off([row[j] for row in exact_slopes], slopes[:, j]) for j in range(d)], axis=1)
     stored = float((wrong_slopes @ reach + _off(exact_offsets, offsets)).max()) * UP + 4 * LOG_ERROR
     sizes = np.abs(slopes) @ (reach + moved) + np.abs(offsets)
-    if not sizes.max() <= float(np.finfo(network.dtype).max) / 1e3:
+    if not sizes.max() <= float(np.finfo(arithmetic.dtype).max) / 1e3:
         raise AnchorheadError(
-            f"the logits reach {sizes.max():.3g}, too large for {network.dtype}: use a larger bandwidth"
+            f"the logits reach {sizes.max():.3g}, too large for {arithmetic.dtype}: use a larger bandwidth"
         )
     logits = np.abs(slopes) @ moved + float(arithmetic.gamma(d + 1)) * sizes
     logit = float(logits.max()) * UP + 4 * (d + 1) * arithmetic.tiny * (1 + float(reach.max()))
@@ -127,9 +168,8 @@ def prove_kernel_smoother(network: Network, target: KernelSmoother, box: Box) ->
     spread = np.ptp(target.responses, axis=0) * UP
     wrong_values = _value_errors(target.responses, values, middle)
     softmax = _softmax(arithmetic, p, spread, np.abs(values).max(axis=0), np.abs(middle))
-    parts = np.stack([np.tanh(stored / 2) * spread + wrong_values, np.tanh(logit / 2) * spread, softmax]) * UP
-    worst = int(parts.sum(axis=0).argmax())
-    return SmootherBound(*(float(part) for part in parts[:, worst]))
+    wrong = np.tanh(stored / 2) * spread + wrong_values
+    return wrong * UP, (np.tanh(logit / 2) * spread + softmax) * UP
 
 
 def _softmax(
@@ -149,16 +189,6 @@ def _softmax(
     added = u * (size + middle + summed) * (middle > 0)
     underflow = 8 * p * arithmetic.tiny * (size + spread + 1)
     return spread * (exponents + np.tanh(arithmetic.exp_error / 2)) + summed + added + underflow
-
-
-def _stored(network: Network) -> tuple[Float[np.ndarray, "p features"], Float[np.ndarray, " m"]]:
-    """What each token carries, the input token first, and the bias of the output; in float64."""
-    embed, attention = network.embed, network.layers[-1]
-    row = np.broadcast_to(embed.bias, (1, embed.bias.shape[-1]))
-    tokens = row if embed.registers is None else np.concatenate([row, embed.registers])
-    bias = attention.bias if isinstance(attention, Attention) else None
-    outputs = network.streams[-1].width
-    return tokens.astype(np.float64), np.zeros(outputs) if bias is None else bias.astype(np.float64)
 
 
 def _off(exact: list[Fraction], stored: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:

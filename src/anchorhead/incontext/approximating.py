@@ -1,0 +1,32 @@
+"""Networks that say which learner they are: its program, and with the derivation all that it is."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.entries import require_same
+from anchorhead.language.of_learners import program_of
+from anchorhead.network import Network
+from anchorhead.network.derivation import Derivation
+from anchorhead.targets.descent import Descent
+from anchorhead.targets.many_learners import ManyLearners
+
+N = TypeVar("N", bound=Network)
+L = TypeVar("L", Descent, ManyLearners)
+CONSTRUCTIONS = {Descent: "descent", ManyLearners: "many learners"}
+
+
+def approximating(network: N, target: Descent | ManyLearners) -> N:
+    """The same network, which approximates this learner."""
+    known = Derivation(CONSTRUCTIONS[type(target)], target.to_json())
+    return network.with_(program=program_of(target), derivation=known)
+
+
+def learner_of(network: Network, kind: type[L]) -> L:
+    """What the network approximates; its program must be that of the learner of which the derivation speaks."""
+    if network.program is None or network.derivation is None or network.construction != CONSTRUCTIONS[kind]:
+        raise AnchorheadError("a network that does not say which learner it is: incontext makes such as do")
+    target = kind.from_json(network.derivation.data)
+    require_same(network.program, program_of(target), "the descent that its derivation describes")
+    return target

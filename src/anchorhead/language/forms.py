@@ -1,0 +1,79 @@
+"""Programs of a form that a construction knows: what the form is of, read off the steps; all else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.chain import mlp_of_chain
+from anchorhead.language.entries import Entries, require_same
+from anchorhead.language.of_targets import program_of
+from anchorhead.language.program import Program
+from anchorhead.language.steps import Affine, Apply, Attend
+from anchorhead.targets.expressions.expression import Expression, postorder
+from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.ramp import TruncatedLinear
+from anchorhead.targets.scalar import ScalarTarget
+
+
+def scalar_of(program: Program) -> ScalarTarget:
+    """The functions of one variable that a program is."""
+    found = Entries.of(program)
+    if len(found.variables) != 1:
+        raise AnchorheadError("the program is not one of a single variable")
+    return ScalarTarget(found.expressions, found.low[0], found.high[0])
+
+
+def mlp_of(program: Program, kept: Sequence[Any] = ()) -> Mlp:
+    """The feed-forward network that a program is; kept: of which hidden layers neurons do nothing, and are computed."""
+    target = mlp_of_chain(program)
+    if target is None:
+        raise AnchorheadError("the program is not a feed-forward network")
+    flags = [bool(flag) for flag in kept] + [False] * (len(target.hidden) - len(kept))
+    hidden = [replace(layer, kept=flag) for layer, flag in zip(target.hidden, flags, strict=True)]
+    return replace(target, hidden=tuple(hidden))
+
+
+def ramp_of(program: Program) -> TruncatedLinear:
+    """The truncated linear functions that a program is: an affine map s, then where(s <= switch, cut or 0, …)."""
+    affine, apply = program.steps[1:] if len(program.steps) == 3 else (None, None)
+    if not isinstance(affine, Affine) or not isinstance(apply, Apply) or affine.terms[0].weight.ndim != 3:
+        raise AnchorheadError("the program is not one of truncated linear functions")
+    functions = [function for function in apply.functions if isinstance(function, Expression)]
+    cuts = [node for one in functions for node in postorder(one) if node.op == "clip"]
+    if not cuts or len(functions) < len(apply.functions):
+        raise AnchorheadError("the program is not one of truncated linear functions")
+    low, high = (float(arg.data or 0.0) for arg in cuts[0].args[1:3])
+    chains = [_chain(functions[k], cuts[0]) for k in apply.which]
+    features = np.array([own for _, own in chains]).argmax(axis=0)
+    weight, bias = affine.terms[0].weight, affine.bias
+    target = TruncatedLinear(weight[:, 0].copy(), bias[:, 0].copy(), low, high, np.array(chains[0][0]), features)
+    require_same(program, program_of(target), "one of truncated linear functions")
+    return target
+
+
+def _chain(function: Expression, cut: Expression) -> tuple[list[float], list[bool]]:
+    """The switches of where(s <= switch, this, else the rest), and on which pieces the function is the cut."""
+    switches, own = [], []
+    while function.op == "where":
+        _, at, then, function = function.args
+        switches.append(float(at.data or 0.0))
+        own.append(then is cut)
+    return switches, [*own, function is cut]
+
+
+def smoother_of(program: Program) -> KernelSmoother:
+    """The kernel smoother that a program is; amplitudes that are all 1 are none."""
+    named = {name: step for name, step in zip(program.names, program.steps, strict=True) if isinstance(step, Affine)}
+    if not isinstance(program.steps[program.output], Attend) or not {"c", "b", "a", "responses"} <= named.keys():
+        raise AnchorheadError("the program is not a kernel smoother, the one softmax mean that can be compiled")
+    centres, width, amplitudes, responses = (named[name].bias for name in ("c", "b", "a", "responses"))
+    plain = None if (amplitudes == 1).all() else amplitudes[:, 0]
+    target = KernelSmoother(centres, responses, width[0], plain)
+    require_same(program, program_of(target), "a kernel smoother")
+    return target
