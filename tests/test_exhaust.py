@@ -286,6 +286,14 @@ def test_every_head_of_the_tables_is_in_a_job_of_every_device():
                 assert sorted(head.bound for job in some for head in job.heads) == sorted(shipped[kind])
 
 
+def test_the_page_says_which_ways_are_left():
+    row = next(row for row in table.read(TABLE) if row.kind == "table")
+    tried, left = (replace(row, ways=ways) for ways in ("network; triton", "triton"))
+    assert table.untried([tried, tried]) == []
+    (said,) = table.untried([tried, left])
+    assert f"`network` for 1 of 2 heads of the table ({row.dtype}, {row.device})" in said
+
+
 def test_the_table_is_about_the_heads_that_ship_and_the_page_shows_it():
     rows = table.read(TABLE)
     assert rows == table.merged(rows)

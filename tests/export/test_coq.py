@@ -182,6 +182,12 @@ def test_a_kink_that_is_no_float_has_a_piece_of_its_own() -> None:
     assert around[1] - around[0] < Fraction(1, 10**11)
 
 
+@pytest.mark.parametrize("constant", ["3", "0.1", "0*x"])
+def test_constants_are_met_exactly(constant: str) -> None:
+    head = ah.head(constant, on=(0, 1), within=1e-2, progress=False)
+    assert statement(ah.export(head, to="coq", progress=False)) == (0, 1, 0)
+
+
 def test_what_is_no_head_is_refused() -> None:
     product = ah.approximate("x*y", on={"x": (-1, 1), "y": (-1, 1)}, within=1e-2, progress=False)
     with pytest.raises(ah.AnchorheadError, match="only heads on a scalar"):

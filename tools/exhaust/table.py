@@ -23,6 +23,8 @@ LARGEST = 100_000_000
 BETWEEN = "; "
 BEGIN, END = "<!-- exhausted: begin -->\n", "<!-- exhausted: end -->\n"
 COLUMNS = ("function", "on", "inputs", "heads", "ways", "best", "bound", "worst error", "at", "share", "largest share")
+SLOW = {"own": "plain", "gate": "plain", "table": "network"}
+"""Of each kind the way that takes by far the longest, and comes last."""
 KINDS = {"own": "Heads with their own key", "gate": "Gates", "table": "Heads of the table"}
 
 
@@ -153,13 +155,28 @@ def summary(known: Sequence[Row]) -> str:
     evaluations, violations = sum(row.evaluations for row in whole), sum(int(row.violations) for row in whole)
     found = f"{heads:,} heads, {evaluations:.3g} evaluations, **{violations:,} violations**."
     between = f"{_floor(min(shares))} and {_floor(max(shares))} of its bound."
-    parts = [f"{found} The largest error of a head is between {between}\n"]
+    parts = [f"{found} The largest error of a head is between {between}\n", *untried(whole)]
     for (kind, dtype, device), some in groupby(whole, key=lambda row: (row.kind, row.dtype, row.device)):
         lines = [_line(list(group)) for _, group in groupby(some, key=lambda row: row.order[:6])]
         title = f"### {KINDS[kind]}, {dtype}, on {'a CPU' if device == 'CPU' else device}\n"
         head = "| " + " | ".join(COLUMNS) + " |"
         parts.append("\n".join([title, head, "|" + " --- |" * len(COLUMNS), *lines, ""]))
     return "\n".join(parts)
+
+
+def untried(known: Sequence[Row]) -> list[str]:
+    """Markdown: of how many heads the slow way is left, where others of their kind were computed by it."""
+    left = []
+    for (kind, dtype, device), some in groupby(known, key=lambda row: (row.kind, row.dtype, row.device)):
+        rows, way = list(some), SLOW[kind]
+        without = [row for row in rows if way not in (one.split()[0] for one in row.ways.split(BETWEEN))]
+        if 0 < len(without) < len(rows):
+            left.append(f"`{way}` for {len(without)} of {len(rows)} {KINDS[kind].lower()} ({dtype}, {device})")
+    return (
+        [f"Not tried, because it is slow: {'; '.join(left)}. These heads were tried in the other ways.\n"]
+        if left
+        else []
+    )
 
 
 def _line(group: list[Row]) -> str:

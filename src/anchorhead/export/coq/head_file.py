@@ -96,7 +96,7 @@ def error_left(certificate: Certificate, rounding: float = 0.0) -> tuple[int, in
     while True:
         digits = math.floor(most / Fraction(10) ** exponent)
         if digits * Fraction(10) ** exponent >= exact:
-            return digits, exponent
+            return (digits, exponent) if digits else (0, 0)
         exponent -= 1
 
 
@@ -164,7 +164,7 @@ class _Theorem:
         eps = eps or error_left(certificate)
         if eps is None:
             raise AnchorheadError("the certificate's parts add up to more than its bound: ah.check says more")
-        self.eps, self.error = eps, eps[0] * 10.0 ** eps[1]
+        self.eps, self.error = eps, eps[0] * 10.0 ** eps[1] or 1.0  # a constant is met exactly, at any precision
         self.expression = target.expressions[output].core
         self.unknown = _kinks_between_floats(target)
         self.sides = bool(self.unknown) and any(node.op in ("min", "max") for node in postorder(self.expression))

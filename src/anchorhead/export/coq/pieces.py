@@ -58,7 +58,10 @@ class Lines:
         slopes = tuple(Fraction(float(slope)) for slope in part.slopes)
         offsets = (Fraction(float(b)) - a * Fraction(origin) for a, b in zip(slopes, part.offsets, strict=True))
         largest = float(abs(part.values).max())
-        return cls(slopes, tuple(offsets), max(20.0, math.log(4 * largest * len(slopes) / allowed)))
+        far = (
+            4 * largest * len(slopes) / allowed if allowed else 0.0
+        )  # without an error it is a constant: nothing is far
+        return cls(slopes, tuple(offsets), max(20.0, math.log(far)) if far else 20.0)
 
     def at(self, anchor: int, x: Fraction) -> Fraction:
         return self.slopes[anchor] * x + self.offsets[anchor]
