@@ -14,7 +14,7 @@ from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Attention
-from anchorhead.verify.joint import direction, joint
+from anchorhead.verify.joint import Taken, _same, _together, direction, joint
 
 from .test_claims import claims
 
@@ -94,6 +94,21 @@ def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
     low, high = joint(units, quantities).reading.ends
     assert low <= -2.7
     assert high >= 2.7
+
+
+def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
+    """Two of one head, of which outputs take nearly the same, or nearly a multiple: off by what they take otherwise."""
+    _, unit = claims()
+    take, near, most = np.array([2.0, -1.0]), np.array([0.0, 1e-13]), float(np.abs(unit.parts[0].values).max())
+    first, second = (Taken(one, np.full(2, 1e-9), unit) for one in (take, take + near))
+    (same,) = _same([first, second])
+    assert len(same.unit.parts) == 2
+    assert (same.off >= 2e-9 + near * most).all()
+    third = Taken(3 * take + near, np.full(2, 1e-9), unit)
+    both = _together(context(), [first, third])
+    assert (both.off >= 2e-9 + near * most).all()
+    assert (both.off <= 2e-9 + (near + 1e-14) * most).all()
+    np.testing.assert_array_equal(both.unit.parts[1].values, 3 * unit.parts[0].values)
 
 
 def test_numbers_of_opposite_signs_that_nearly_agree_lean_by_how_far_they_are_apart() -> None:

@@ -17,7 +17,8 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners.learner import bound_for_one_prompt
-from anchorhead.verify.learners.many import read_many
+from anchorhead.verify.learners.link import read_links
+from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.programs.program import read_program
 
 from .learner_files import changed, loaded, tampered
@@ -46,7 +47,8 @@ def bound_of(file: Stored, prompt: np.ndarray, bound: float | None = None) -> fl
 
 def largest_error(path: np.ndarray, file: Stored, prompt: np.ndarray) -> float:
     """How far a path is from what the rows say, to 60 digits."""
-    target = read_many(read_program(file))
+    target = read_descent(read_program(file))
+    (links,) = read_links(target.link, 0.0, target.flags)
     size, worst = target.size, 0.0
     with precision(200):
         rows = [[arb(float(x)) for x in row] for row in prompt[: len(prompt) // 2 - 1]]
@@ -57,7 +59,7 @@ def largest_error(path: np.ndarray, file: Stored, prompt: np.ndarray) -> float:
             moves = [arb(0)] * size
             for row, k in zip(rows, which, strict=True):
                 z = sum((x * one for x, one in zip(row[:size], w, strict=True)), -row[2 * size])
-                g = target.links[k].phi.ball({"x": z}) - row[2 * size + 1]
+                g = links[k].phi.ball({"x": z}) - row[2 * size + 1]
                 moves = [move + v * g / len(rows) for move, v in zip(moves, row[size : 2 * size], strict=True)]
             w = [one - move for one, move in zip(w, moves, strict=True)]
     return worst

@@ -221,7 +221,7 @@ MUTATIONS = {
         lambda: not _many_refused("output", lambda a: more(a, (0, 21, 0), 0.5), 3),
     ),
     "prompt: no rate is too large": Mutation(
-        prompt, "_drifts", lambda f: lambda target, *more: f(replace(target, rate=1e-6), *more),
+        prompt.PromptPath, "_between", lambda f: lambda self: _slowly(f, self),
         lambda: _steep_accepted(),
     ),
     "conditions: any limit will do": Mutation(
@@ -246,6 +246,13 @@ MUTATIONS = {
 def replace_momentum(drift: growth.Drift) -> growth.Drift:
     drift.momentum = 0.0
     return drift
+
+
+def _slowly(between: Callable[[prompt.PromptPath], None], path: prompt.PromptPath) -> None:
+    target = path.target
+    path.target = replace(target, rate=1e-6)
+    between(path)
+    path.target = target
 
 
 def _many_refused(end: str, change: Callable[[np.ndarray], np.ndarray], which: int) -> bool:

@@ -77,7 +77,7 @@ def steepest(target: Descent, A: np.ndarray) -> float:
 def test_exact_paths_keep_to_their_invariants(name: str) -> None:
     """Links, w, v and arguments along exact paths: within what is said, and for some of them close to it."""
     text, g, target, A, y = PATHS[name]
-    form = link.read_links(expression(text), 1.0)[0]
+    form = link.read_links(expression(text), 1.0)[0][0]
     slope = 1.0 if form.line is None else float(form.line[0])
     curved = target.rate * (0.25 * steepest(target, A) + float(target.decays[0])) * (1 + 1e-9)
     limit = 2 * (1 + target.momentum)
@@ -99,7 +99,7 @@ def test_exact_paths_keep_to_their_invariants(name: str) -> None:
 
 def test_a_box_keeps_to_what_its_conditions_say() -> None:
     """Arguments between stated ends, eigenvalues below stated ones."""
-    form = link.read_links(expression("exp(s) - y"), 1.0)[0]
+    form = link.read_links(expression("exp(s) - y"), 1.0)[0][0]
     target = descent("exp(s) - y", 1, 50, 0.5)
     free = box.Box((1.0,), 1.0, 3, 2.0, (2.0, 0.0, 0.5), (-3.0, 1.0))
     along = box.invariant(target, form, free, 0.0)
@@ -188,7 +188,7 @@ FORMS = {
 
 @pytest.mark.parametrize("text", FORMS)
 def test_the_forms_of_links(text: str) -> None:
-    found = link.read_links(expression(text), 1.0)
+    found = [one for (one,) in link.read_links(expression(text), 1.0)]
     assert [one.form for one in found] == FORMS[text]
     rng = np.random.default_rng(0)
     for one in found:

@@ -5,7 +5,7 @@ Grids are solved first, with a share of the error asked for; the neurons get wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,7 +75,7 @@ class BuildRequest:
 def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
     """The network of all parts, with its certificate."""
     for part in target.parts.grids:
-        several = grid_target(target, part)
+        several = _grid_target(target, part)
         check_defined(several)
         check_continuous(several)
     refused: AnchorheadError | None = None
@@ -105,17 +105,21 @@ def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
 
 
 def _solved(target: Expressions, build: BuildRequest, share: float) -> list[_Grid]:
-    """The grids, each with its part of the share: where several add up to one output, they divide it."""
-    grids = target.parts.grids
+    """The grids, solved and proven, with a share of the error asked for."""
     result = []
-    for part in grids:
-        rivals = max(sum(output in other.outputs for other in grids) for output in part.outputs)
-        several = grid_target(target, part)
-        found = solved_grid(
-            several, ROOM * share * build.within / rivals, build.options.dtype, build.prove, build.progress,
-        )  # fmt: skip
+    for part, several, within in grid_requests(target, share * build.within):
+        found = solved_grid(several, within, build.options.dtype, build.prove, build.progress)
         result.append(_Grid(part, found, _claim(target, part, several, found)))
     return result
+
+
+def grid_requests(target: Expressions, within: float) -> Iterator[tuple[GridPart, SeveralVariables, float]]:
+    """The functions of each grid, those of the outputs that have a share in it, and what it may err by: where several
+    add up to one output, they divide it."""
+    grids = target.parts.grids
+    for part in grids:
+        rivals = max(sum(output in other.outputs for other in grids) for output in part.outputs)
+        yield part, _grid_target(target, part), ROOM * within / rivals
 
 
 def _claim(target: Expressions, part: GridPart, several: SeveralVariables, found: SolvedGrid) -> GridClaim:
@@ -128,8 +132,7 @@ def _claim(target: Expressions, part: GridPart, several: SeveralVariables, found
     return GridClaim.of(known, places, readers, part.variables, several.expressions)
 
 
-def grid_target(target: Expressions, part: GridPart) -> SeveralVariables:
-    """The functions of a grid, those of the outputs that have a share in it."""
+def _grid_target(target: Expressions, part: GridPart) -> SeveralVariables:
     places = [target.variables.index(name) for name in part.variables]
     low, high = (tuple(end[place] for place in places) for end in (target.low, target.high))
     return SeveralVariables(tuple(part.expressions[output] for output in part.outputs), part.variables, low, high)

@@ -12,8 +12,6 @@ run     network.direct
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -48,7 +46,7 @@ def after_grid(known: Known, layer: Attention) -> Known:
     joined = Forms.joined([Forms.joined(reads), before], axis=1)
     inputs = mapped(weight, layer.bias, joined, sources, known.arithmetic)
     registers = interval.of_registers(layer, known.inputs, known.registers, known.sources, known.arithmetic)
-    return replace(known, inputs=inputs, registers=registers, sources=sources, claims=known.claims[1:])
+    return Known(inputs, registers, sources, known.claims[1:], known.arithmetic)
 
 
 def _entries(

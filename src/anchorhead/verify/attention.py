@@ -14,14 +14,11 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import KINDS, Attention, Stream
 from anchorhead.verify.grids.tensor import GridReading, grid_reading
-from anchorhead.verify.joint import joint
+from anchorhead.verify.joint import Taken, read
 from anchorhead.verify.readings import Reading, heard, lowered, seen
-from anchorhead.verify.scalar import Part
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
 """For each head the reading of one token, and the tokens that it sees."""
-Units = list[tuple[int, np.ndarray, Unit]]
-"""The token that asks, the weights with which the outputs take what is read, and the softmaxes."""
 
 
 def after_attention(
@@ -116,11 +113,10 @@ def _reads(
 ) -> list[list[Reads]]:
     """What every token reads; beside: constants (tokens, outputs) that are added to it; bias: that of the outputs,
     where no layer follows."""
-    units: Units = []
+    taken: list[list[Taken]] = [[] for _ in asked]
     reads: list[list[Reads]] = [[] for _ in asked]
     copies = 0
     for i, heads in enumerate(asked):
-        groups: dict[tuple, list[tuple[Reading, np.ndarray, Part]]] = {}
         for h, (one, visible) in enumerate(heads):
             value, output = values[min(h, len(values) - 1)], layer.output[h]
             if isinstance(one, GridReading):
@@ -145,28 +141,16 @@ def _reads(
                 if not column.fixed.all():
                     reads[i].append(context.anything(weight, column, where))
                     continue
-                t = one.t
-                name = (t.ids.tobytes(), *(array.tobytes() for array in t.arrays), weight.tobytes())
                 direct = _directly(context, one, value.tokens(visible).features([c]))
                 part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
-                groups.setdefault(name, []).append((one, weight, part))
-        for group in groups.values():
-            one, weight, _ = group[0]
-            hints = {} if bias is None else head_hints(context, i, one.t, weight, bias)
-            unit = Unit(one, tuple(part for _, _, part in group), hints, context.enough(weight), strict=True)
-            units.append((i, weight, unit))
+                hints = {} if bias is None else head_hints(context, i, one.t, weight, bias)
+                unit = Unit(one, (part,), hints, context.enough(weight), strict=True)
+                taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
-    units = merged(context, units)
-    found = context.explained([unit for _, _, unit in units], where)
-    for (i, weight, unit), one in zip(units, found, strict=True):
-        if one is None:
-            reads[i].append(context.between(weight, unit))
-        else:
-            sums = np.array([one.reach]), np.array([float(len(unit.parts))])
-            reads[i].append(Reads(weight[:, None], one.form, *sums))
     nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
-    return [mine or [nothing] for mine in reads]
+    found = read(context, taken, where, weights=False)
+    return [[*mine, *more] or [nothing] for mine, more in zip(reads, found, strict=True)]
 
 
 def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, float]:
@@ -199,24 +183,6 @@ def _grids(
         form, size, words = explained
         context.steps.append(Step(where, "grid head", words, float(form.approximation[0, 0])))
         found.append(Reads(weight[:, None], form, np.array([size]), np.ones(1)))
-    return found
-
-
-def merged(context: Context, units: Units) -> Units:
-    """Heads in numbers that differ by constants, added up alike: one unit, where they are a function together."""
-    groups: dict[tuple, Units] = {}
-    for i, weight, unit in units:
-        t = unit.reading.t
-        name = i, weight.tobytes(), t.ids.tobytes(), t.coefficients.tobytes()
-        groups.setdefault(name, []).append((i, weight, unit))
-    found: Units = []
-    for group in groups.values():
-        if len(group) > 1:
-            together = joint([unit for _, _, unit in group], context.quantities)
-            if context.claims.match(together)[0] < sum(context.claims.match(unit)[0] for _, _, unit in group):
-                found.append((*group[0][:2], together))
-                continue
-        found += group
     return found
 
 

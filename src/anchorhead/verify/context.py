@@ -34,12 +34,14 @@ class Reads:
 
     size, terms   of each read: a bound on the sum of the absolute values of the numbers that it stands for, and how
                   many these are in the sum that makes the outputs
+    off           (outputs,) how far the outputs are off beside that
     """
 
     weight: np.ndarray
     form: Forms
     size: np.ndarray
     terms: np.ndarray
+    off: np.ndarray | float = 0.0
 
 
 @dataclass(eq=False)
@@ -87,7 +89,9 @@ class Context:
             size, terms = [*size, self.size(own)[0]], [*terms, np.ones(own.shape[1])]
         matrix, sizes = np.concatenate(weights, axis=1), np.concatenate(size)[None]
         both = joined(forms, axis=1)
-        return mapped(matrix, bias, both, self.quantities, self._summing, sizes, np.concatenate(terms))
+        y = mapped(matrix, bias, both, self.quantities, self._summing, sizes, np.concatenate(terms))
+        off = sum(one.off for one in reads) * (1 + 1e-3)
+        return Forms(y.ids, *y.arrays[:3], y.rounding + off)
 
     def explained(self, units: Sequence[Unit], where: str) -> list[Explained | None]:
         """By the lemma of scalar heads."""

@@ -8,8 +8,7 @@ once, for v.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from anchorhead.verify.context import Context, Reads, Tokens, every
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
-from anchorhead.verify.joint import DIGITS, direction, joint
+from anchorhead.verify.joint import Taken, read
 from anchorhead.verify.readings import Reading, heard, mixed, reading
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error, power_of_two
 
@@ -103,21 +102,11 @@ def _groups(context: Context, x: Forms, weight: np.ndarray, bias: np.ndarray, gr
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Taken:
-    """A unit, how much of it every output takes, and by how much that is off."""
-
-    take: np.ndarray
-    off: np.ndarray
-    unit: Unit
-
-
 def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, token: int | None) -> Forms:
     """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for pairs of a reading and V (outputs, features)."""
     outputs = len(pairs[0][1])
-    taken: list[_Taken] = []
+    taken: list[Taken] = []
     reads: list[Reads] = []
-    off = np.zeros(outputs)
     for one, values in pairs:
         if one is None:
             low, high = np.minimum(values.min(axis=1), 0.0), np.maximum(values.max(axis=1), 0.0)
@@ -137,91 +126,11 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, t
         take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
         wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)))
-        taken.append(_Taken(take, wrong, Unit(one, (part,), _hints(context, take, token))))
-    taken = _joined(context, _same(taken))
-    found = context.explained([one.unit for one in taken], where)
-    for mine, one in zip(taken, found, strict=True):
-        keys = float(sum(len(part.values) for part in mine.unit.parts))
-        if one is None:
-            reads.append(replace(context.between(mine.take, mine.unit), terms=np.array([keys])))
-        else:
-            reads.append(Reads(mine.take[:, None], one.form, np.array([one.mass]), np.array([keys])))
-        off = off + mine.off * (1 + 1e-3)
+        taken.append(Taken(take, wrong, Unit(one, (part,), _hints(context, take, token))))
+    reads += read(context, [taken], where, weights=True)[0]
     if not reads:
         return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])
-    y = context.added(reads, bias, None, None)
-    return Forms(y.ids, *y.arrays[:3], y.rounding + off)
-
-
-def _same(taken: list[_Taken]) -> list[_Taken]:
-    """Groups in the same t that are taken alike: parts of one unit."""
-    groups: dict[tuple, list[_Taken]] = {}
-    for one in taken:
-        t = one.unit.reading.t
-        name = (t.ids.tobytes(), *(array.tobytes() for array in t.arrays), np.round(one.take, 12).tobytes())
-        groups.setdefault(name, []).append(one)
-    found = []
-    for group in groups.values():
-        first = group[0]
-        if len(group) == 1:
-            found.append(first)
-            continue
-        parts = tuple(part for one in group for part in one.unit.parts)
-        largest = sum(float(np.abs(part.values).max()) for part in parts)
-        off = cast("np.ndarray", sum(one.off for one in group))
-        off = off + cast("np.ndarray", sum(np.abs(one.take - first.take) for one in group)) * largest
-        found.append(_Taken(first.take, off, replace(first.unit, parts=parts)))
-    return found
-
-
-def _joined(context: Context, taken: list[_Taken]) -> list[_Taken]:
-    """Groups of several tokens in numbers of one direction, of which outputs take multiples: one unit, where they are a
-    function together. Values are those of the first, times how much more is taken of a group; the first is the
-    steepest, which would bear no error of t."""
-    groups: dict[tuple, list[_Taken]] = {}
-    for one in taken:
-        lead = one.take[np.abs(one.take).argmax()]
-        name = (*direction(one.unit.reading.t), (np.round(one.take / (lead or 1.0), DIGITS) + 0.0).tobytes())
-        groups.setdefault(name, []).append(one)
-    found = []
-    for group in groups.values():
-        whole = _better(context, group)
-        if whole is not None:
-            found.append(whole)
-            continue
-        pairs = [group[0]]
-        for one in group[1:]:  # parts of one function stand side by side
-            pair = _better(context, [pairs[-1], one])
-            pairs[-1:] = [pairs[-1], one] if pair is None else [pair]
-        found += pairs
-    return found
-
-
-def _better(context: Context, group: list[_Taken]) -> _Taken | None:
-    """The group as one, if that is closer to a function than its members are."""
-    if len(group) == 1:
-        return group[0]
-    together = _together(context, group)
-    return together if _mismatch(context, together) < sum(_mismatch(context, one) for one in group) else None
-
-
-def _together(context: Context, group: list[_Taken]) -> _Taken:
-    group = sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
-    first = group[0]
-    lead = int(np.abs(first.take).argmax())
-    units, off = [], np.zeros(len(first.take))
-    for one in group:
-        ratio = float(one.take[lead] / first.take[lead]) if one is not first else 1.0
-        parts = tuple(replace(part, values=part.values * ratio) for part in one.unit.parts)
-        units.append(replace(one.unit, parts=parts))
-        largest = sum(float(np.abs(part.values).max()) for part in one.unit.parts)
-        rounded = 4 * OWN_UNIT * abs(ratio) * np.abs(first.take)
-        off = off + one.off + (np.abs(one.take - ratio * first.take) + rounded) * largest * SLACK
-    return _Taken(first.take, off, joint(units, context.quantities))
-
-
-def _mismatch(context: Context, one: _Taken) -> float:
-    return float(np.abs(one.take).max()) * context.claims.match(one.unit)[0]
+    return context.added(reads, bias, None, None)
 
 
 def _base(context: Context, one: Reading, values: np.ndarray) -> np.ndarray:

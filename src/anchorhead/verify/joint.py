@@ -1,18 +1,127 @@
-"""Softmaxes whose numbers are, up to errors, the same one or its opposite: one unit together."""
+"""Softmaxes that outputs take alike, in numbers that are, up to errors, the same or opposite: one unit together.
+
+An output o takes take_o of a unit, up to off_o. Units in the same t that are taken alike are parts of one. Units in
+numbers of one direction, of which outputs take multiples, are one where they are a function together: heads whose sum
+is a ramp, parts of a function that stand on several tokens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from anchorhead.verify.claims import Unit
+from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error
 
 DIGITS = 9
 """Coefficients that agree in so many digits are tried as the same; how far they are apart is counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """A unit, how much of it every output takes, and by how much that is off."""
+
+    take: np.ndarray
+    off: np.ndarray
+    unit: Unit
+
+    @property
+    def size(self) -> float:
+        """A bound on what its parts add up to."""
+        return sum(float(np.abs(part.values).max()) for part in self.unit.parts)
+
+
+def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
+    """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
+    joined = [_joined(context, _same(row)) for row in rows]
+    found = iter(context.explained([mine.unit for row in joined for mine in row], where))
+    reads: list[list[Reads]] = []
+    for row in joined:
+        reads.append([])
+        for mine in row:
+            one, parts = next(found), mine.unit.parts
+            terms = np.array([float(sum(len(part.values) for part in parts) if weights else len(parts))])
+            if one is None:
+                reads[-1].append(replace(context.between(mine.take, mine.unit), terms=terms, off=mine.off))
+            else:
+                size = np.array([one.mass if weights else one.reach])
+                reads[-1].append(Reads(mine.take[:, None], one.form, size, terms, mine.off))
+    return reads
+
+
+def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[list[Taken]]:
+    groups: dict[tuple, list[Taken]] = {}
+    for one in taken:
+        groups.setdefault(name(one), []).append(one)
+    return list(groups.values())
+
+
+def _same(taken: Sequence[Taken]) -> list[Taken]:
+    """Units in the same t that are taken alike: parts of one unit."""
+
+    def name(one: Taken) -> tuple:
+        t = one.unit.reading.t
+        return t.ids.tobytes(), *(array.tobytes() for array in t.arrays), np.round(one.take, 12).tobytes()
+
+    found = []
+    for group in _grouped(taken, name):
+        first, off = group[0], np.zeros(len(group[0].take))
+        for one in group:
+            off = off + one.off + np.abs(one.take - first.take) * one.size
+        found.append(
+            replace(first, off=off, unit=replace(first.unit, parts=tuple(p for g in group for p in g.unit.parts)))
+        )
+    return found
+
+
+def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
+    """Units in numbers of one direction, of which outputs take multiples: one, where they are a function together."""
+
+    def name(one: Taken) -> tuple:
+        lead = one.take[np.abs(one.take).argmax()]
+        return *direction(one.unit.reading.t), (np.round(one.take / (lead or 1.0), DIGITS) + 0.0).tobytes()
+
+    found = []
+    for group in _grouped(taken, name):
+        whole = _better(context, group)
+        if whole is not None:
+            found.append(whole)
+            continue
+        pairs = [group[0]]
+        for one in group[1:]:  # parts of one function stand side by side
+            pair = _better(context, [pairs[-1], one])
+            pairs[-1:] = [pairs[-1], one] if pair is None else [pair]
+        found += pairs
+    return found
+
+
+def _better(context: Context, group: list[Taken]) -> Taken | None:
+    """The group as one, if that is closer to a function than its members are."""
+    if len(group) == 1:
+        return group[0]
+    together = _together(context, group)
+    apart = [float(np.abs(one.take).max()) * context.claims.match(one.unit)[0] for one in (together, *group)]
+    return together if apart[0] < sum(apart[1:]) else None
+
+
+def _together(context: Context, group: list[Taken]) -> Taken:
+    """Values are those of the first, times how much more is taken of a unit; the first is the steepest, which would
+    bear no error of t."""
+    group = sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
+    first = group[0]
+    lead = int(np.abs(first.take).argmax())
+    units, off = [], np.zeros(len(first.take))
+    for one in group:
+        ratio = float(one.take[lead] / first.take[lead])
+        parts = tuple(replace(part, values=part.values * ratio) for part in one.unit.parts)
+        units.append(replace(one.unit, parts=parts))
+        rounded = 0.0 if ratio == 1 else 4 * OWN_UNIT * abs(ratio) * np.abs(first.take)
+        off = off + one.off + (np.abs(one.take - ratio * first.take) + rounded) * one.size * SLACK
+    return Taken(first.take, off, joint(units, context.quantities))
 
 
 def direction(t: Forms) -> tuple[bytes, ...]:

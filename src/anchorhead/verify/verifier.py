@@ -22,7 +22,7 @@ from anchorhead.verify.grids.callables import callable_bound, is_callable
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt, is_learner
-from anchorhead.verify.learners.many import is_many
+from anchorhead.verify.learners.target import is_many
 from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.programs.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.programs.text import formula, printable, shortened

@@ -96,10 +96,7 @@ def solved_grid(
 ) -> SolvedGrid:
     """The same, with the grid and what is proven of it."""
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    if not isinstance(target, SeveralVariables):
-        raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
-    within = checked_within(within)
-    require_few(target)
+    within = checked_request(target, within)
     if prove:
         smooth_on_box(target.expressions, target.variables, target.low, target.high, _WAYS)
     aim = within * (AIM[len(target.variables)] if prove else 1.0)
@@ -130,13 +127,17 @@ def solved_grid(
     )
 
 
-def require_few(target: SeveralVariables) -> None:
-    """Refuses functions of more variables than a grid can have."""
+def checked_request(target: Any, within: Any) -> float:
+    """The error asked for; refuses functions of more variables than a grid can have."""
+    if not isinstance(target, SeveralVariables):
+        raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
+    within = checked_within(within)
     if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
             f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
             "is a power of them; write the function as a sum of functions of fewer variables"
         )
+    return within
 
 
 def certified_grid(

@@ -25,7 +25,7 @@ from anchorhead.constructions.request import Request
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
 from anchorhead.constructions.single.head import SEARCH, Placement
 from anchorhead.constructions.single.head_network import head_network
-from anchorhead.constructions.sum_of_parts import ROOM, SHARES, BuildRequest, grid_part, grid_target, network_part
+from anchorhead.constructions.sum_of_parts import ROOM, SHARES, BuildRequest, grid_part, grid_requests, network_part
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.effort import Effort
@@ -259,11 +259,9 @@ def _side_by_side(request: Request, build: BuildRequest, shapes: ActivationHeads
     share = SHARES[0] if target.parts.network is not None else 1.0
     try:
         atoms, error = [], 0.0
-        for part in target.parts.grids:
-            rivals = max(sum(o in other.outputs for other in target.parts.grids) for o in part.outputs)
-            several = grid_target(target, part)
+        for _, several, within in grid_requests(target, share * build.within):
             last = [0.0]
-            aim = ROOM * share * build.within / rivals * AIM[len(several.variables)]
+            aim = within * AIM[len(several.variables)]
             atoms.append(
                 solve_grid(
                     several.values,

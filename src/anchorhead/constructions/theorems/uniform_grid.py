@@ -14,10 +14,9 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.grids.certified import certified_network
-from anchorhead.constructions.grids.grid import MAX_ANCHORS, require_few
+from anchorhead.constructions.grids.grid import MAX_ANCHORS, checked_request
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_samples import BoxedFunction
@@ -50,8 +49,8 @@ def approximate_uniform_grid(
     tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    _check_request(target, within)
-    found, functions = _smallest(target, float(within), kind, progress), (target.variables, target.expressions)
+    within = checked_request(target, within)
+    found, functions = _smallest(target, within, kind, progress), (target.variables, target.expressions)
     return certified_network(
         found,
         str(target),
@@ -60,7 +59,7 @@ def approximate_uniform_grid(
         *functions,
         tokens,
         outside,
-        float(within),
+        within,
     )
 
 
@@ -146,13 +145,6 @@ def _inverse(distance: np.ndarray, change: np.ndarray, share: float) -> float:
         return float(distance[i])
     part = (share - change[i]) / (change[i + 1] - change[i])
     return float(distance[i] + part * (distance[i + 1] - distance[i]))
-
-
-def _check_request(target: Any, within: Any) -> None:
-    if not isinstance(target, SeveralVariables):
-        raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
-    checked_within(within)
-    require_few(target)
 
 
 def _too_many(sides: tuple[int, ...], within: float, reached: float, jumps: bool) -> AnchorheadError:

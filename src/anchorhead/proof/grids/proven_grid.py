@@ -94,7 +94,7 @@ class GridClaim:
         A mean of values lies between them, and a function no farther from it than the grid's error.
         """
         values = grid.atom.values.astype(np.float64).reshape(-1, grid.atom.outputs)
-        bias, off = grid.atom.bias.astype(np.float64), grid.exact * (1 + 1e-12)
+        bias, off = grid.atom.bias.astype(np.float64), grid.total * (1 + 1e-12)
         low, high = values.min(axis=0) + bias - off, values.max(axis=0) + bias + off
         slack = 1e-12 * (np.abs(values).max(axis=0) + np.abs(bias))
         low, high = low - slack, high + slack

@@ -20,6 +20,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.grids.grid_target import AnalyticTarget
+from anchorhead.proof.grids.uniform_grid_weights import finer
 from anchorhead.targets.expressions.build import ZERO, add, div, make, mul, rebuild
 from anchorhead.targets.expressions.calculus import difference
 from anchorhead.targets.expressions.expression import Expression, postorder
@@ -62,7 +63,7 @@ def cell_modulus(
     m, d = len(expressions), len(variables)
     cells = [len(one) - 1 for one in cuts]
     parts = int(np.clip((MAX_CELLS / prod(cells)) ** (1 / d), 1, _FINEST))
-    fine = [_cut(one, parts) for one in cuts]
+    fine = [finer(one, parts) for one in cuts]
     slopes = [[expression.derivative(name) for expression in expressions] for name in variables]
     switches = [_switches(expression) for expression in expressions]
     every = [*expressions, *(one for row in slopes for one in row), *(one for row in switches for one, _ in row)]
@@ -122,11 +123,6 @@ def _ends(ball: arb) -> tuple[float, float]:
 
 
 _ENDS = np.frompyfunc(_ends, 1, 2)
-
-
-def _cut(cuts: Float[np.ndarray, " n"], parts: int) -> Float[np.ndarray, " fine"]:
-    inner = (cuts[:-1, None] + np.diff(cuts)[:, None] * (np.arange(parts) / parts)).clip(None, cuts[1:, None])
-    return np.append(inner.reshape(-1), cuts[-1])
 
 
 def _joined(array: np.ndarray, parts: int, by: Callable[..., np.ndarray]) -> np.ndarray:

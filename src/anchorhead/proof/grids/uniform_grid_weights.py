@@ -57,8 +57,7 @@ def axis_spread(
         return AxisSpread(2 * away, away, away**2 * UP, (0.0,) * REACH)
     if not (np.diff(slopes) > 0).all() or not (np.diff(places) > 0).all() or (places[0], places[-1]) != (low, high):
         raise AnchorheadError("anchors along an axis are not in order: their slopes must increase from end to end")
-    cuts = (places[:-1, None] + np.diff(places)[:, None] * (np.arange(_PARTS) / _PARTS)).clip(None, places[1:, None])
-    cuts = np.append(cuts.reshape(-1), high)
+    cuts = finer(places, _PARTS)
     found, outside = np.zeros(2), np.zeros(REACH)
     for cell in range(0, p - 1, _CELLS):
         x = cuts[cell * _PARTS : min(cell + _CELLS, p - 1) * _PARTS + 1]
@@ -73,6 +72,12 @@ def axis_spread(
     spacing = float(np.diff(places).max()) * UP
     first, second = (found * UP).tolist()
     return AxisSpread(spacing, first, second, tuple(np.minimum(outside * UP + 1e-300, 1.0).tolist()))
+
+
+def finer(cuts: Float[np.ndarray, " n"], parts: int) -> Float[np.ndarray, " fine"]:
+    """The cuts, and others between them, so that every cell is cut into so many parts."""
+    inner = (cuts[:-1, None] + np.diff(cuts)[:, None] * (np.arange(parts) / parts)).clip(None, cuts[1:, None])
+    return np.append(inner.reshape(-1), cuts[-1])
 
 
 def _beyond(

@@ -38,12 +38,16 @@ MAX_ANCHORS = 200_000
 @dataclass(frozen=True, eq=False)
 class Grid:
     """What is stored: slopes and offsets of the anchors along each axis, of inputs less the origins; values of m
-    entries at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype."""
+    entries at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype.
+
+    wrong   how far logits along each axis may be off beyond the rounding of one input's; () where they are not
+    """
 
     axes: Sequence[tuple[np.ndarray, np.ndarray]]
     origins: np.ndarray
     values: np.ndarray
     bias: np.ndarray
+    wrong: tuple[np.ndarray, ...] = ()
 
     def check(self) -> None:
         sides = tuple(len(slopes) for slopes, _ in self.axes)

@@ -111,4 +111,5 @@ def axis_errors(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic)
     lean = np.abs(slopes - (slopes.max() + slopes.min()) / 2) * (u * far if origin else 0.0)
     lost = 4 * model.tiny * (1 + np.abs(slopes))
     size = float(model.gamma(2 * d)) * (np.abs(slopes) * far + np.abs(offsets))
-    return (size + lean + u * gap) * SLACK * UP + lost
+    wrong = grid.wrong[j] if grid.wrong else 0.0
+    return (size + lean + u * gap + wrong) * SLACK * UP + lost

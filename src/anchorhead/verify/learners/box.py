@@ -27,8 +27,8 @@ import math
 from dataclasses import dataclass
 
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.learners.average import box_moments
-from anchorhead.verify.learners.growth import Apart, Drift, Varying
+from anchorhead.verify.learners.average import Moments, box_moments
+from anchorhead.verify.learners.growth import Drift, Varying
 from anchorhead.verify.learners.heads import At
 from anchorhead.verify.learners.link import FARTHEST, Link, between, slopes
 from anchorhead.verify.learners.link_error import LinkError
@@ -119,43 +119,43 @@ def invariant(target: Descent, link: Link, box: Box, margin: float) -> Along:
     return Along(eigenvalue, rms, most, push, max(low, -reach), min(high, reach), taken, label)
 
 
-def bound_for_box(step: Step, target: Descent, link: Link, box: Box, stated: float, model: Arithmetic) -> float:
-    mu, size, rate, length = target.momentum, target.size, target.rate, box.length
-    margin = length * stated * 1.01
-    along = invariant(target, link, box, margin)
-    require(along.low < along.high, "a condition that no prompt keeps")
-    low, high, straight = along.low - margin, along.high + margin, link.line is not None
-    decay = max(map(float, target.decays)) * SLACK
-    steep = float(link.line[0]) * SLACK if link.line is not None else 0.0
-    steepest = box.curvature[0] if box.curvature is not None else 0.0
-    met = (0.0, 0.0) if straight else slopes(link, low, high, enough=(0.0, steepest))
-    least, steepest = (rate * x * along.eigenvalue * SLACK for x in met)
-    least, steepest = min(least, 0.0), max(steepest, 0.0) + rate * decay * SLACK
-    last = (along.weight(target.times) + stated * 1.01) * SLACK
-    aim = 0.02 * stated / (target.times * rate * math.sqrt(size * along.eigenvalue))
-    each = step.carriers == "each"
-    taken = box.y if each else along.taken
-    at = At(low, high, box.y, (last * length + taken) * SLACK, math.sqrt(size) * last * SLACK, aim)
-    errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
-    drift, apart = Drift(mu) if straight else Varying(mu), Apart()
-    for t in range(target.times):
-        e = drift.bound
-        w, v = (along.weight(t) + e) * SLACK, (along.speed(t, decay > 0 and not straight) + drift.velocity) * SLACK
-        terms, weight = (w * length + taken) * SLACK, math.sqrt(size) * w * SLACK
-        if not length * e <= margin:
-            raise NotVerified(f"after {t} steps paths may be {e:.3g} apart, more than what is stated")
+class BoxPath:
+    """What holds along exact paths on all prompts of a box, and links of a path that is `stated` away at most."""
+
+    def __init__(self, step: Step, target: Descent, link: Link, box: Box, stated: float, model: Arithmetic) -> None:
+        self.target, self.link, self.box, self.lost = target, link, box, [0.0] * target.times
+        margin = box.length * stated * 1.01
+        self.along = along = invariant(target, link, box, margin)
+        require(along.low < along.high, "a condition that no prompt keeps")
+        low, high, rate = along.low - margin, along.high + margin, target.rate
+        self.decay = max(map(float, target.decays)) * SLACK
+        self.steep = float(link.line[0]) * SLACK if link.line is not None else 0.0
+        steepest = box.curvature[0] if box.curvature is not None else 0.0
+        met = (0.0, 0.0) if link.line is not None else slopes(link, low, high, enough=(0.0, steepest))
+        least, most = (rate * x * along.eigenvalue * SLACK for x in met)
+        self.least, self.most = min(least, 0.0), max(most, 0.0) + rate * self.decay * SLACK
+        last = (along.weight(target.times) + stated * 1.01) * SLACK
+        aim = 0.02 * stated / (target.times * rate * math.sqrt(target.size * along.eigenvalue))
+        self.taken = box.y if step.carriers == "each" else along.taken
+        terms, weight = (last * box.length + self.taken) * SLACK, math.sqrt(target.size) * last * SLACK
+        at = At(low, high, box.y, terms, weight, aim)
+        self.errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
+
+    def drift(self) -> Drift | Varying:
+        return Drift(self.target.momentum) if self.link.line is not None else Varying(self.target.momentum)
+
+    def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
+        along, box, size, length = self.along, self.box, self.target.size, self.box.length
+        w, speed = along.weight(t), along.speed(t, self.decay > 0 and self.link.line is None)
+        terms, weight = ((w + wide) * length + self.taken) * SLACK, math.sqrt(size) * (w + wide) * SLACK
         wrong = 0.0
-        if errors is not None:
-            wrong = errors.total(terms, terms, weight) + errors.steepest * length * apart.w * each
-        rms, most = along.rms + steep * math.sqrt(along.eigenvalue) * e + wrong, along.most + steep * length * e + wrong
-        terms = terms if errors is None else most
+        if self.errors is not None:
+            wrong = self.errors.total(terms, terms, weight) + self.errors.steepest * length * apart
+        rms = along.rms + self.steep * math.sqrt(along.eigenvalue) * e + wrong
+        most = along.most + self.steep * length * e + wrong
+        terms = terms if self.errors is None else most
         moments = box_moments(
             along.eigenvalue, length, max(box.a), size, rms * SLACK, most * SLACK, terms * SLACK, weight, box.examples,
             wrong,
         )  # fmt: skip
-        found = step.error(rate, moments, w, v, model)
-        apart.step(step.update.kept, step.update.pulled, step.update.momentum, found.rounding)
-        drift.step(found.of_w, found.apart, least, steepest)
-        if not math.isfinite(drift.bound):
-            return math.inf
-    return drift.bound
+        return moments, w, speed

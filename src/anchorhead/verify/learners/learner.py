@@ -2,26 +2,25 @@
 
 A prompt of n examples (x_i, y_i) is 2n tokens (x_i, 1, y_i) and their negatives, in any order, but in the layout
 *sequence* first all examples, then all negatives; for a loss of the margin, y phi(y s) with labels 1 and -1, (y_i x_i,
-y_i, 1) and their negatives. A certificate for a box bounds |w_t -
-exact w_t| at all steps, for every prompt with entries in the box that keeps to its conditions; one for a prompt, for
-that one.
+y_i, 1) and their negatives; many learners have rows that say which loss, rate, penalty and start (`_shown`), and
+certificates for one prompt alone. A certificate for a box bounds |w_t - exact w_t| at all steps, for every prompt with
+entries in the box that keeps to its conditions; one for a prompt, for that one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
-from anchorhead.verify.learners.box import Box, bound_for_box
+from anchorhead.verify.learners.box import Box, BoxPath
 from anchorhead.verify.learners.layers import read_step
 from anchorhead.verify.learners.link import Link, read_links
-from anchorhead.verify.learners.many import bound_for_many, is_many
-from anchorhead.verify.learners.prompt import Rows, bound_for_prompt
-from anchorhead.verify.learners.step import Step
+from anchorhead.verify.learners.prompt import PromptPath, Rows
+from anchorhead.verify.learners.step import Step, distance
 from anchorhead.verify.learners.target import Descent, read_descent
 from anchorhead.verify.learners.tokens import Rows as Shown
 from anchorhead.verify.learners.tokens import require_finite
@@ -45,15 +44,12 @@ def bound_for_learner(
     `bound` is what is aimed at."""
     target, model = read_descent(program), arithmetic_of(network.dtype)
     sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
-    require(sizes.shape == (target.features + 2,), "the box of the certificate does not fit an example")
+    require(sizes.shape == (target.features + 2,) and not target.flags, "the box of the certificate is for no example")
     entries = [*sizes[: target.features], *([1.0] if target.intercept else [])]
-
-    def found(step: Step, link: Link) -> float:
-        box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
-        _require_finite(network, sizes, box.examples, model)
-        return bound_for_box(step, target, link, box, bound, model)
-
-    return _first(network, target, float(sizes[-1]), bound, model, found)
+    (link,), step = _first(network, target, float(sizes[-1]), 0.0, bound, model)
+    box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
+    require_finite(network, np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0)), 2 * box.examples, model)
+    return distance(step, target, BoxPath(step, target, link, box, bound, model), bound, model)
 
 
 def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float | None = None) -> float:
@@ -62,14 +58,17 @@ def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray,
     bound   what is aimed at; None: the least of a few that can be shown
     """
     require(prompt.ndim == 2 and prompt.dtype.kind == "f", "a prompt is an array (tokens, features) of floats")
-    found = bound_for_many if is_many(program) else _bound_for_examples
+    require(bool(np.isfinite(prompt).all()), "a prompt with an entry that is not finite")
+    require(bool((prompt.astype(network.dtype) == prompt).all()), f"the prompt is not in {network.dtype}")
+    require(network.embed.tokens in (None, len(prompt)), "the network takes another number of examples")
+    prompt = np.asarray(prompt, np.float64)
     if bound is not None:
-        return found(network, program, prompt, bound)
+        return _bound_for_prompt(network, program, prompt, bound)
     why, aim = NotVerified("nothing follows for this prompt"), 2 * arithmetic_of(network.dtype).unit
     while aim < 1:
         aim *= STEP
         try:
-            follows = found(network, program, prompt, aim)
+            follows = _bound_for_prompt(network, program, prompt, aim)
         except NotVerified as error:
             why = error
             continue
@@ -78,45 +77,75 @@ def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray,
     raise why
 
 
-def _bound_for_examples(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
+def _bound_for_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
     target, model = read_descent(program), arithmetic_of(network.dtype)
-    rows, columns = prompt.shape
-    n = rows // 2
-    require(rows == 2 * n > 0 and columns == target.features + 2, "the prompt does not fit the program")
-    require(network.embed.tokens in (None, rows), f"a prompt of {n} examples: the network takes another number")
-    plus = np.asarray(prompt, np.float64)[:n]
-    require(bool(np.isfinite(plus).all()), "a prompt with an entry that is not finite")
-    require(
-        bool((plus == -np.asarray(prompt, np.float64)[n:]).all()), "the second half of a prompt is not its negative"
-    )
-    require(bool((plus.astype(network.dtype) == plus).all()), f"the prompt is not in {network.dtype}")
-    _require_finite(network, np.abs(plus).max(axis=0), n, model)
-    A, y, none = plus[:, : target.size], plus[:, -1], np.zeros(n)
-
-    def found(step: Step, link: Link) -> float:
-        signed = (y == 1) & (np.abs(plus[:, -2]) == 1) if link.form == "margin" else plus[:, -2] == 1
-        require(bool(signed.all()), "an example without its sign")
-        a, b = (y if link.form == form else none for form in ("residual", "labelled"))
-        given = Rows(A, A, a, b, none if link.form == "margin" else y, np.zeros(n, int), np.zeros(target.size))
-        return bound_for_prompt(step, target, [link], given, bound, model)
-
-    return _first(network, target, float(np.abs(y).max()), bound, model, found)
+    up, down = np.array_split(prompt, 2)
+    columns = 2 * target.size + 4 + 2 * len(target.flags) if target.flags else target.features + 2
+    fits = up.shape == down.shape == (len(up), columns) and len(up) > bool(target.flags)
+    require(fits, "the prompt does not fit the program")
+    require_finite(network, np.maximum(np.abs(prompt).max(axis=0), 1.0), len(prompt), model)
+    if target.flags:
+        rows = _rows_of_many(up, down, target)
+        links, step = _first(network, target, 0.0, float(np.abs(rows.a).max()), bound, model)
+        return distance(step, target, PromptPath(step, target, links, rows, bound, model), bound, model)
+    require(bool((up == -down).all()), "the second half of a prompt is not its negative")
+    A, y, none = up[:, : target.size], up[:, -1], np.zeros(len(up))
+    (link,), step = _first(network, target, float(np.abs(y).max()), 0.0, bound, model)
+    signed = (y == 1) & (np.abs(up[:, -2]) == 1) if link.form == "margin" else up[:, -2] == 1
+    require(bool(signed.all()), "an example without its sign")
+    a, b = (y if link.form == form else none for form in ("residual", "labelled"))
+    given = Rows(A, A, a, b, none if link.form == "margin" else y, np.zeros(len(up), int), np.zeros(target.size))
+    return distance(step, target, PromptPath(step, target, [link], given, bound, model), bound, model)
 
 
 def _first(
-    network: Network, target: Descent, labels: float, bound: float, model: Arithmetic,
-    found: Callable[[Step, Link], float],
-) -> float:  # fmt: skip
-    """For the first form of the link that the stored weights stand for; a link may have several."""
+    network: Network, target: Descent, labels: float, off: float, bound: float, model: Arithmetic
+) -> tuple[tuple[Link, ...], Step]:
+    """For the first form of the link that the stored weights stand for; a link may have several. off: how much is
+    taken off scores at most."""
     why: list[NotVerified] = []
-    for link in read_links(target.link, labels):
+    for links in read_links(target.link, labels, target.flags):
         try:
-            step = read_step(network, target, [link], _rows(target, link.form), bound, model)
+            return links, read_step(network, target, links, _shown(target, links, off), bound, model)
         except NotVerified as error:
             why.append(error)
-            continue
-        return found(step, link)
     raise why[0]
+
+
+def _shown(target: Descent, links: tuple[Link, ...], off: float) -> Shown:
+    """What prompts show. Of many learners a row (x, v, a, b, a flag for each link and sign, start, no example) takes
+    part in w <- w - mean_i v_i (phi_i(w . x_i - a_i) - b_i); its negative has the other flag of its link. One row more,
+    which is no example, carries the start as v."""
+    form, size = links[0].form, target.size
+    x = tuple(range(size))
+    if not target.flags:
+        sign, label = target.features + (form == "margin"), target.features + 1
+        taken = None, label if form == "labelled" else None
+        return Shown(label + 1, x, x, label, ({sign: 1.0}, {sign: -1.0}), form == "residual", taken)
+    first, flags = 2 * size + 2, 2 * len(links)
+    last = {first + flags: 0.0, first + flags + 1: 0.0}
+    kinds = tuple({**{first + k: float(k == flag) for k in range(flags)}, **last} for flag in range(flags))
+    nothing = dict.fromkeys((*x, 2 * size, 2 * size + 1, *range(first, first + flags)), 0.0)
+    start = tuple({**nothing, first + flags: sign, first + flags + 1: 1.0} for sign in (1.0, -1.0))
+    values, taken = tuple(range(size, 2 * size)), (first - 2, first - 1)
+    return Shown(first + flags + 2, x, values, first - 1, kinds, False, taken, off, start)
+
+
+def _rows_of_many(up: np.ndarray, down: np.ndarray, target: Descent) -> Rows:
+    """The rows, and their negatives, as many learners have them."""
+    size, count = target.size, 2 * len(target.flags)
+    first = 2 * size + 2
+    flags, start, other = up[:, first:-2], up[:, -2], up[:, -1]
+    which, example = flags.argmax(axis=1), other == 0
+    own = np.eye(count)[which] * example[:, None]
+    good = (up[:, :first] == -down[:, :first]).all() and (start == -down[:, -2]).all() and (other == down[:, -1]).all()
+    good = good and (flags == own).all() and (which % 2 == 0).all() and (start == other).all() and start.sum() == 1
+    good = good and (down[:, first:-2] == np.roll(own, 1, axis=1)).all() and set(other) <= {0.0, 1.0}
+    require(bool(good), "the prompt is none of many learners")
+    x, v, (a, b) = up[example, :size], up[example, size : 2 * size], up[example, 2 * size : first].T
+    begin = up[~example][0]
+    require(not begin[:size].any() and not begin[2 * size : first].any(), "the row of the start is more than a start")
+    return Rows(x, v, a, b, b, which[example] // 2, begin[size : 2 * size])
 
 
 def read_conditions(
@@ -157,15 +186,3 @@ def number(condition: Mapping[str, Any], name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
         raise NotVerified(f"a condition of the certificate has no {name}")
     return float(value)
-
-
-def _require_finite(network: Network, sizes: np.ndarray, examples: int, model: Arithmetic) -> None:
-    box = np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0))
-    require_finite(network, box, 2 * examples, model)
-
-
-def _rows(target: Descent, form: str) -> Shown:
-    """Examples (a_i, 1, y_i), or (y_i a_i, y_i, 1) for a margin, and their negatives."""
-    sign, label, x = target.features + (form == "margin"), target.features + 1, tuple(range(target.size))
-    taken = label if form == "labelled" else None
-    return Shown(label + 1, x, x, label, ({sign: 1.0}, {sign: -1.0}), form == "residual", (None, taken))

@@ -14,7 +14,7 @@ of the whole lies between those of its sides (Lebourg's mean value theorem), so 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
@@ -25,7 +25,7 @@ import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.sums import Sums, constant, plus, put, scaled
 from anchorhead.verify.programs.expressions import SERIES, Expression, Undecided, evaluated
 
@@ -60,20 +60,32 @@ class Link:
         return math.inf if self.form == "both" else COARSE
 
 
-def read_links(g: Expression, labels: float) -> list[Link]:
-    """The forms that a link has, and that of two variables last."""
+def read_links(g: Expression, labels: float, flags: Sequence[str] = ()) -> list[tuple[Link, ...]]:
+    """The forms that a link has, and that of two variables last. With flags, rows of each have a link of their own:
+    g(x + a, a, b) + b, this flag being 1 and the others 0, does not depend on a and b."""
     sums = Sums()
     x, y = sums.variable("x"), sums.variable("y")
+    if flags:
+        chosen = [{one: float(one == flag) for one in flags} for flag in flags]
+        for one in chosen:
+            at = {name: constant(number) for name, number in one.items()}
+            found = plus(sums.of(g, {"s": plus(x, sums.variable("a")), **at}), sums.variable("b"))
+            require(not sums.depends(found, "a") and not sums.depends(found, "b"), "a link is not phi(s - a) - b")
+        return [tuple(_link(g, "residual", {**one, "a": 0.0, "b": 0.0}) for one in chosen)]
     moved, given = sums.of(g, {"s": plus(x, y)}), plus(sums.of(g, {"s": x}), y)
     up, down = sums.of(g, {"s": x, "y": constant(1.0)}), sums.of(g, {"s": scaled(x, -1), "y": constant(-1.0)})
     forms = [("residual", 0.0)] * (not sums.depends(moved, "y")) + [("labelled", 0.0)] * (not sums.depends(given, "y"))
     forms = forms or [("margin", 1.0)] * (up == scaled(down, -1))  # s - y is y (y s - 1) for labels 1 and -1 alone
-    found = []
-    for form, number in forms:
-        line = sums.line(sums.of(g, {"s": x, "y": constant(number)}), "x")
-        phi = put(g, {"s": ("variable", "x", ()), "y": ("number", number, ())})
-        found.append(Link(form, phi, line if line is not None and line[0] > 0 else None))
-    return [*found, Link("both", put(g, {"s": ("variable", "x", ())}), None, labels)]
+    return [*((_link(g, form, {"y": number}),) for form, number in forms), (_link(g, "both", {}, labels),)]
+
+
+def _link(g: Expression, form: str, numbers: Mapping[str, float], labels: float = 0.0) -> Link:
+    """g of x, with numbers in the place of other variables."""
+    sums = Sums()
+    at = {name: constant(number) for name, number in numbers.items()}
+    line = sums.line(sums.of(g, {"s": sums.variable("x"), **at}), "x")
+    phi = put(g, {"s": ("variable", "x", ()), **{name: ("number", one, ()) for name, one in numbers.items()}})
+    return Link(form, phi, line if line is not None and line[0] > 0 and form != "both" else None, labels)
 
 
 def _hull(which: int) -> Callable[..., Any]:

@@ -27,8 +27,8 @@ class LinkError:
     ) -> None:
         self.score, self.link, self.at, self.model, self.taken = score, link, at, model, taken
         self.cells: Steepness = steepness(link, at.low, at.high)
-        self.reach = np.maximum(np.abs(self.cells.low), np.abs(self.cells.high))
-        wrong, _ = self._wrong(self.reach, np.full_like(self.reach, at.terms), at.weight)
+        reach = np.maximum(np.abs(self.cells.low), np.abs(self.cells.high))
+        wrong, _ = self._wrong(reach, np.full_like(reach, at.terms), at.weight)
         near = wrong <= self.cells.room
         more = float((wrong * near).max(initial=0.0)) * SLACK
         top = score.most + self.taken if score is not None else math.inf
@@ -62,12 +62,12 @@ class LinkError:
         return (highest - lowest) * SLACK
 
     def total(self, farthest: float, terms: float, weight: float) -> float:
-        """e, for |z| <= farthest, logits over h that sum up `terms`, and sum |w_j| <= weight."""
-        cells = self.cells
-        met = np.flatnonzero(np.maximum(cells.low, -cells.high) <= farthest)
-        reach = np.minimum(self.reach, farthest)[met]
-        held = cells.near[met], cells.room[met], self.settled[met]
-        return float(self._each(reach, np.full_like(reach, terms), weight, *held).max())
+        """e, for |z| <= farthest, logits over h that sum up `terms`, and sum |w_j| <= weight: an argument lies in one
+        of the cells, so e is the largest e_i of one argument a cell."""
+        low, high = np.maximum(self.cells.low, -farthest), np.minimum(self.cells.high, farthest)
+        met = np.flatnonzero(low <= high)
+        low, high = low[met], np.maximum(low[met], np.nextafter(high[met], -np.inf))
+        return float(self.each(low, high, np.full_like(low, terms), weight)[0].max()) * SLACK
 
     def each(
         self, low: np.ndarray, high: np.ndarray, terms: np.ndarray, weight: float
@@ -81,14 +81,7 @@ class LinkError:
             here = np.minimum(first + k, last)
             steep, room = np.maximum(steep, cells.near[here]), np.minimum(room, cells.room[here])
             settled = np.maximum(settled, self.settled[here])
-        reach = np.maximum(np.abs(low), np.abs(high))
-        return self._each(reach, terms, weight, steep, room, settled), steep
-
-    def _each(
-        self, reach: np.ndarray, terms: np.ndarray, weight: float, steep: np.ndarray, room: np.ndarray,
-        settled: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
-        wrong, rounding = self._wrong(reach, terms, weight)
+        wrong, rounding = self._wrong(np.maximum(np.abs(low), np.abs(high)), terms, weight)
         moved = np.where(wrong <= room, steep * wrong, np.inf)
         found = np.minimum(moved, np.where(rounding <= 0.005, settled, np.inf))
-        return (found + self.head) * SLACK
+        return (found + self.head) * SLACK, steep

@@ -19,9 +19,9 @@ import numpy as np
 from flint import arb, arb_mat
 
 from anchorhead.verify.balls import above, below, precision
-from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.learners.average import prompt_moments
-from anchorhead.verify.learners.growth import Apart, Drift, Varying, matrix, norm, weighted
+from anchorhead.verify.errors import require
+from anchorhead.verify.learners.average import Moments, prompt_moments
+from anchorhead.verify.learners.growth import Drift, Varying, matrix, norm, weighted
 from anchorhead.verify.learners.heads import At
 from anchorhead.verify.learners.link import FINE, Link, slopes
 from anchorhead.verify.learners.link_error import LinkError
@@ -57,7 +57,7 @@ class Rows:
         return found
 
 
-class Path:
+class Exact:
     """Exact descent on one prompt, as midpoints of balls. z: arguments of links; rest: the links, to be averaged."""
 
     def __init__(self, target: Descent, links: Sequence[Link], rows: Rows) -> None:
@@ -105,81 +105,78 @@ def positive_part(x: arb) -> arb:
     return (x + abs(x)) / 2
 
 
-def bound_for_prompt(
-    step: Step, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
-) -> float:
-    """The bound on |w_t - exact w_t| at all steps, of all tokens that carry w."""
-    size, n = np.abs(rows.x), len(rows.x)
-    reach, entries = np.sqrt((rows.x**2).sum(axis=1)) * SLACK, size.sum(axis=1)
-    each, pair = (step.carriers == one for one in ("each", "pair"))
-    taken = np.abs(rows.y) if each else np.abs(rows.a)
-    room = stated * 1.02
-    with precision():
-        path = Path(target, links, rows)
-        seen, lost = [], []
-        for _ in range(target.times):
-            seen.append(path.now())
-            lost.append(path.step())
-    largest = max(float(w.sum()) for _, _, w, _ in seen) + math.sqrt(target.size) * room
-    terms = max(float((size @ w + taken + entries * room).max()) for _, _, w, _ in seen) * SLACK
-    eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
-    aim = 0.02 * stated / (target.times * target.rate * math.sqrt(eigenvalue) + 1e-300)
-    errors: dict[int, LinkError] = {}
-    met = np.zeros((n, 2))
-    for k in sorted(set(rows.link.tolist())):
-        own = rows.link == k
-        ends = np.array([one[0][own] for one in seen])
-        low, high = float(ends.min()) - float(reach.max()) * room, float(ends.max()) + float(reach.max()) * room
-        met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
-        if step.heads:
-            at = At(low, high, float(np.abs(rows.y[own]).max()), terms, largest * SLACK, aim)
-            off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
-            errors[k] = LinkError(step.score, step.heads[k], links[k], at, model, off)
-    ours, own_drift, least, most = _drifts(target, links, rows, met, reach)
-    apart = Apart()
-    for (ends, found, w, v), own_error in zip(seen, lost, strict=True):
-        e = (ours.bound + own_drift.bound) * SLACK
-        wide = e + apart.w * pair
-        if not wide <= stated * 1.01:
-            raise NotVerified(f"paths may be {e:.3g} apart, more than what is stated")
-        moved = reach * e
-        weight = float(w.sum()) + math.sqrt(target.size) * wide
-        sums = (size @ w + taken + entries * wide) * SLACK
-        wrong, steep = np.zeros(n), np.abs(met).max(axis=1)
-        for k, error in errors.items():
+class PromptPath:
+    """What holds along the exact path on one prompt, and of links, example by example, `stated` away at most."""
+
+    def __init__(
+        self, step: Step, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
+    ) -> None:
+        self.target, self.rows, self.links = target, rows, links
+        self.size, n = np.abs(rows.x), len(rows.x)
+        self.reach, self.entries = np.sqrt((rows.x**2).sum(axis=1)) * SLACK, self.size.sum(axis=1)
+        self.taken = np.abs(rows.y) if step.carriers == "each" else np.abs(rows.a)
+        room = stated * 1.02
+        with precision():
+            path = Exact(target, links, rows)
+            self.seen: list[tuple[np.ndarray, ...]] = []
+            self.lost: list[float] = []
+            for _ in range(target.times):
+                self.seen.append(path.now())
+                self.lost.append(path.step())
+        largest = max(float(w.sum()) for _, _, w, _ in self.seen) + math.sqrt(target.size) * room
+        sums = [float((self.size @ w + self.taken + self.entries * room).max()) for _, _, w, _ in self.seen]
+        self.eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
+        aim = 0.02 * stated / (target.times * target.rate * math.sqrt(self.eigenvalue) + 1e-300)
+        self.errors: dict[int, LinkError] = {}
+        self.met = np.zeros((n, 2))
+        for k in sorted(set(rows.link.tolist())):
             own = rows.link == k
+            ends = np.array([one[0][own] for one in self.seen])
+            more = float(self.reach.max()) * room
+            low, high = float(ends.min()) - more, float(ends.max()) + more
+            self.met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
+            if step.heads:
+                at = At(low, high, float(np.abs(rows.y[own]).max()), max(sums) * SLACK, largest * SLACK, aim)
+                off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
+                self.errors[k] = LinkError(step.score, step.heads[k], links[k], at, model, off)
+        self._between()
+
+    def _between(self) -> None:
+        """Between what rate H lies, and the growth of errors where H is the same at all steps; else None."""
+        target, rows, rate, met = self.target, self.rows, self.target.rate, self.met
+        scale, line, none = rows.scale, self.links[0].line, tuple(0 * one for one in target.decays)
+        off = np.sqrt(((rows.v - scale[:, None] * rows.x) ** 2).sum(axis=1)) + 4e-16 * scale * self.reach
+        off = off * float(rows.v is not rows.x)
+        most = rate * norm(weighted(rows.x, scale * np.maximum(met[:, 1], 0.0) * SLACK, target.decays)) * SLACK
+        least = -rate * norm(weighted(rows.x, scale * np.maximum(-met[:, 0], 0.0) * SLACK, none)) * SLACK
+        more = rate * float((np.abs(met).max(axis=1) * off * self.reach).mean()) * SLACK
+        self.least, self.most, self.growth = least - more, most + more, None
+        if line is None or len(set(rows.link.tolist())) > 1 or off.any():
+            return
+        require(most <= 2 * (1 + target.momentum), "the rate is too large for this prompt: errors may grow")
+        exact = weighted(rows.x, scale * float(line[0]), target.decays, rate)
+        self.least, self.growth = 0.0, 1.0 if target.momentum else min(1.0, norm(exact) * SLACK)
+
+    def drift(self) -> Drift | Varying:
+        momentum = self.target.momentum
+        return Varying(momentum) if self.growth is None else Drift(momentum, self.growth)
+
+    def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
+        ends, found, w, v = self.seen[t]
+        moved = self.reach * e
+        weight = (float(w.sum()) + math.sqrt(self.target.size) * wide) * SLACK
+        sums = (self.size @ w + self.taken + self.entries * wide) * SLACK
+        wrong, steep = np.zeros(len(moved)), np.abs(self.met).max(axis=1)
+        for k, error in self.errors.items():
+            own = self.rows.link == k
             near = ends[own, 0] - moved[own], ends[own, 1] + moved[own]
-            wrong[own], steep[own] = error.each(*near, sums[own], weight * SLACK)
-        wrong = wrong + steep * reach * apart.w * each
+            wrong[own], steep[own] = error.each(*near, sums[own], weight)
+        wrong = wrong + steep * self.reach * apart
         g = (found + steep * moved + wrong) * SLACK
-        if not np.isfinite(g).all():
-            return math.inf
-        at = prompt_moments(rows.v, eigenvalue, g, float((g if errors else sums).max()), weight * SLACK, wrong)
-        speed = _length(v) + ours.velocity + own_drift.velocity
-        error = step.error(target.rate, at, (_length(w) + wide) * SLACK, speed * SLACK, model)
-        apart.step(step.update.kept, step.update.pulled, step.update.momentum, error.rounding)
-        ours.step(error.of_w, error.apart, least, most)
-        own_drift.step(own_error, 2 * own_error, least, most)
-    return (ours.bound + apart.w * pair) * SLACK
-
-
-def _drifts(
-    target: Descent, links: Sequence[Link], rows: Rows, met: np.ndarray, reach: np.ndarray
-) -> tuple[Drift | Varying, Drift | Varying, float, float]:
-    """Of the network's path and of the exact one's own, and between what rate H lies."""
-    mu, rate, none = target.momentum, target.rate, tuple(0 * one for one in target.decays)
-    scale, line = rows.scale, links[0].line
-    off = np.sqrt(((rows.v - scale[:, None] * rows.x) ** 2).sum(axis=1)) + 4e-16 * scale * reach
-    off = off * float(rows.v is not rows.x)
-    most = rate * norm(weighted(rows.x, scale * np.maximum(met[:, 1], 0.0) * SLACK, target.decays)) * SLACK
-    least = -rate * norm(weighted(rows.x, scale * np.maximum(-met[:, 0], 0.0) * SLACK, none)) * SLACK
-    more = rate * float((np.abs(met).max(axis=1) * off * reach).mean()) * SLACK
-    if line is None or len(set(rows.link.tolist())) > 1 or off.any():
-        return Varying(mu), Varying(mu), least - more, most + more
-    require(most <= 2 * (1 + mu), "the rate is too large for this prompt: errors may grow")
-    exact = weighted(rows.x, scale * float(line[0]), target.decays, rate)
-    growth = min(1.0, norm(exact) * SLACK) if not mu else 1.0
-    return Drift(mu, growth), Drift(mu, growth), 0.0, most
+        require(bool(np.isfinite(g).all()), "the links of this prompt have no bound")
+        terms = float((g if self.errors else sums).max())
+        moments = prompt_moments(self.rows.v, self.eigenvalue, g, terms, weight, wrong)
+        return moments, _length(w), _length(v)
 
 
 def _length(x: np.ndarray) -> float:

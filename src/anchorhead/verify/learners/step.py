@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.learners.average import MANY, Average, Mean, Moments
 from anchorhead.verify.learners.clip import Clip
+from anchorhead.verify.learners.growth import Apart, Drift, Varying
 from anchorhead.verify.learners.heads import Heads
 from anchorhead.verify.learners.score import Score
+from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
 
@@ -73,3 +77,43 @@ class Step:
             total = total + self.clip.error((self.update.kept * w + size + total) * SLACK, model)
         alone = 0.0 if self.carriers == "one" else rounding + of_w + of_v
         return StepError(total * SLACK, (of_w + of_v) * SLACK, alone * SLACK)
+
+
+@runtime_checkable
+class Path(Protocol):
+    """What is known of the exact path: between what rate H lies, and by how much it errs itself at each step."""
+
+    least: float
+    most: float
+    lost: list[float]
+
+    def drift(self) -> Drift | Varying: ...
+
+    def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
+        """At step t: what it averages, |w_t| and |v_t|. The network's path is at most e away, each token that carries
+        w at most `wide`, and they are at most `apart` from one another, where links are of their own w."""
+        ...
+
+
+def distance(step: Step, target: Descent, path: Path, stated: float, model: Arithmetic) -> float:
+    """The bound on |w_t - exact w_t| at all steps, of all tokens that carry w: from how far paths may be apart at t
+    follows what a step errs by, and from that how far they are at t + 1.
+
+    Of a pair w+ and w-, what follows the descent is (w+ - w-)/2; w+ is (w+ + w-)/2 away, half of how far apart w+ and
+    -w- may be."""
+    each, pair = float(step.carriers == "each"), 0.5 * (step.carriers == "pair")
+    ours, own, apart = path.drift(), path.drift(), Apart()
+    for t in range(target.times):
+        e = (ours.bound + own.bound) * SLACK
+        wide = e + apart.w * pair
+        if not wide <= stated * 1.01:
+            raise NotVerified(f"after {t} steps paths may be {wide:.3g} apart, more than what is stated")
+        at, w, v = path.at(t, e, wide, apart.w * each)
+        speed = (v + ours.velocity + own.velocity) * SLACK
+        error = step.error(target.rate, at, (w + wide) * SLACK, speed, model)
+        if not math.isfinite(error.of_w):
+            return math.inf
+        apart.step(step.update.kept, step.update.pulled, step.update.momentum, error.rounding)
+        ours.step(error.of_w, error.apart, path.least, path.most)
+        own.step(path.lost[t], 2 * path.lost[t], path.least, path.most)
+    return (ours.bound + apart.w * pair) * SLACK

@@ -31,6 +31,8 @@ class Descent:
     decays, thresholds   of each entry of w; thresholds are those of a step, rate times the penalty
     link                 g in the variables s and y
     most                 the most examples that the program takes
+    flags                of many learners: rows (x, v, a, b, flags) take part in w <- w - mean_i v_i g(w . x_i, a_i,
+                         b_i, flags_i), and w begins where the prompt says; link is g in s, a, b and these names
     """
 
     features: int
@@ -42,6 +44,7 @@ class Descent:
     thresholds: tuple[Fraction | None, ...]
     link: Expression
     most: int
+    flags: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -52,15 +55,63 @@ class Descent:
         return any(one is not None for one in self.thresholds)
 
 
+def is_many(program: Program) -> bool:
+    """Whether a program is one of many learners: its path carries w alone."""
+    path = program.steps[program.outputs[0]]
+    return isinstance(path, Repeat) and len(path.carried) == 1
+
+
 def read_descent(program: Program) -> Descent:
     """The descent that a program describes, or NotVerified."""
-    steps = program.steps
-    require(len(program.outputs) == 1 and program.token_axis, "a learner's program has one output, the path")
     path = kind_of(program, program.outputs[0], Repeat)
-    require(
-        len(path.carried) == 2 and len(path.given) == 2 and path.collect, "a learner carries w and v, given A and y"
-    )
+    require(len(program.outputs) == 1 and path.collect, "a learner's program has one output, the path")
     require(1 <= path.times <= MAX_TIMES, f"{path.times:,} steps: up to {MAX_TIMES:,} are followed")
+    body, many = path.body, is_many(program)
+    inputs = [place for place, step in enumerate(body.steps) if isinstance(step, Input)]
+    shapes = [(len(body.steps[place].features), body.steps[place].tokens) for place in inputs]
+    if many:
+        rows, start = (kind_of(program, place, Input) for place in (*path.given, *path.carried))
+        d, most, size = len(start.features), MAX_TIMES, len(start.features)
+        require(len(program.steps) == 3 and len(path.given) == 1, "many learners carry w, given rows")
+        expected = [(size, 1), (len(rows.features), None)]
+    else:
+        d, size, most = _examples(program, path)
+        expected = [(size, 1), (size, 1), (size, None), (1, None)]
+    require(
+        shapes == expected and len(body.outputs) == len(path.carried), "a step takes w, v, A and y and gives w and v"
+    )
+    w, *given = inputs
+    v = None if many else given.pop(0)
+    after = body.outputs[0]
+    require(many or _combination(body, body.outputs[1], size) == {after: 1, w: -1}, "v is not the change of w")
+    thresholds: tuple[Fraction | None, ...] = (None,) * size
+    if isinstance(body.steps[after], Apply):
+        shrunk = _of_scale(body, after, size)
+        thresholds = tuple(_threshold(shrunk.functions[n], shrunk.arguments) for n in shrunk.which)
+        after = shrunk.of[0]
+    move = _combination(body, after, size, deep=True)
+    momentum = move.pop(v, Fraction(0))  # type: ignore[call-overload]
+    means = [place for place in move if isinstance(body.steps[place], Attend)]
+    require(move.pop(w, None) == 1 and len(means) == 1 and 0 <= momentum < 1, "a step does not add a gradient to w")
+    rate = -move.pop(means[0])
+    decays: tuple[Fraction, ...] = (Fraction(0),) * size
+    for place, factor in move.items():
+        require(len(move) == 1 and factor == -rate, "gradient and decay do not have one rate")
+        shrink = _of_scale(body, place, size)
+        require(shrink.of[0] == w, "a decay is no function of w")
+        decays = tuple(_decay(shrink.functions[n], shrink.arguments) for n in shrink.which)
+    require(rate == Fraction(float(rate)) > 0 and Fraction(float(momentum)) == momentum, "a rate is no float above 0")
+    numbers = path.times, float(rate), float(momentum), decays, thresholds
+    values, link, flags = _gradient(body, means[0], w, size, given, many)
+    require(many or values == given[0], "the gradient is no mean of examples")
+    return Descent(d, size > d, *numbers, link, most, flags)
+
+
+def _examples(program: Program, path: Repeat) -> tuple[int, int, int]:
+    """Features of an example, entries of w, and the most examples; A and y are made of one input, w and v start at
+    0."""
+    fits = len(path.carried) == len(path.given) == 2 and program.token_axis
+    require(fits, "a learner carries w and v, given A and y")
     examples, labels = (kind_of(program, place, Affine) for place in path.given)
     require(examples.of == labels.of and len(examples.of) == 1, "A and y are not made of one input")
     given = kind_of(program, examples.of[0], Input)
@@ -71,76 +122,53 @@ def read_descent(program: Program) -> Descent:
     pick, ones = np.eye(size, d + 1), np.zeros((1, size))
     if size > d:
         pick[d], ones[0, d] = 0.0, 1.0
-    _equal(examples.weights[0], pick, "A")
-    _equal(examples.bias, ones, "A")
-    _equal(labels.weights[0], np.eye(d + 1)[d:], "y")
-    _equal(labels.bias, np.zeros((1, 1)), "y")
+    pairs = [(examples.weights[0], pick), (examples.bias, ones)]
+    pairs += [(labels.weights[0], np.eye(d + 1)[d:]), (labels.bias, np.zeros((1, 1)))]
     for place in path.carried:
         start = kind_of(program, place, Affine)
         require(not start.of and start.bias_radius is None, "w does not start from a constant")
-        _equal(start.bias, np.zeros((1, size)), "the start of w and v")
-    require(all(isinstance(step, Input | Affine | Repeat) for step in steps), "a learner's program has further steps")
-    return _body(path.body, d, size, path.times, int(given.most))
+        pairs.append((start.bias, np.zeros((1, size))))
+    require(all(np.array_equal(*pair) for pair in pairs), "A, y, or where w and v start, is not that of a descent")
+    further = not all(isinstance(step, Input | Affine | Repeat) for step in program.steps)
+    require(not further, "a learner's program has further steps")
+    return d, size, int(given.most)
 
 
-def _body(body: Program, d: int, size: int, times: int, most: int) -> Descent:
-    inputs = [place for place, step in enumerate(body.steps) if isinstance(step, Input)]
-    require(len(inputs) == 4 and len(body.outputs) == 2, "a step takes w, v, A and y and gives w and v")
-    w, v, examples, y = inputs
-    shapes = [(len(body.steps[place].features), body.steps[place].tokens) for place in inputs]
-    require(shapes == [(size, 1), (size, 1), (size, None), (1, None)], "a step takes w, v, A and y")
-    after, change = body.outputs
-    require(combination(body, change, size) == {after: 1.0, w: -1.0}, "v is not the change of w")
-    thresholds: tuple[Fraction | None, ...] = (None,) * size
-    if isinstance(body.steps[after], Apply):
-        shrunk = body.steps[after]
-        scale = _ones(body, shrunk, size)
-        thresholds = tuple(_threshold(shrunk.functions[n], shrunk.arguments) for n in shrunk.which)
-        after = shrunk.of[0]
-        require(scale is not None, "a threshold is a function of w and a constant")
-    move = combination(body, after, size)
-    require(len(move) == 2 and move.pop(w, None) == 1.0, "a step does not add to w")
-    ((moved, factor),) = move.items()
-    parts = combination(body, moved, size)
-    momentum = parts.pop(v, 0.0)
-    require(factor == 1.0 and len(parts) == 2 and 0 <= momentum < 1, "a step is not momentum, gradient and decay")
-    rates = {-one for one in parts.values()}
-    rate = rates.pop()
-    require(not rates and rate > 0, "gradient and decay do not have one rate")
-    means = [place for place in parts if isinstance(body.steps[place], Attend)]
-    require(len(means) == 1, "a step has no gradient")
-    (decayed,) = set(parts) - set(means)
-    link = _gradient(body, means[0], w, examples, y)
-    shrink = kind_of(body, decayed, Apply)
-    require(shrink.of[0] == w and _ones(body, shrink, size) is not None, "a decay is a function of w and a constant")
-    decays = tuple(_decay(shrink.functions[n], shrink.arguments) for n in shrink.which)
-    return Descent(d, size > d, times, rate, momentum, decays, thresholds, link, most)
-
-
-def _gradient(body: Program, mean: int, w: int, examples: int, y: int) -> Expression:
-    """The link g of mean_i a_i g(w . a_i, y_i)."""
+def _gradient(
+    body: Program, mean: int, w: int, size: int, given: Sequence[int], many: bool
+) -> tuple[int, Expression, tuple[str, ...]]:
+    """The values v_i and the link g of mean_i v_i g(w . x_i, ...), and the names of its flags."""
     asked = kind_of(body, mean, Attend)
     require((asked.queries, asked.keys, asked.mask) == (None, None, None), "the gradient is no plain mean")
     each = kind_of(body, asked.values, Apply)
-    require(len(each.of) == 2 and each.of[0] == examples and len(each.functions) == 1, "the gradient is no mean of a g")
-    factors = expression_of(each.functions[0])
+    require(len(each.of) == 2 and len(each.functions) == 1, "the gradient is no mean of products")
     a, g = each.arguments
     product = (("variable", a, ()), ("variable", g, ()), ("mul", None, (0, 1)))
-    require(factors.nodes == product, "the gradient is no mean of products a g")
+    require(expression_of(each.functions[0]).nodes == product, "the gradient is no mean of products a g")
     link = kind_of(body, each.of[1], Apply)
-    require(len(link.of) == 2 and link.of[1] == y and list(link.which) == [0], "a link is a function of s and y")
     score = kind_of(body, link.of[0], Dot)
-    require({score.a, score.b} == {examples, w} and link.arguments == ("s", "y"), "s is not w . a")
-    return expression_of(link.functions[0])
+    s, *names = link.arguments
+    (x,) = {score.a, score.b} - {w} or {w}
+    fits = list(link.which) == [0] and {score.a, score.b} == {x, w} and s == "s"
+    if many:
+        rows, columns = given[0], link.of[1:]
+        fits = fits and len(columns) == len(body.steps[rows].features) - 2 * size > 2 and names[:2] == ["a", "b"]
+        fits = fits and picked(body, x, rows, range(size)) and picked(body, each.of[0], rows, range(size, 2 * size))
+        fits = fits and all(picked(body, place, rows, [2 * size + k]) for k, place in enumerate(columns))
+    else:
+        fits = fits and (x, link.of[1:], names) == (given[0], (given[1],), ["y"])
+    require(fits, "a link is not a function of w . a and of what a row says")
+    return each.of[0], expression_of(link.functions[0]), tuple(names[2:])
 
 
-def _ones(body: Program, step: Apply, size: int) -> int | None:
-    """The place of the second argument, a constant of ones."""
+def _of_scale(body: Program, place: int, size: int) -> Apply:
+    """A function of w and of a scale, a constant of ones."""
+    step = kind_of(body, place, Apply)
     require(len(step.of) == 2 and len(step.which) == size, "a penalty is a function of w and of a scale")
     scale = kind_of(body, step.of[1], Affine)
     require(not scale.of and scale.bias_radius is None, "scales of columns are no constant")
     require(bool((scale.bias == 1).all()), "penalties that differ from entry to entry are not verified")
-    return step.of[1]
+    return step
 
 
 def _decay(function: object, arguments: tuple[str, ...]) -> Fraction:
@@ -166,17 +194,19 @@ def _threshold(function: object, arguments: tuple[str, ...]) -> Fraction | None:
     return tau
 
 
-def combination(body: Program, place: int, size: int) -> dict[int, float]:
-    """An affine step as {place: factor}, a sum of multiples of quantities."""
+def _combination(body: Program, place: int, size: int, deep: bool = False) -> dict[int, Fraction]:
+    """An affine step as {place: factor}, a sum of multiples of quantities; deep: of those that are no such sums."""
     step = kind_of(body, place, Affine)
     require(not step.bias.any() and step.bias_radius is None and step.bias.shape[1] == size, "a step adds a constant")
-    found: dict[int, float] = {}
+    found: dict[int, Fraction] = {}
     for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
         factor = float(weight.flat[0])
-        require(radius is None and of not in found, "a step is no sum of multiples")
-        _equal(weight, factor * np.eye(size), "a map of a step")
-        found[of] = factor
-    return found
+        require(radius is None and np.array_equal(weight, factor * np.eye(size)), "a step is no sum of multiples")
+        inner = deep and isinstance(body.steps[of], Affine)
+        for one, by in _combination(body, of, size, deep).items() if inner else ((of, Fraction(1)),):
+            require(one not in found, "a step is no sum of multiples of different quantities")
+            found[one] = Fraction(factor) * by
+    return {one: factor for one, factor in found.items() if factor or not deep}
 
 
 def expression_of(function: object) -> Expression:
@@ -190,10 +220,6 @@ def kind_of(program: Program, place: int, kind: type) -> Any:
     if not isinstance(step, kind):
         raise NotVerified(f"step {place} of a learner's program is a {type(step).__name__}, not {kind.__name__}")
     return step
-
-
-def _equal(found: np.ndarray, expected: np.ndarray, what: str) -> None:
-    require(found.shape == expected.shape and bool((found == expected).all()), f"{what} is not that of a descent")
 
 
 def picked(program: Program, place: int, of: int, columns: Sequence[int]) -> bool:
