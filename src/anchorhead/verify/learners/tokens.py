@@ -256,6 +256,7 @@ class Tokens:
         low, high = found.ends()
         sure = self.sure[found.seen]
         heard = ~(high <= np.where(sure, low, -np.inf).max() - 2 * SILENT)
+        require(bool(heard.any()), "a logit of a learner is no finite number")
         if heard.sum() == 1 and sure[heard].all():
             return number[heard][0], of[heard][0]
         size = 4 * np.where(of > 0, np.where(number == 0, 0.0, np.inf), np.abs(number))[heard].max(axis=0)
