@@ -12,7 +12,6 @@ import pytest
 
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.polynomial import largest
 from anchorhead.verify.learners import box, heads, link, link_error
 from anchorhead.verify.learners.average import Mean, prompt_moments
 from anchorhead.verify.learners.growth import Apart
@@ -225,8 +224,3 @@ def test_slopes_and_ranges_of_links_of_two_variables() -> None:
         least, most = link.slopes(one, -1.0, 2.0, fine)
         assert least <= along.min()
         assert along.max() - 1e-3 <= most <= along.max() + room
-
-
-def test_nothing_is_within_less_than_nothing() -> None:
-    """A part of a grid on which rounding alone is more than what is stated."""
-    assert largest(np.ones((3, 3)), -1.0) > 0
