@@ -98,3 +98,11 @@ def checked_word(name: str, given: Any, allowed: Sequence[str]) -> Any:
     if not isinstance(given, str) or given not in allowed:
         raise AnchorheadError(f"{name}={shown(given)}: one of {', '.join(map(repr, allowed))}")
     return given
+
+
+def require_even_tokens(tokens: int, variables: int, outputs: int) -> None:
+    """Refuses tokens that do not share variables and outputs evenly."""
+    if tokens < 1 or variables % tokens or outputs % tokens:
+        raise AnchorheadError(
+            f"tokens={tokens!r} for {variables} variables and {outputs} outputs: a number that divides both"
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_even_tokens
 from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine as AffineStep
@@ -46,6 +47,8 @@ def _several(target: SeveralVariables, on: Any = None) -> Program:
 
 def program_over_grid(target: SeveralVariables, tokens: int | None) -> Program:
     """Of functions of the entries of so many tokens, in a row: none, or an axis of them."""
+    if tokens is not None:
+        require_even_tokens(tokens, len(target.variables), len(target.expressions))
     several = tokens if (tokens or 1) > 1 else None
     found = Entries(target.expressions, target.variables, several, target.low, target.high)
     return found.program(axis=tokens is not None)

@@ -23,11 +23,12 @@ DIGITS = 9
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """A unit, how much of it every output takes, and by how much that is off."""
+    """A unit, how much of it every output takes, and by how much that is off; members: what it was joined of."""
 
     take: np.ndarray
     off: np.ndarray
     unit: Unit
+    members: tuple[Taken, ...] = ()
 
     @property
     def size(self) -> float:
@@ -37,7 +38,7 @@ class Taken:
 
 def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
     """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
-    joined = [_joined(context, _same(row)) for row in rows]
+    joined = _proven_better(context, [_joined(context, _same(row)) for row in rows])
     found = iter(context.explained([mine.unit for row in joined for mine in row], where))
     reads: list[list[Reads]] = []
     for row in joined:
@@ -51,6 +52,22 @@ def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights:
                 size = np.array([one.mass if weights else one.reach])
                 reads[-1].append(Reads(mine.take[:, None], one.form, size, terms, mine.off))
     return reads
+
+
+def _proven_better(context: Context, rows: list[list[Taken]]) -> list[list[Taken]]:
+    """Joined units whose proof is no worse than those of their members, which stand in their place otherwise: kinks of
+    opposite numbers that are each off are no line together."""
+    every = [one for row in rows for mine in row if mine.members for one in (mine, *mine.members)]
+    errors = {
+        id(one): np.inf if found is None else float(np.abs(one.take).max()) * found.error
+        for one, found in zip(every, context.claims.explain([one.unit for one in every]), strict=True)
+    }
+
+    def chosen(mine: Taken) -> Sequence[Taken]:
+        worse = mine.members and errors[id(mine)] > sum(errors[id(one)] for one in mine.members)
+        return mine.members if worse else (mine,)
+
+    return [[one for mine in row for one in chosen(mine)] for row in rows]
 
 
 def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[list[Taken]]:
@@ -121,7 +138,8 @@ def _together(context: Context, group: list[Taken]) -> Taken:
         units.append(replace(one.unit, parts=parts))
         rounded = 0.0 if ratio == 1 else 4 * OWN_UNIT * abs(ratio) * np.abs(first.take)
         off = off + one.off + (np.abs(one.take - ratio * first.take) + rounded) * one.size * SLACK
-    return Taken(first.take, off, joint(units, context.quantities))
+    members = tuple(one for mine in group for one in mine.members or (mine,))
+    return Taken(first.take, off, joint(units, context.quantities), members)
 
 
 def direction(t: Forms) -> tuple[bytes, ...]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.constructions.layouts.feature_names import HIDDEN, inputs_called, less
-from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_even_tokens
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Linear, Network
 
@@ -63,10 +63,7 @@ def grid_network(atom: GridAtom, tokens: int | None = None, variables: Sequence[
     """
     if tokens is None:
         return _of_one_token(atom, _axis_names(atom, variables))
-    if tokens < 1 or atom.variables % tokens or atom.outputs % tokens:
-        raise AnchorheadError(
-            f"tokens={tokens!r} for {atom.variables} variables and {atom.outputs} outputs: a number that divides both"
-        )
+    require_even_tokens(tokens, atom.variables, atom.outputs)
     columns = atom.outputs // tokens
     outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
     return place_grid(
