@@ -86,13 +86,11 @@ class _Work:
     def centred(self, sources: Sources) -> Carried:
         """x - middle, of inputs that are first rounded to the dtype."""
         u, tiny, middle = self.arithmetic.unit, self.arithmetic.tiny, self.laid.middle
-        # a map on the sequence that has been gathered, or the Embed's own on each token
-        late = self.options.form == "two-layer" and self.options.layout == "transformer"
-        columns = self.width if late else len(middle) // self.tokens
         given = u * sources.size + tiny
-        reach = sources.size + given + np.abs(middle)
-        taken = float(self.arithmetic.gamma(2)) * reach + 2 * tiny + own_error(columns) * (sources.size + reach)
-        rounding = given + np.where(middle == 0, 0.0, taken)
+        # one subtraction, of which no product rounds
+        left = np.abs(sources.middle - middle) + sources.radius + given
+        left = left + own_error(len(middle)) * (sources.size + np.abs(middle))
+        rounding = given + np.where(middle == 0, 0.0, u * left * UP + 2 * tiny)
         return Carried(np.ones(len(middle)), -middle, np.zeros(len(middle)), rounding)
 
     def asked(self, weight: np.ndarray, bias: np.ndarray, x: Carried, sources: Sources, columns: int) -> Forms:
