@@ -16,7 +16,7 @@ from anchorhead.language.of_targets import program_over_grid
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
-from networks.grids import sides_of
+from tests.networks.grids import sides_of
 
 
 def target(texts, variables, low, high):

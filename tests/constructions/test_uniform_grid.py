@@ -12,7 +12,7 @@ from anchorhead.network import Network
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
-from networks.grids import sides_of, stored_grid
+from tests.networks.grids import sides_of, stored_grid
 
 
 def target(texts, variables, low, high):

@@ -22,7 +22,7 @@ from anchorhead.network import Attention, Linear, Network
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, embedded
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of
 from anchorhead.proof.arithmetic.readings import of_attention, visible
-from networks.converted import causal, neurons
+from tests.networks.converted import causal, neurons
 
 ON = Box.of((-1, 1))
 WAYS = [

@@ -29,7 +29,7 @@ from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_w
 from anchorhead.verify.grids.tensor import _prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
-from networks.grids import stored_grid
+from tests.networks.grids import stored_grid
 
 QUICK = [
     ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-3, "float32"),

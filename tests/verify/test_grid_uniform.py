@@ -23,7 +23,7 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
 from anchorhead.verify.programs.expressions import read_expression
-from networks.grids import stored_grid
+from tests.networks.grids import stored_grid
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
