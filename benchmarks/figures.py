@@ -4,8 +4,8 @@
     python -m benchmarks.figures head "x*y"            those whose names hold one of these words
     python -m benchmarks.figures --keep                write benchmarks/figures.csv itself
 
-Bounds are those that certificates state, 1% above what was proven. Of rows that no quick test takes, some were kept
-before that, and are 1% lower.
+Bounds are those that certificates state, 1% above what was proven. benchmarks/figures_before.csv has the same cases,
+on the same machine, of the version before programs, lemmas and the verifier, whose certificates stated what was proven.
 
 A case is worse if a size or a bound is more than 2% larger than in benchmarks/figures.csv, or its time more than 20%
 and half a second. Seconds are of the processor, on one thread: beside other work they are up to half as long again.
