@@ -14,6 +14,7 @@ import numpy as np
 
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error
 
@@ -57,15 +58,17 @@ def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights:
 def _proven_better(context: Context, rows: list[list[Taken]]) -> list[list[Taken]]:
     """Joined units whose proof is no worse than those of their members, which stand in their place otherwise: kinks of
     opposite numbers that are each off are no line together."""
-    every = [one for row in rows for mine in row if mine.members for one in (mine, *mine.members)]
-    errors = {
-        id(one): np.inf if found is None else float(np.abs(one.take).max()) * found.error
-        for one, found in zip(every, context.claims.explain([one.unit for one in every]), strict=True)
-    }
+
+    def error(units: Sequence[Taken]) -> float:
+        try:
+            found = context.claims.explain([one.unit for one in units])
+        except NotVerified:  # parts of a function alone may be none
+            return np.inf
+        pairs = zip(units, found, strict=True)
+        return sum(np.inf if of is None else float(np.abs(one.take).max()) * of.error for one, of in pairs)
 
     def chosen(mine: Taken) -> Sequence[Taken]:
-        worse = mine.members and errors[id(mine)] > sum(errors[id(one)] for one in mine.members)
-        return mine.members if worse else (mine,)
+        return mine.members if mine.members and error([mine]) > error(mine.members) else (mine,)
 
     return [[one for mine in row for one in chosen(mine)] for row in rows]
 
