@@ -25,8 +25,8 @@ from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
-from anchorhead.targets.expression_network import name_of
 from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.text import name_of
 from anchorhead.targets.mlp import Mlp
 
 ROUNDING = 8
