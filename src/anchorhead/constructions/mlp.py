@@ -172,7 +172,7 @@ def certified(
     within: float | None = None,
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype, within)
+    certificate = mlp_statement(bound, network, target, layers, readout, on).certificate(on, network.dtype, within)
     data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
     arrays: dict[str, np.ndarray] = {}
     for number, shape in enumerate(used):
