@@ -68,11 +68,11 @@ def _estimate(target: Mlp, on: Box, within: float, dtype: Dtype) -> tuple[bool, 
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once."""
     options = BuildOptions("deep", "transformer", "solved", dtype)
     ladder = Ladder(target, on, within, Guesses(dtype))
-    rung = next(iter(ladder), None)
-    if rung is None or ladder.ended is not None:
+    laid = next(iter(ladder), None)
+    if laid is None or ladder.ended is not None:
         return True, np.inf
-    drafts = drafted(rung.laid, target, options)
-    bound = estimated_bound(rung, drafts, ladder.sources, target.tokens or 1, options)
+    drafts = drafted(laid, target, options)
+    bound = estimated_bound(laid, drafts, ladder.sources, target.tokens or 1, options)
     return not bound <= within, float(counted(drafts, target.tokens or 1).parameters)
 
 

@@ -318,9 +318,9 @@ def _neurons(
     if (network.tokens or 1) > 1:
         network = network.with_neurons()
     ladder = Ladder(network, target.on, ROOM * within, shapes)
-    for rung in ladder:
-        drafts = drafted(rung.laid, network, build.options)
-        bound = estimated_bound(rung, drafts, ladder.sources, network.tokens or 1, build.options)
+    for laid in ladder:
+        drafts = drafted(laid, network, build.options)
+        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, build.options)
         if bound <= LOOSEST * within:
             return built(drafts, network, build.options), min(bound, within)
     raise ladder.ended or AnchorheadError(
