@@ -67,9 +67,7 @@ class GridPart:
 class Parts:
     """Outputs that are the sum of a network of neurons, if there is one, and of functions for grids."""
 
-    expressions: tuple[Expression, ...]
     variables: tuple[str, ...]
-    tokens: int | None
     network: Mlp | None
     grids: tuple[GridPart, ...]
     terms: tuple[Term, ...]
@@ -127,7 +125,7 @@ def parts_of(
             for number, group in enumerate(groups)
         )
         network = _network(terms, expressions, variables, tokens, needed=not grids)
-        return Parts(expressions, variables, tokens, network, grids, tuple(terms))
+        return Parts(variables, network, grids, tuple(terms))
 
 
 def _resolved(expression: Expression, variables: Sequence[str], ends: Ends | None) -> Expression:
