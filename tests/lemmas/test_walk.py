@@ -40,8 +40,8 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
     way = options_of(target, form, layout, "solved", dtype, hidden)
-    rung = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
-    return built(drafted(rung.laid, target, way), target, way), target, rung.layers, rung.readout
+    laid = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    return built(drafted(laid, target, way), target, way), target, laid.layers, laid.readout
 
 
 def errors(network: Network, target: Any, rng: np.random.Generator) -> np.ndarray:
@@ -85,6 +85,16 @@ def changed(network: Network, rng: np.random.Generator) -> Network:
     return Network(layers, network.output, token_axis=network.token_axis)
 
 
+@pytest.mark.slow_for(
+    "two-layer, sequence, False-float32",
+    "two-layer, sequence, False-float64",
+    "deep, transformer, False-float32",
+    "two-layer, transformer, True-float32",
+    "two-layer, transformer, True-float64",
+    "two-layer, transformer, False-float32",
+    "two-layer, transformer, False-float64",
+    "deep, transformer, False-float64",
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: ", ".join(map(str, way)))
 def test_networks_are_explained_and_changed_ones_still_bounded(way, dtype):
