@@ -15,12 +15,14 @@ import torch
 import anchorhead as ah
 from anchorhead.constructions import mlp
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions, options_of
+from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts import sequence_layout
-from anchorhead.constructions.mlp import built, mlp_network
+from anchorhead.constructions.layouts.draft import counted
+from anchorhead.constructions.mlp import built, drafted, mlp_network
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.planning.plan import Ladder, plan
-from anchorhead.constructions.planning.sizes import sizes_of
-from anchorhead.constructions.planning.uniform_estimates import LATTICE, UniformEstimates
+from anchorhead.constructions.planning.plan import _Sizes, plan
+from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform_estimate
+from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.mlp import prove_mlp
@@ -82,33 +84,36 @@ CASES = [
 @pytest.mark.parametrize(("seed", "hidden", "tokens", "dtype", "causal"), CASES)
 def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
     target = network(seed, hidden, tokens, causal=causal)
-    ladder = Ladder(target, UNIT, 1e-2, dtype, "solved")
+    ladder = Ladder(target, UNIT, 1e-2, ActivationHeads(dtype))
     for rung, _ in zip(ladder, range(2), strict=False):
         for options in ways(target, dtype, causal=causal):
-            made = built(rung.laid, target, options)
-            sizes = sizes_of(rung.laid, tokens or 1, options)
+            drafts = drafted(rung.laid, target, options)
+            made = built(drafts, target, options)
+            sizes = counted(drafts, tokens or 1)
             assert sizes.parameters == made.parameters
             assert sizes.layers == len(made.layers)
             assert sizes.heads == heads(made)
+            assert sizes.keys == keys(made)
             assert sizes.multiply_adds == multiply_adds(made)
-            assert sizes.largest_logit >= largest_logit(made, target)
+            assert _Sizes.of(rung, drafts, tokens or 1).largest_logit >= largest_logit(made, target)
             proven = prove_mlp(made, target, rung.layers, rung.readout, UNIT).total
-            bound = estimated_bound(rung.layers, rung.readout, rung.laid, ladder.sources, tokens or 1, options)
-            assert proven <= bound <= 1.3 * proven
+            bound = estimated_bound(rung, drafts, ladder.sources, tokens or 1, options)
+            assert proven <= bound <= 1.1 * proven
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
     monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     target = network(2, 1, 3, ("relu(x)",))
-    ladder = Ladder(target, Box.of((-1, 2)), 1e-2, dtype, "solved")
+    ladder = Ladder(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
     rung = next(iter(ladder))
     options = options_of(target, "attention-softmax", "sequence", "solved", dtype, False)
-    made = built(rung.laid, target, options)
-    sizes = sizes_of(rung.laid, 3, options)
+    drafts = drafted(rung.laid, target, options)
+    made = built(drafts, target, options)
+    sizes = counted(drafts, 3)
     assert (sizes.parameters, sizes.multiply_adds, sizes.heads) == (made.parameters, multiply_adds(made), heads(made))
     proven = prove_mlp(made, target, rung.layers, rung.readout, Box.of((-1, 2))).total
-    assert proven <= estimated_bound(rung.layers, rung.readout, rung.laid, ladder.sources, 3, options) <= 3 * proven
+    assert proven <= estimated_bound(rung, drafts, ladder.sources, 3, options) <= 3 * proven
 
 
 def test_building_never_exceeds_a_plan():
@@ -181,7 +186,7 @@ def test_sketches_are_no_better_than_proofs(dtype, interval):
     relu = parse("relu(x)")
     ramp = ramp_of(relu, *interval)
     for anchors in (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 40, 300):
-        estimate = UniformEstimates(dtype).choose(relu, *interval, (ramp[1] - ramp[0]) / anchors * (1 + 1e-9))
+        estimate = uniform_estimate(relu, *interval, (ramp[1] - ramp[0]) / anchors * (1 + 1e-9), dtype)
         proven = prove_uniform(relu, interval, ramp, anchors, dtype)
         assert estimate.anchors == anchors
         assert (estimate.in_scale, estimate.out_shift) == (proven.in_scale, proven.out_shift)
@@ -193,7 +198,7 @@ def test_sketches_are_no_better_than_proofs(dtype, interval):
 @pytest.mark.parametrize(("dtype", "anchors"), [("float32", 1236), ("float32", 2473), ("float64", 20_001)])
 def test_sketches_know_what_is_refused(dtype, anchors):
     for count in (anchors - 1, anchors):
-        estimate = UniformEstimates(dtype).choose(parse("relu(x)"), -1.0, 1.0, 1 / count * (1 + 1e-9))
+        estimate = uniform_estimate(parse("relu(x)"), -1.0, 1.0, 1 / count * (1 + 1e-9), dtype)
         assert estimate.anchors == count
         assert bool(estimate.refused) == (count == anchors or (dtype, count) == ("float32", 2472))
 
@@ -269,6 +274,13 @@ def heads(made) -> int:
     """Heads of attention layers and groups of a softmax."""
     attention = sum(layer.heads for layer in made.layers if isinstance(layer, Attention))
     return attention + sum(len(layer.groups) for layer in made.layers if isinstance(layer, Softmax))
+
+
+def keys(made) -> int:
+    """Over how many keys the longest softmax runs."""
+    before = zip(made.streams, made.layers[1:], strict=False)
+    seen = [stream.tokens for stream, layer in before if isinstance(layer, Attention)]
+    return max([*seen, *(max(layer.groups) for layer in made.layers if isinstance(layer, Softmax))], default=0)
 
 
 def multiply_adds(made) -> int:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import options_of
-from anchorhead.constructions.mlp import MARGIN, built, inputs_of
-from anchorhead.constructions.neuron_layers import laid_out, shaped
+from anchorhead.constructions.ladder import Ladder
+from anchorhead.constructions.mlp import built, drafted
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
@@ -41,11 +40,8 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
     way = options_of(target, form, layout, "solved", dtype, hidden)
-    sources, middle = inputs_of(target, ON, dtype)
-    shapes = ActivationHeads(way.dtype, way.placement, None)
-    budget = next(iter(budgets(target, sources, 0.05, MARGIN[dtype], shapes)))
-    layers, readout = shaped(target, sources, budget, MARGIN[dtype], shapes.choose)
-    return built(laid_out(layers, readout, sources, middle), target, way), target, layers, readout
+    rung = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    return built(drafted(rung.laid, target, way), target, way), target, rung.layers, rung.readout
 
 
 def errors(network: Network, target: Any, rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import anchorhead as ah
+from anchorhead.constructions.planning.plan import Plan
 from anchorhead.convert import KernelSmoother
 from anchorhead.network import Network
 from anchorhead.targets.expressions.parser import parse
@@ -38,28 +39,47 @@ def causal(target: Mlp) -> Mlp:
 
 
 def _neurons(name: str, form: str, layout: str, *tags: str, sizes=(4, 2, 2), tokens: int | None = 2, **words) -> Row:
-    def build(dtype: str) -> Network:
-        target = neurons(*sizes, tokens=tokens)
-        target = causal(target) if words.get("causal") else target
-        return ah.convert(target, on=(-1, 1), within=1e-2, form=form, layout=layout, dtype=dtype, **words)
+    def target() -> Mlp:
+        made = neurons(*sizes, tokens=tokens)
+        return causal(made) if words.get("causal") else made
 
-    return row(name, "mlp", build, "proven", form, layout, *tags, *(() if tokens is None else ("tokens",)))
+    def build(dtype: str) -> Network:
+        return ah.convert(target(), on=(-1, 1), within=1e-2, form=form, layout=layout, dtype=dtype, **words)
+
+    def plan(dtype: str) -> Plan:
+        return ah.plan(target(), on=(-1, 1), within=1e-2, dtype=dtype, **words)
+
+    more = () if tokens is None else ("tokens",)
+    return row(name, "mlp", build, "proven", form, layout, *tags, *more, plan=plan)
 
 
 def _of_torch(name: str, activation: str, within: float, *tags: str, **words: Any) -> Row:
-    def build(dtype: str) -> Network:
+    def model() -> Any:
         from benchmarks.figures_cases import mlp
 
-        return ah.convert(mlp(2, 2, 1, activation=activation), on=(-1, 1), within=within, dtype=dtype, **words)
+        return mlp(2, 2, 1, activation=activation)
 
-    return row(name, "mlp", build, "proven", "deep", "transformer", *tags)
+    def build(dtype: str) -> Network:
+        return ah.convert(model(), on=(-1, 1), within=within, dtype=dtype, **words)
+
+    def plan(dtype: str) -> Plan:
+        return ah.plan(model(), on=(-1, 1), within=within, dtype=dtype)
+
+    return row(name, "mlp", build, "proven", "two-layer", "transformer", *tags, plan=plan)
+
+
+def _bspline() -> Any:
+    from scipy.interpolate import BSpline
+
+    return BSpline.construct_fast(np.array([0, 0, 0.5, 1, 1.0]), np.array([0.0, 1.0, -0.5]), 1)
 
 
 def _spline(dtype: str) -> Network:
-    from scipy.interpolate import BSpline
+    return ah.convert(_bspline(), on=(0, 1), within=0.02, dtype=dtype)
 
-    spline = BSpline.construct_fast(np.array([0, 0, 0.5, 1, 1.0]), np.array([0.0, 1.0, -0.5]), 1)
-    return ah.convert(spline, on=(0, 1), within=0.02, dtype=dtype)
+
+def _planned_spline(dtype: str) -> Plan:
+    return ah.plan(_bspline(), on=(0, 1), within=0.02, dtype=dtype)
 
 
 def _smoother(dtype: str) -> Network:
@@ -80,6 +100,6 @@ ROWS = (
     _neurons("deep, one token", "deep", "transformer", tokens=None, sizes=(2, 3, 2, 1)),
     _of_torch("neurons, smooth", "GELU", 1e-2, "smooth"),
     _of_torch("neurons, uniform", "ReLU", 0.3, "uniform", placement="uniform"),
-    row("spline", "mlp", _spline, "proven"),
+    row("spline", "mlp", _spline, "proven", plan=_planned_spline),
     row("kernel smoother", "kernel smoother", _smoother, "proven"),
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import anchorhead as ah
+from anchorhead.constructions.planning.plan import Plan
 from anchorhead.network import Network
 
 from .row import Row, row
@@ -18,7 +19,11 @@ def _function(name: str, kind: str, functions: Any, within: float, *tags: str, o
     def build(dtype: str) -> Network:
         return ah.approximate(functions, BOX if on is None else on, within, dtype=dtype, **words)
 
-    return row(name, kind, build, "proven", "tokens" if "tokens" in words else "variables", *tags)
+    def plan(dtype: str) -> Plan:
+        planned = {name: word for name, word in words.items() if name != "placement"}
+        return ah.plan(functions, BOX if on is None else on, within, dtype=dtype, **planned)
+
+    return row(name, kind, build, "proven", "tokens" if "tokens" in words else "variables", *tags, plan=plan)
 
 
 def _of_tokens(name: str, kind: str, functions: Any, *tags: str, within: float = 0.1, **words: Any) -> Row:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import anchorhead as ah
+from anchorhead.constructions.planning.plan import Plan
 from anchorhead.network import Network
 
 from .row import Row, row
@@ -25,7 +26,10 @@ def _function(name: str, text: str, *tags: str) -> Row:
     def build(dtype: str) -> Network:
         return ah.approximate(text, {"x": (-1, 1)}, 1e-2, dtype=dtype)
 
-    return row(name, "scalar", build, "variables", "proven", *tags)
+    def plan(dtype: str) -> Plan:
+        return ah.plan(text, {"x": (-1, 1)}, 1e-2, dtype=dtype)
+
+    return row(name, "scalar", build, "variables", "proven", *tags, plan=plan)
 
 
 ROWS = (

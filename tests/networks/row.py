@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from anchorhead.constructions.planning.plan import Plan
 from anchorhead.network import Network
 
 DTYPES = ("float64", "float32")
@@ -58,6 +59,7 @@ class Row:
     build      from a dtype to the network; cheap, and the same every time
     tags       of TAGS; which of them are true of the layers is tested
     function   of "opaque several": the callable, which a check needs
+    plan       from a dtype to the plan that foresees it, where plans are for such networks
     """
 
     name: str
@@ -65,6 +67,7 @@ class Row:
     build: Callable[[str], Network]
     tags: frozenset[str]
     function: Callable[..., Any] | None = None
+    plan: Callable[[str], Plan] | None = None
 
 
 def row(name: str, kind: str, build: Callable[[str], Network], *tags: str, **more: Any) -> Row:

@@ -8,6 +8,14 @@ _LINE, _KINK, _FAR = (
     f"direct_lemmas: series err by no more than is derived ({name}, float32)"
     for name in ("a line", "a kink", "a kink far from 0")
 )
+_RUN, _COUNTED, _HEARD = (
+    f"weighed: {what}"
+    for what in (
+        "bases are those that run (a kink, float32, 0)",
+        "groups are off by no more than is counted (a kink, float32)",
+        "groups of which one key is heard are as far off as their series",
+    )
+)
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
 # fmt: off
@@ -44,5 +52,29 @@ DIRECT = (
     Mutation("series.py", "Series.error", "max(map(above, [far, *near]))", "above(far)", _KINK),
     Mutation("series.py", "Series._furthest", "exact(max(map(above, ends)))", "exact(max(map(above, ends))) / 4",
              _LINE),
+    Mutation("direct.py", "Directly.weighed", "-base if base[0] > base[-1] else base", "base",
+             "weighed: bases are those that run (a kink, float32, 1)"),
+    Mutation("direct.py", "Directly.weighed", "int(np.abs(rows).max(axis=2).argmax())", "0", _RUN),
+    Mutation("direct.py", "Directly.weighed", "2 * ROUNDED * self.model.unit", "0.0", _RUN),
+    Mutation("direct.py", "Directly.weighed", "*(read or (0.0, 0.0))", "0.0, 0.0", _RUN),
+    Mutation("groups.py", "_apart", "np.abs(own - meant)[:, live].max(axis=1, initial=0.0)", "0 * largest", _COUNTED),
+    Mutation("groups.py", "_apart", "2 * alone * model.unit * largest", "0.0",
+             "weighed: groups that are alone are granted more"),
+    Mutation("groups.py", "valued", "np.maximum(wrong, _apart(", "np.minimum(wrong, _apart(", _COUNTED),
+    Mutation("groups.py", "valued", "direct = ratio * head.error", "direct = 0.0 * head.error", _COUNTED),
+    Mutation("groups.py", "valued", "head.error, ratio * head.size", "head.error, 0.0 * head.size", _COUNTED),
+    Mutation("groups.py", "valued", "ratio = float(np.abs(", "ratio = float(0.9 * np.abs(", _COUNTED),
+    Mutation("groups.py", "valued", "+ np.abs(head.take) * head.error", "", _HEARD),
+    Mutation("groups.py", "valued", "not own.any() and head is None", "not own.any()", _HEARD),
+    Mutation("groups.py", "_groups", "require(not constant", "require(True",
+             "weighed: groups of constants are refused"),
+    Mutation("context.py", "Context.between", "+ part.direct[0]", "",
+             "context: parts of a unit lie between their values"),
+    Mutation("context.py", "Context.between", "np.maximum(found.size, sum(part.direct[1] for part in unit.parts))",
+             "found.size", "context: parts of a unit lie between their values"),
+    Mutation("joint.py", "_times", "error, size = (more * one", "error, size = (one",
+             "context: what is taken of units that are joined is off by no more"),
+    Mutation("joint.py", "_times", "part.value_error * more", "part.value_error",
+             "context: what is taken of units that are joined is off by no more"),
 )
 # fmt: on

@@ -47,6 +47,10 @@ def test_parts_of_a_unit_lie_between_their_values() -> None:
     off = replace(part, value_error=np.full(2, 0.1))
     low, high = ends(within.between(np.ones(1), replace(unit, parts=(off, off))), within)
     assert float(low[0]) <= -2.2 <= 2.2 <= float(high[0]) <= 2.21
+    found = within.between(np.ones(1), replace(unit, parts=(replace(part, direct=(0.3, 7.0)),)))
+    low, high = ends(found, within)
+    assert float(low[0]) <= -1.3 <= 1.3 <= float(high[0]) <= 1.31
+    assert float(found.size[0]) >= 7.0
 
 
 def test_sums_count_the_sizes_of_all_that_they_add() -> None:
@@ -109,6 +113,11 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     assert (both.off >= 2e-9 + near * most).all()
     assert (both.off <= 2e-9 + (near + 1e-14) * most).all()
     np.testing.assert_array_equal(both.unit.parts[1].values, 3 * unit.parts[0].values)
+    (part,) = unit.parts
+    worse = replace(unit, parts=(replace(part, value_error=np.full(2, 1e-3), direct=(1e-3, 7.0)),))
+    found = _together(context(), [first, replace(third, unit=worse)]).unit.parts[1]
+    assert (found.value_error >= 3e-3).all()
+    assert found.direct >= (3e-3, 21.0)
 
 
 def test_numbers_of_opposite_signs_that_nearly_agree_lean_by_how_far_they_are_apart() -> None:

@@ -56,7 +56,8 @@ def test_the_series_that_run_are_those_that_are_counted(name: str, tmp_path: Pat
     monkeypatch.setattr(direct, "series_of", told)
     assert report(name, tmp_path).verified
     net = network(name)
-    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output)
+    assert net.certificate is not None
+    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output, net.dtype, net.certificate.on)
     lowering.run()
     plans = [step for step in joined(lowering.steps) if isinstance(step, HeadsPlan)]
     for keys in (keys for step in plans for _, keys in step.groups):
@@ -133,7 +134,8 @@ def _errors(net: Network, x: np.ndarray) -> np.ndarray:
 
 def _at_kinks(net: Network, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Inputs moved along one feature to where a query of the first heads meets a crossing."""
-    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output)
+    assert net.certificate is not None
+    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output, net.dtype, net.certificate.on)
     lowering.run()
     moved = x.copy()
     steps = joined(lowering.steps)

@@ -144,13 +144,14 @@ def _of_expressions(
     form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
     if causal:
         request = request.causal()
-    if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
+    becomes = request.becomes(form, layout)
+    if becomes == "head":
         return _one_head(request, within, dtype, placement, outside, progress)
     request.require_representable(within, dtype)
     network = request.parts.network
-    if request.needs_layers:
+    if becomes == "layers":
         return network_in_layers(request, within, words, dtype, outside, progress)
-    if not request.parts.grids and network is not None:
+    if becomes == "neurons" and network is not None:
         options = options_of(network, form, layout or "transformer", placement, dtype, causal)
         return mlp_network(network, request.on, within, options, outside, progress)
     if placement == "uniform":
@@ -169,9 +170,7 @@ def check_words(form: Any, layout: Any, placement: Any) -> None:
 
 def _gridded(request: Request, build: BuildRequest) -> Network:
     """One grid alone, or several parts; grids that are too large together are tried one by one."""
-    parts = request.parts
-    alone = parts.network is None and len(parts.grids) == 1 and parts.grids[0].variables == request.variables
-    if alone and not build.options.causal:
+    if request.one_grid and not build.options.causal:
         target = SeveralVariables(request.expressions, request.variables, *request.ends)
         check_defined(target)
         check_continuous(target)
@@ -182,7 +181,7 @@ def _gridded(request: Request, build: BuildRequest) -> Network:
         return approximate_parts(request.target, build)
     except AnchorheadError as error:
         apart = replace(request.target, join=False)
-        if [part.variables for part in apart.parts.grids] == [part.variables for part in parts.grids]:
+        if [part.variables for part in apart.parts.grids] == [part.variables for part in request.parts.grids]:
             raise
         try:
             return approximate_parts(apart, build)

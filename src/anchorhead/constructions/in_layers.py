@@ -12,12 +12,11 @@ import numpy as np
 
 from anchorhead.compiler.estimate import anchors_for
 from anchorhead.compiler.lower import lowered
-from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import BuildOptions, options_of
-from anchorhead.constructions.mlp import MARGIN, inputs_of, mlp_network
-from anchorhead.constructions.neuron_layers import laid_out, shaped
+from anchorhead.constructions.ladder import Ladder
+from anchorhead.constructions.layouts.draft import counted
+from anchorhead.constructions.mlp import drafted, mlp_network
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.planning.sizes import sizes_of
 from anchorhead.constructions.request import Request
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.errors import AnchorheadError, NotReached
@@ -66,18 +65,14 @@ def forms_in_order(request: Request, within: float, dtype: Dtype) -> list[Mlp]:
 
 def _estimate(target: Mlp, request: Request, within: float, dtype: Dtype) -> tuple[bool, float]:
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once."""
-    sources, middle = inputs_of(target, request.on, dtype)
-    guesses, margin, tokens = Guesses(dtype), MARGIN[dtype], target.tokens or 1
     options = BuildOptions("deep", "transformer", "solved", dtype)
-    try:
-        budget = next(budgets(target, sources, within, margin, guesses))
-        layers, readout = shaped(target, sources, budget, margin, guesses.choose)
-        laid = laid_out(layers, readout, sources, middle)
-        with np.errstate(over="ignore", invalid="ignore"):
-            bound = estimated_bound(layers, readout, laid, sources, tokens, options)
-        return not bound <= within, float(sizes_of(laid, tokens, options).parameters)
-    except AnchorheadError:
+    ladder = Ladder(target, request.on, within, Guesses(dtype))
+    rung = next(iter(ladder), None)
+    if rung is None or ladder.ended is not None:
         return True, np.inf
+    drafts = drafted(rung.laid, target, options)
+    bound = estimated_bound(rung, drafts, ladder.sources, target.tokens or 1, options)
+    return not bound <= within, float(counted(drafts, target.tokens or 1).parameters)
 
 
 class Guesses(ActivationHeads):

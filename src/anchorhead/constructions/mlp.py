@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions
 from anchorhead.constructions.derivations import neuron_entries
+from anchorhead.constructions.ladder import Ladder, Rung
+from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.sequence_layout import Sequence
 from anchorhead.constructions.layouts.transformer_softmax import SoftmaxTransformer
-from anchorhead.constructions.neuron_layers import HeadRefused, Laid, laid_out, shaped
-from anchorhead.constructions.planning.sizes import sizes_of
+from anchorhead.constructions.neuron_layers import HeadRefused, Laid
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError, NotDefined, NotReached
+from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
@@ -30,13 +30,10 @@ from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
-from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Affine, Mlp
 
-MARGIN = {"float32": 1e-3, "float64": 1e-6}
-"""Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
 MAX_PARAMETERS = 100_000_000
@@ -100,44 +97,27 @@ def _proven(
     require_model(options.dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
         require_representable(within, target.values(points_of(on, target.input_shape)), options.dtype)
-    shapes = ActivationHeads(options.dtype, options.placement, progress)
-    sources, middle = inputs_of(target, on, options.dtype)
-    margin = MARGIN[options.dtype]
-    best: tuple[OutputBound, Network, list[Layer], Affine] | None = None
-    tried: set[tuple[int, ...]] = set()
-    undefined: NotDefined | None = None
-    for budget in budgets(target, sources, within, margin, shapes):
-        try:
-            layers, readout = shaped(target, sources, budget, margin, shapes.choose)
-        except NotDefined as error:  # smaller errors keep the next layer's arguments closer to where they belong
-            undefined = error
-            continue
-        except HeadRefused:
-            if best is None:
-                raise
-            break
-        these = tuple(id(shape) for layer in layers for shape in layer.shapes)
-        if these in tried:
-            continue
-        tried.add(these)
-        laid = laid_out(layers, readout, sources, middle)
-        _require_room(laid, target, options)
-        network = built(laid, target, options)
-        bound = prove_mlp(network, target, layers, readout, on)
+    ladder = Ladder(target, on, within, ActivationHeads(options.dtype, options.placement, progress))
+    best: tuple[OutputBound, Network, Rung] | None = None
+    for rung in ladder:
+        drafts = drafted(rung.laid, target, options)
+        _require_room(rung.laid, drafts, target, options)
+        network = built(drafts, target, options)
+        bound = prove_mlp(network, target, rung.layers, rung.readout, on)
         if best is None or bound.total < best[0].total:
-            best = bound, network, layers, readout
+            best = bound, network, rung
         if bound.total <= within:
-            network = certified(network, target, on, layers, readout, bound, outside, within)
-            return ProvenMlp(network, layers, readout)
-    if best is None and undefined is not None:
-        raise undefined
+            network = certified(network, target, on, rung.layers, rung.readout, bound, outside, within)
+            return ProvenMlp(network, rung.layers, rung.readout)
+    if best is None and ladder.ended is not None:
+        raise ladder.ended
     if best is None or not np.isfinite(best[0].total):
         raise AnchorheadError(
             f"{_refusal(within, options)}: no bound was found: the errors of a layer carry the next one's neurons "
             f"beyond their heads' intervals. {_helps(options)}"
         )
-    known, network, layers, readout = best
-    network = certified(network, target, on, layers, readout, known, outside)
+    known, network, rung = best
+    network = certified(network, target, on, rung.layers, rung.readout, known, outside)
     terms = ", ".join(f"{term.amount:.3g} by {term}" for term in known.terms("activations"))
     raise NotReached(
         f"{_refusal(within, options)}: the best bound found is {known.total:.3g} ({terms}). {_helps(options)}",
@@ -147,20 +127,16 @@ def _proven(
     )
 
 
-def _require_room(laid: Laid, target: Mlp, options: BuildOptions) -> None:
+def _require_room(laid: Laid, drafts: Several[Draft], target: Mlp, options: BuildOptions) -> None:
     """Refuses a network that would not fit into memory, before any of it is made."""
-
-    def numbers(one: BuildOptions) -> int:
-        return sizes_of(laid, target.tokens or 1, one).parameters
-
-    count = numbers(options)
+    tokens = target.tokens or 1
+    count = counted(drafts, tokens).parameters
     if count <= MAX_PARAMETERS:
         return
     forms = FORMS if len(laid.neurons) == 1 else ("deep",)
     layouts = ("transformer",) if options.causal else LAYOUTS
-    least, other = min((numbers(one), str(one)) for one in (
-        replace(options, form=form, layout=layout) for form in forms for layout in layouts
-    ))  # fmt: skip
+    others = (replace(options, form=form, layout=layout) for form in forms for layout in layouts)
+    least, other = min((counted(drafted(laid, target, one), tokens).parameters, str(one)) for one in others)
     helps = f"{other}, with {least:,}" if least <= MAX_PARAMETERS else "a smaller model"
     raise AnchorheadError(
         f"{target} would become a network of {count:,} numbers ({options}), and at most {MAX_PARAMETERS:,} are built. "
@@ -168,24 +144,20 @@ def _require_room(laid: Laid, target: Mlp, options: BuildOptions) -> None:
     )
 
 
-def inputs_of(target: Mlp, on: Box, dtype: str) -> tuple[Sources, np.ndarray]:
-    """The inputs' intervals, and the middle of the box as the dtype holds it."""
-    box = on.broadcast_to(target.input_shape)
-    sources = Sources(box.low.reshape(-1).astype(np.float64), box.high.reshape(-1).astype(np.float64))
-    return sources, sources.middle.astype(dtype).astype(np.float64)
-
-
-def built(laid: Laid, target: Mlp, options: BuildOptions) -> Network:
-    """The network, without target and certificate."""
+def drafted(laid: Laid, target: Mlp, options: BuildOptions) -> list[Draft]:
+    """The layers of the network that these neurons become: how large they are, and what fills them."""
     tokens = target.tokens or 1
     if options.layout == "transformer":
-        maker: SoftmaxTransformer | Sequence = SoftmaxTransformer(
-            laid, tokens, options.dtype, target.variables, options.causal
-        )
+        layout: SoftmaxTransformer | Sequence = SoftmaxTransformer(laid, tokens, target.variables, options.causal)
     else:
-        maker = Sequence(laid, tokens, options.dtype, target.variables)
-    build = {"two-layer": maker.two_layer, "attention-softmax": maker.attention_softmax, "deep": maker.deep}
-    network = build[options.form]()
+        layout = Sequence(laid, tokens, target.variables)
+    form = {"two-layer": layout.two_layer, "attention-softmax": layout.attention_softmax, "deep": layout.deep}
+    return form[options.form]()
+
+
+def built(drafts: Several[Draft], target: Mlp, options: BuildOptions) -> Network:
+    """The network, without target and certificate."""
+    network = Network([draft.made(options.dtype) for draft in drafts])
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
@@ -200,7 +172,7 @@ def certified(
     within: float | None = None,
 ) -> Network:
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    certificate = mlp_statement(bound, network, target, layers, readout).certificate(on, network.dtype, within)
+    certificate = mlp_statement(bound, network, target, layers, readout, on).certificate(on, network.dtype, within)
     data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
     arrays: dict[str, np.ndarray] = {}
     for number, shape in enumerate(used):

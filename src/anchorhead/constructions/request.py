@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -72,6 +72,20 @@ class Request:
     def needs_layers(self) -> bool:
         """Whether some term is a composition that no single layer of neurons computes, and no grid."""
         return any(term.becomes == "layers" for term in self.parts.terms)
+
+    @property
+    def one_grid(self) -> bool:
+        """Whether the whole function goes to one grid of all variables."""
+        grids = self.parts.grids
+        return self.parts.network is None and len(grids) == 1 and grids[0].variables == self.variables
+
+    def becomes(self, form: Any, layout: Any) -> Literal["head", "layers", "neurons", "grids"]:
+        """What the expressions are built as: a function of one variable is one head, unless it is to have layers."""
+        if form is None and layout is None and self.tokens is None and len(self.variables) == 1:
+            return "head"
+        if self.needs_layers:
+            return "layers"
+        return "grids" if self.parts.grids or self.parts.network is None else "neurons"
 
     def found(self) -> list[tuple[str, str]]:
         """What was found: each term in words, and what it becomes; beside layers of neurons, grids come second."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from anchorhead.decimals import counted
+from anchorhead.domain import Box
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -20,7 +21,7 @@ from anchorhead.terms import EvenAnchors, Term
 
 
 def mlp_statement(
-    bound: OutputBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine
+    bound: OutputBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine, on: Box
 ) -> Statement:
     """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
@@ -36,7 +37,7 @@ def mlp_statement(
         "layer, from the stored weights",
         target=str(target),
         reference=_reference(layers, readout),
-        evaluations=evaluations_of(network, layers),
+        evaluations=evaluations_of(network, layers, on),
     )
 
 

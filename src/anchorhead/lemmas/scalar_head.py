@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.heads.atom import Part
-from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, own_error
+from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, own_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
@@ -60,17 +60,34 @@ class Reads:
         """
         coefficients = weight / self.scale
         absolute = np.abs(coefficients)
-        constant = -(coefficients @ self.shift)
         terms = (weight != 0).sum(axis=1) * self.reach.shape[1] + extra_terms
         reach = np.abs(weight) @ self.reach.sum(axis=1) + extra_size
-        noise = own_error(len(self.scale)) * (absolute @ (sources.size + np.abs(self.shift)))
-        rounding = absolute @ self.rounding + arithmetic.gamma(terms) * reach + terms * arithmetic.tiny + noise
-        approximation = absolute @ self.approximation
+        lost = self.rounding + own_error(len(self.scale)) * (sources.size + np.abs(self.shift))
+        constant, approximation = -(coefficients @ self.shift), absolute @ self.approximation
+        rounding = absolute @ lost + _summed(terms, reach, arithmetic)
         if others is not None:
             constant = constant + others.constant[0]
             rounding, approximation = rounding + others.rounding[0], approximation + others.approximation[0]
-        up = 1 + 1e-12
-        return Forms(coefficients[None], constant[None], approximation[None] * up, rounding[None] * up)
+        return Forms(coefficients[None], constant[None], approximation[None] * _UP, rounding[None] * _UP)
+
+    def apart(self, sources: Sources, arithmetic: Arithmetic, extra_terms: int) -> Diagonal:
+        """The same with the identity for a weight: what each neuron reads, as a feature of its own."""
+        coefficients = 1 / self.scale
+        absolute = np.abs(coefficients)
+        lost = self.rounding + own_error(len(self.scale)) * (sources.size + np.abs(self.shift))
+        summed = _summed(self.reach.shape[1] + extra_terms, self.reach.sum(axis=1), arithmetic)
+        arrays = -coefficients * self.shift, absolute * self.approximation * _UP, (absolute * lost + summed) * _UP
+        return Diagonal(Forms(coefficients[:, None, None], *(array[:, None] for array in arrays)))
+
+
+_UP = 1 + 1e-12
+
+
+def _summed(
+    terms: int | np.ndarray, reach: Float[np.ndarray, " outputs"], arithmetic: Arithmetic
+) -> Float[np.ndarray, " outputs"]:
+    """What sums of so many terms round by, in any order."""
+    return arithmetic.gamma(terms) * reach + terms * arithmetic.tiny
 
 
 def query_of(readings: Readings, layer: Layer) -> Forms:

@@ -244,7 +244,7 @@ class Network(ReadOnly):
         if key not in self._cache:
             with lasting_tensors():
                 try:
-                    self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device)
+                    self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device, self.certificate.on)
                 except Refused:  # a certificate that other layers were given
                     self._cache[key] = None
         return self._cache[key]

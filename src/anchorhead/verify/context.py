@@ -118,10 +118,14 @@ class Context:
         return self.hull(weight, low.min(axis=0)[None], high.max(axis=0)[None], len(low))
 
     def between(self, weight: np.ndarray, unit: Unit) -> Reads:
-        """Every part of a unit lies between its values."""
-        ends = [[float((sign * part.values + part.value_error).max()) for part in unit.parts] for sign in (-1, 1)]
+        """Every part of a unit lies between its values, up to what it is off where it is no softmax."""
+        ends = [
+            [float((sign * part.values + part.value_error).max()) + part.direct[0] for part in unit.parts]
+            for sign in (-1, 1)
+        ]
         low, high = np.array([[-sum(ends[0])]]), np.array([[sum(ends[1])]])
-        return self.hull(weight, low, high, sum(len(part.values) for part in unit.parts))
+        found = self.hull(weight, low, high, sum(len(part.values) for part in unit.parts))
+        return replace(found, size=np.maximum(found.size, sum(part.direct[1] for part in unit.parts)))
 
     def hull(self, weight: np.ndarray, low: np.ndarray, high: np.ndarray, keys: int) -> Reads:
         """Something between two ends, read from so many keys: computed weights add up to 1 up to gamma_(keys + 2)."""

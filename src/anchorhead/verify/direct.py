@@ -7,15 +7,21 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
   series      a head on one number t whose keys and values are constants that no rounding has touched is computed by its
               series (`series`), if it has one, as fl(fl(scale q) + shift), or
   folding     a map behind it takes q in its place, with weights fl(W scale) and a bias fl(b + W shift), where products
-              and sums are those of float64, the bias's of twice its precision.
+              and sums are those of float64, the bias's of twice its precision;
+  groups      groups of a Softmax whose logits are the same, in one feature t each, may be heads of one base b, of which
+              an output takes c_o = V_om / b_m (in float64), V being the values that the map behind them gives its keys:
+              b is the row of V, of all outputs and groups, with the largest |number|, the first of equal ones, turned
+              so that its last value is no less than its first, keys sorted by slope, and m is where |b_m| is largest.
+              Not if some |V_ok - c_o b_k| > 8u |c_o b_k|.
 
 anchorhead.network.direct is an instance. It goes through the layers with features that are an entry of one vector times
 a power of two, a constant that one exact product makes, or a sum; sums are rows of products of the stored weights, with
 constants in their bias; two maps become one where one of them picks entries, times powers of two, which rounds nothing.
 An attention whose queries are constants copies the winner, all others being SILENT below it. One whose queries depend
 on the input in one entry t, its keys and values being constants, is a head on t, without the keys that are nowhere
-within reach: by a series, or as a softmax. Softmax groups are softmaxes on entries and one sum of their weights. A map
-behind heads is folded, unless it is on each token, where reads are handed on. All else is refused, and runs plainly.
+within reach: by a series, or as a softmax. Softmax groups of multiples of entries are heads of their bases, or they are
+refused. A map behind heads is folded, unless it is on each token, where reads are handed on. All else is refused, and
+runs plainly.
 
 Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, and
 `forms.mapped`'s allowance for biases, the plain walk bounds every evaluation of the model.
@@ -30,10 +36,17 @@ sizes makes up for the former, since gamma_(m + 3) <= gamma_(m - 1) + 5u and m +
 roundings; for the latter gamma_(m + 1) - gamma_m <= u (1 + gamma_(m + 1))^2 of |b| does, twice that where m = 1.
 Handed on, two products and a sum round by less than 4u of |scale q| + |shift|. W' may underflow: by tiny |q|, where
 |q| <= size / scale, and scale is refused outside of [1/FOLDED, FOLDED].
+Groups: c_o times a head of b instead of sum_k V_ok w_k, for which the walk takes take_o times a head of its own base v:
+|c_o| error and sum_k w_k |c_o b_k - take_o v_k|, at most the largest of these. Sums are those of folding, or without a
+series a product of fl(c_o) with what a softmax reads: two roundings and n sums for n groups and a bias. The walk counts
+one and those of two terms or more for each, which is no less where n > 1; a group that is alone, or of which one key is
+heard, is granted two more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -41,6 +54,21 @@ import numpy as np
 from anchorhead.verify.errors import require
 from anchorhead.verify.rounding import FOLDED, SILENT, SLACK, Arithmetic
 from anchorhead.verify.series import Series, series_of
+
+ROUNDED = 8
+"""Units by which multiples of a base may be off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A group as a head: its base, 0 for keys that are left out (`live` says which are not), what outputs take of it,
+    how far it is off the softmax of the base in exact arithmetic, and of what size."""
+
+    base: np.ndarray
+    live: np.ndarray
+    take: np.ndarray
+    error: float
+    size: float
 
 
 class Directly:
@@ -72,6 +100,37 @@ class Directly:
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
             found = (series.error(low, high) + 6 * self.model.unit * size) * SLACK + lost, size
             self.known[name] = low, high, found
+        return found
+
+    def weighed(
+        self, logits: Sequence[tuple[np.ndarray, np.ndarray, tuple[float, float]] | None], values: np.ndarray
+    ) -> list[Weighed | None]:
+        """Of groups, as slopes, offsets and ends of t, and of their values (outputs, groups, keys): the heads that they
+        may be computed as; None: no such groups, or no multiples of one row."""
+        tables: dict[tuple, list[int]] = {}
+        for g, one in enumerate(logits):
+            if one is not None and one[0].any():
+                tables.setdefault((one[0].tobytes(), one[1].tobytes()), []).append(g)
+        found: list[Weighed | None] = [None] * len(logits)
+        for groups in tables.values():
+            slopes, offsets, _ = logits[groups[0]]  # type: ignore[misc]
+            order = np.lexsort((offsets, slopes))
+            live = order[within_reach(slopes, offsets)[order]]
+            rows = values[:, groups][:, :, live]
+            base = rows.reshape(-1, len(live))[int(np.abs(rows).max(axis=2).argmax())]
+            base = -base if base[0] > base[-1] else base
+            top = int(np.abs(base).argmax())
+            if not base[top]:
+                continue
+            take = rows[:, :, top] / base[top]
+            apart = np.abs(rows - take[:, :, None] * base).max(axis=2)
+            if (apart > 2 * ROUNDED * self.model.unit * np.abs(rows).max(axis=2)).any():
+                continue
+            whole, alive = np.zeros(len(slopes)), np.zeros(len(slopes), bool)
+            whole[live], alive[live] = base, True
+            for n, g in enumerate(groups):
+                read = self.read(slopes[live], offsets[live], base, logits[g][2])  # type: ignore[index]
+                found[g] = Weighed(whole, alive, take[:, n], *(read or (0.0, 0.0)))
         return found
 
 

@@ -2,7 +2,7 @@
 
 The numbers w_k V_ok of all groups are added up in one sum. Values of one group in several outputs are multiples of one
 another, up to rounding: V_ok = take_o v_k + off_ok, and sum_k w_k |off_ok| <= max_k |off_ok|. So a group is explained
-once, for v.
+once, for v. Where groups may be computed as heads (`direct`), off_o is also how far c_o b_k is from take_o v_k.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.context import Context, Reads, Tokens, every
+from anchorhead.verify.direct import Weighed
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken, read
 from anchorhead.verify.readings import Reading, heard, mixed, reading
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error, power_of_two
+from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
 
 Groups = list[tuple[Reading | None, slice]]
 """The reading of each group of a token, and which features the group is."""
@@ -88,6 +89,8 @@ def _groups(context: Context, x: Forms, weight: np.ndarray, bias: np.ndarray, gr
             logits = context.map(rows, offsets, x)
             found.append((mixed(logits, context.quantities, context.model), own))
             continue
+        constant = context.model.direct and not len(varying) and (rows != 0).any()
+        require(not constant, "direct: a group whose logits are multiples of a constant")
         products = rows[:, still] * x.constant[0, still]
         exact = power_of_two(rows[:, still]) | power_of_two(x.constant[0, still])
         sizes = np.abs(products).sum(axis=1) + np.abs(offsets)
@@ -107,17 +110,21 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, t
     outputs = len(pairs[0][1])
     taken: list[Taken] = []
     reads: list[Reads] = []
-    for one, values in pairs:
+    for (one, values), head in zip(pairs, _as_heads(context, pairs), strict=True):
         if one is None:
             low, high = np.minimum(values.min(axis=1), 0.0), np.maximum(values.max(axis=1), 0.0)
             between = context.hull(np.eye(outputs), low[None], high[None], values.shape[1])
             reads.append(replace(between, terms=np.full(outputs, float(values.shape[1]))))
             continue
         own = values[:, one.keys]
-        if not own.any():
+        if not own.any() and head is None:
             continue
-        if one.constant or len(one.keys) == 1:
+        if one.constant or len(one.keys) == 1 or not own.any():
             form, size = constant_softmax(one.logits, Forms.constants(own.T), context.quantities, context.model)
+            if head is not None:
+                apart = _apart(head, one, own, context.model, True) + np.abs(head.take) * head.error
+                form = Forms(form.ids, *form.arrays[:3], form.rounding + apart * SLACK)
+                size = np.maximum(size, np.abs(head.take) * head.size * SLACK)
             reads.append(Reads(np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
             continue
         base = _base(context, one, own[np.abs(own).max(axis=1).argmax()])
@@ -125,12 +132,37 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, t
         ratios = own[:, large] / base[large]
         take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
         wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
-        part = replace(one.logits, values=base, value_error=np.zeros(len(base)))
+        direct = 0.0, 0.0
+        if head is not None:
+            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, len(pairs) == 1))
+            require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
+            ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
+            direct = ratio * head.error, ratio * head.size
+        part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
         taken.append(Taken(take, wrong, Unit(one, (part,), _hints(context, take, token))))
     reads += read(context, [taken], where, weights=True)[0]
     if not reads:
         return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])
     return context.added(reads, bias, None, None)
+
+
+def _as_heads(context: Context, pairs: list) -> list[Weighed | None]:
+    """The heads as which groups may be computed, by the evaluation that they are in one sum for."""
+    if not context.model.direct or len({values.shape[1] for _, values in pairs}) > 1:
+        return [None] * len(pairs)
+    logits = [None if one is None or one.every.whole else (one.every.slopes, one.every.offsets, one.ends)
+              for one, _ in pairs]  # fmt: skip
+    return context.directly.weighed(logits, np.stack([values for _, values in pairs], axis=1))
+
+
+def _apart(head: Weighed, one: Reading, meant: np.ndarray, model: Arithmetic, alone: bool = False) -> np.ndarray:
+    """How far what outputs take of a head is from values (outputs, keys) that they are meant to take; alone: the sum
+    has no terms to spare for it."""
+    live = head.live[one.keys]
+    own = head.take[:, None] * head.base[one.keys]
+    largest = np.abs(own).max(axis=1)
+    apart = np.abs(own - meant)[:, live].max(axis=1, initial=0.0) + 4 * OWN_UNIT * largest
+    return apart + 2 * alone * model.unit * largest + FOLDED * model.tiny * (1 + head.size)
 
 
 def _base(context: Context, one: Reading, values: np.ndarray) -> np.ndarray:

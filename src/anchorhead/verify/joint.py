@@ -17,6 +17,7 @@ from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error
+from anchorhead.verify.scalar import Part
 
 DIGITS = 9
 """Coefficients that agree in so many digits are tried as the same; how far they are apart is counted."""
@@ -137,12 +138,19 @@ def _together(context: Context, group: list[Taken]) -> Taken:
     units, off = [], np.zeros(len(first.take))
     for one in group:
         ratio = float(one.take[lead] / first.take[lead])
-        parts = tuple(replace(part, values=part.values * ratio) for part in one.unit.parts)
+        parts = tuple(_times(part, ratio) for part in one.unit.parts)
         units.append(replace(one.unit, parts=parts))
         rounded = 0.0 if ratio == 1 else 4 * OWN_UNIT * abs(ratio) * np.abs(first.take)
         off = off + one.off + (np.abs(one.take - ratio * first.take) + rounded) * one.size * SLACK
     members = tuple(one for mine in group for one in mine.members or (mine,))
     return Taken(first.take, off, joint(units, context.quantities), members)
+
+
+def _times(part: Part, ratio: float) -> Part:
+    """The part with values so many times as large, and all that they are off by."""
+    more = 1.0 if ratio == 1 else abs(ratio) * SLACK
+    error, size = (more * one for one in part.direct)
+    return replace(part, values=part.values * ratio, value_error=part.value_error * more, direct=(error, size))
 
 
 def direction(t: Forms) -> tuple[bytes, ...]:

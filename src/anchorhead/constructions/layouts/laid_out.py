@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from anchorhead.constructions.layouts.feature_names import inputs_called, less
-from anchorhead.constructions.neuron_layers import Laid
+from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.proof.heads.activation_head import ActivationHead
 
 FAR = 1000.0
@@ -27,6 +27,16 @@ def anchors_of(shape: ActivationHead, p: int) -> tuple[np.ndarray, np.ndarray, n
     return np.zeros(1), np.zeros(1), np.zeros(1)
 
 
+def length_of(shape: ActivationHead, p: int) -> int:
+    """How many anchors these are."""
+    return shape.lengths[p] if p < len(shape.lengths) else 1
+
+
+def longest(neurons: Neurons) -> int:
+    """The anchors of the longest part of any shape."""
+    return max(max(shape.lengths) for shape in neurons.shapes)
+
+
 @dataclass(frozen=True, eq=False)
 class LaidOut:
     """Neurons that become a network of `tokens` tokens with `inputs` features each.
@@ -36,7 +46,6 @@ class LaidOut:
 
     laid: Laid
     tokens: int
-    dtype: str
     variables: tuple[str, ...] = ()
 
     @property
@@ -50,9 +59,6 @@ class LaidOut:
     @cached_property
     def far(self) -> float:
         return out_of_reach(self.laid.largest_logit)
-
-    def _cast(self, array: np.ndarray) -> np.ndarray:
-        return np.asarray(array).astype(self.dtype)
 
     @cached_property
     def _entries(self) -> list[str]:

@@ -1,41 +1,40 @@
 """Sizes of every way to build a network, before anything is built.
 
-Building walks a ladder of ever finer heads and stops at the first network that is proven within the error. A plan walks
-the same ladder with bounds that are never below what is proven, so it stops there or further on; of all rungs up to its
-own it gives the largest numbers. No network that is built exceeds them.
+Building climbs a ladder of ever finer heads, has the layers of each rung drafted and then made, and stops at the first
+network that is proven within the error. A plan climbs the same ladder and counts the same drafts, with bounds that are
+never below what is proven, so it stops there or further on; of all rungs up to its own it gives the largest numbers. No
+network that is built exceeds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from textwrap import fill
 from typing import Literal
 
 import numpy as np
 
 from anchorhead.as_html import block, table
-from anchorhead.constructions.budgets import budgets
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout
 from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.mlp import MARGIN, inputs_of
-from anchorhead.constructions.neuron_layers import Laid, laid_out, shaped
+from anchorhead.constructions.ladder import Ladder, Rung
+from anchorhead.constructions.layouts.draft import Draft, counted
+from anchorhead.constructions.layouts.laid_out import FAR, out_of_reach
+from anchorhead.constructions.mlp import drafted
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
-from anchorhead.constructions.planning.sizes import Sizes, sizes_of
-from anchorhead.constructions.planning.uniform_estimates import UniformEstimates
+from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, UniformEstimates
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.constructions.single.head import Placement
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError, NotDefined
+from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.progress import Progress
-from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.statement import stated_bound
-from anchorhead.targets.mlp import Affine, Mlp, merged
+from anchorhead.targets.mlp import Mlp, merged
 
 SMALLEST = 1e-20
 """Below, no dtype reaches anything, and uniform anchors are more than numbers can count."""
@@ -139,8 +138,11 @@ def plan(
         layouts = ("sequence",)
     rows = []
     for within in sorted(set(withins), reverse=True):
+        # every error has a ladder of its own, because building starts with nothing: heads that are solved anew depend
+        # on those that were solved before
         ladders = {
-            placement: Ladder(target, on, within, dtype, placement, progress, shapes) for placement in PLACEMENTS
+            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", progress)),
+            "uniform": Ladder(target, on, within, UniformEstimates(dtype)),
         }
         rows += [
             _row(ladders[placement], BuildOptions(form, layout, placement, dtype, causal))
@@ -157,103 +159,64 @@ def check_request(withins: Sequence[float], dtype: Dtype) -> None:
         raise AnchorheadError(f"within={min(withins):g}: errors of at least {SMALLEST:g} are planned for")
 
 
-@dataclass(frozen=True, eq=False)
-class Rung:
-    """Heads for one share of the error, and why they cannot be built, if so."""
+@dataclass(frozen=True)
+class _Sizes:
+    """Of one network, or the largest numbers of several: see Row."""
 
-    layers: Sequence[Layer]
-    readout: Affine
-    laid: Laid
-    refused: str
+    layers: int
+    heads: int
+    anchors: int
+    keys: int
+    beta: float | None
+    parameters: int
+    largest_logit: float
+    multiply_adds: int
 
+    @classmethod
+    def of(cls, rung: Rung, drafts: Sequence[Draft], tokens: int) -> _Sizes:
+        """The sizes of the network that would be built of these drafts."""
+        shapes = [shape for layer in rung.layers for shape in layer.shapes]
+        betas = [shape.beta for shape in shapes if isinstance(shape, UniformEstimate)]
+        # two things can put an anchor out of reach at once: its own offset, and a gate
+        logit = rung.laid.largest_logit + 2 * out_of_reach(rung.laid.largest_logit)
+        return cls(
+            anchors=max((max(shape.lengths) for shape in shapes), default=0),
+            beta=max(betas, default=None),
+            largest_logit=max(logit, 2 * FAR) if shapes else 2 * FAR,
+            **asdict(counted(drafts, tokens)),
+        )
 
-@dataclass(eq=False)
-class Ladder:
-    """The rungs that building tries, from coarse to fine, each found once; the same for all forms and layouts.
-
-    Every error has a ladder of its own, because building starts with nothing: heads that are solved anew depend on
-    those that were solved before.
-    """
-
-    target: Mlp
-    on: Box
-    within: float
-    dtype: Dtype
-    placement: Placement
-    progress: Progress | None = None
-    shapes: ActivationHeads | None = None
-    ended: str = ""
-    _found: list[Rung] = field(default_factory=list)
-    _more: Iterator[Rung] | None = None
-
-    @property
-    def sources(self) -> Sources:
-        return self._inputs[0]
-
-    def __post_init__(self) -> None:
-        self._inputs = inputs_of(self.target, self.on, self.dtype)
-
-    def __iter__(self) -> Iterator[Rung]:
-        if self._more is None:
-            self._more = self._climbed()
-        place = 0
-        while True:
-            if place == len(self._found):
-                rung = next(self._more, None)
-                if rung is None:
-                    return
-                self._found.append(rung)
-            yield self._found[place]
-            place += 1
-
-    def _climbed(self) -> Iterator[Rung]:
-        sources, middle = self._inputs
-        margin = MARGIN[self.dtype]
-        if self.placement == "uniform":
-            chooser: ActivationHeads | UniformEstimates = UniformEstimates(self.dtype)
-        else:
-            chooser = self.shapes or ActivationHeads(self.dtype, self.placement, self.progress)
-        tried: set[tuple[int, ...]] = set()
-        try:
-            for budget in budgets(self.target, sources, self.within, margin, chooser):
-                try:
-                    layers, readout = shaped(self.target, sources, budget, margin, chooser.choose)
-                except NotDefined as error:
-                    self.ended = str(error)
-                    continue
-                these = tuple(id(shape) for layer in layers for shape in layer.shapes)
-                if these in tried:
-                    continue
-                tried.add(these)
-                laid = laid_out(layers, readout, sources, middle)
-                yield Rung(layers, readout, laid, chooser.refused if isinstance(chooser, UniformEstimates) else "")
-        except AnchorheadError as error:
-            self.ended = str(error)
+    def joined(self, other: _Sizes) -> _Sizes:
+        """The larger number of each."""
+        pairs = [(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)]
+        return _Sizes(*(two if one is None else one if two is None else max(one, two) for one, two in pairs))
 
 
 def _row(ladder: Ladder, options: BuildOptions) -> Row:
-    tokens = ladder.target.tokens or 1
-    sizes: Sizes | None = None
+    target, tokens = ladder.target, ladder.target.tokens or 1
+    sizes: _Sizes | None = None
     reached, best = 0.0, np.inf
     for rung in ladder:
-        with np.errstate(over="ignore", invalid="ignore"):
-            bound = estimated_bound(rung.layers, rung.readout, rung.laid, ladder.sources, tokens, options)
+        drafts = drafted(rung.laid, target, options)
+        bound = estimated_bound(rung, drafts, ladder.sources, tokens, options)
         best = min(best, bound)
-        if not rung.refused and options.placement == "solved" and bound > LOOSEST * ladder.within:
+        shapes = (shape for layer in rung.layers for shape in layer.shapes)
+        refused = next((one.refused for one in shapes if isinstance(one, UniformEstimate) and one.refused), "")
+        if not refused and options.placement == "solved" and bound > LOOSEST * ladder.within:
             continue
         # building may stop at an earlier rung than this plan, with any bound up to `within`
         reached = max(reached, min(bound, ladder.within))
-        more = sizes_of(rung.laid, tokens, options)
+        more = _Sizes.of(rung, drafts, tokens)
         sizes = more if sizes is None else sizes.joined(more)
-        if rung.refused:
-            return _made(ladder, options, sizes, bound, False, rung.refused)
+        if refused:
+            return _made(ladder, options, sizes, bound, False, refused)
         if bound <= ladder.within:
             return _made(ladder, options, sizes, reached, True, "")
     return _made(ladder, options, None, best, False, _out_of_reach(ladder, options, best))
 
 
-def _made(ladder: Ladder, options: BuildOptions, sizes: Sizes | None, bound: float, reachable: bool, note: str) -> Row:
-    known: dict[str, float | int | None] = dict.fromkeys(Sizes.__dataclass_fields__) if sizes is None else vars(sizes)
+def _made(ladder: Ladder, options: BuildOptions, sizes: _Sizes | None, bound: float, reachable: bool, note: str) -> Row:
+    known: dict[str, float | int | None] = dict.fromkeys(_Sizes.__dataclass_fields__) if sizes is None else vars(sizes)
     return Row(
         within=ladder.within,
         form=options.form,
@@ -268,7 +231,7 @@ def _made(ladder: Ladder, options: BuildOptions, sizes: Sizes | None, bound: flo
 
 def _out_of_reach(ladder: Ladder, options: BuildOptions, best: float) -> str:
     if not np.isfinite(best):
-        return ladder.ended or "not known before it is built"
+        return "not known before it is built" if ladder.ended is None else str(ladder.ended)
     if best <= LOOSEST * ladder.within:
         return "perhaps out of reach: the bound is the best that can be promised"
     return f"out of reach: the bound is what rounding in {options.dtype} leaves"

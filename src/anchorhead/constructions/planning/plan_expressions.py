@@ -6,7 +6,7 @@ proof asks for a little more. The paper's even anchors are counted by formula, h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -16,11 +16,12 @@ from anchorhead.constructions.build_options import BuildOptions, Form, Layout
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.in_layers import forms_in_order
+from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.side_by_side import side_by_side
-from anchorhead.constructions.mlp import built
+from anchorhead.constructions.mlp import built, drafted
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.planning.plan import LOOSEST, Ladder, Plan, Row, check_request, plan
-from anchorhead.constructions.planning.uniform_estimates import UniformEstimates
+from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan
+from anchorhead.constructions.planning.uniform_estimates import uniform_estimate
 from anchorhead.constructions.request import Request
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
 from anchorhead.constructions.single.head import SEARCH, Placement
@@ -36,7 +37,7 @@ from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.heads.solver.solve import SAFETY, smallest
 from anchorhead.heads.tables.table import lookup
-from anchorhead.network import Attention, Network, Softmax
+from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -66,9 +67,10 @@ def plan_expressions(
         request = request.causal()
     parts = request.parts
     request.require_representable(max(withins), dtype)
-    if form is None and layout is None and request.tokens is None and len(request.variables) == 1:
+    becomes = request.becomes(form, layout)
+    if becomes == "head":
         rows = _heads(request, withins, dtype, progress)
-    elif request.needs_layers or (not parts.grids and parts.network is not None):
+    elif becomes in ("layers", "neurons"):
         rows = _neurons_alone(request, withins, dtype, form, layout, causal, progress)
     else:
         if form not in (None, "deep") or layout not in (None, "transformer"):
@@ -100,8 +102,8 @@ def _neurons_alone(
     """Layers of neurons, for each error in the form that is tried first; one layer has one form."""
     shapes, every = Estimates(dtype, "solved", progress), []
     for within in _sorted(withins):
-        one_layer = None if request.needs_layers else request.parts.network
-        target = forms_in_order(request, within, dtype)[0] if one_layer is None else one_layer
+        one_layer = request.parts.network
+        target = forms_in_order(request, within, dtype)[0] if request.needs_layers or one_layer is None else one_layer
         every += plan(target, request.on, [within], dtype, causal, progress, shapes).rows
     rows = [row for row in every if form in (None, row.form) and layout in (None, row.layout)]
     if not rows:
@@ -141,8 +143,13 @@ class _Counted:
     @classmethod
     def of(cls, network: Network) -> _Counted:
         attention = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
-        groups = sum(len(layer.groups) for layer in network.layers if isinstance(layer, Softmax))
-        return cls(len(network.layers), attention + groups, network.parameters)
+        return cls(len(network.layers), attention, network.parameters)
+
+    @classmethod
+    def grown(cls, made: Callable[[int], Network], anchors: int) -> _Counted:
+        """Of a network whose parameters grow by the same number for every anchor: two small ones tell by how much."""
+        one, two = (cls.of(made(count)) for count in (1, 2))
+        return cls(one.layers, one.heads, one.parameters + (anchors - 1) * (two.parameters - one.parameters))
 
 
 def _row(
@@ -177,9 +184,10 @@ def _row(
 
 def _heads(request: Request, withins: Sequence[float], dtype: Dtype, progress: Progress | None) -> list[Row]:
     """A function of one variable: one head, by the solver's own estimate or from the table."""
-    climbed = _Climbed(ScalarTarget(request.expressions, *request.interval), dtype, progress)
+    target = ScalarTarget(request.expressions, *request.interval)
+    climbed = _Climbed(target, dtype, progress)
     solved = {within: climbed.row(within) for within in sorted(withins)}
-    return [row for within in _sorted(withins) for row in (solved[within], _even_head(request, within, dtype))]
+    return [row for within in _sorted(withins) for row in (solved[within], _even_head(target, within, dtype))]
 
 
 @dataclass(eq=False)
@@ -201,9 +209,7 @@ class _Climbed:
         met = [(anchors, error) for anchors, error in self._met if error <= SAFETY * within]
         if met and not target.kinks:
             anchors, error = min(met)
-            zeros = np.zeros(anchors)
-            part = Part.of(zeros, zeros, np.zeros((anchors, target.outputs)), self.dtype)
-            return self._counted(within, Atom.of((part,), 0.0, np.zeros(target.outputs), self.dtype), error, ESTIMATED)
+            return _row(within, "head", "solved", error, _one_part(target, self.dtype, anchors), anchors, ESTIMATED)
         try:
             ends = target.low, target.high
             found = smallest(
@@ -226,16 +232,24 @@ class _Climbed:
         return _row(within, "head", "solved", bound, counted, atom.anchors, note)
 
 
-def _even_head(request: Request, within: float, dtype: Dtype) -> Row:
+def _one_part(target: ScalarTarget, dtype: Dtype, anchors: int) -> _Counted:
+    """A head of so many anchors in one part."""
+
+    def made(count: int) -> Network:
+        part = Part.of(np.zeros(count), np.zeros(count), np.zeros((count, target.outputs)), dtype)
+        return head_network(Atom.of((part,), 0.0, np.zeros(target.outputs), dtype), target)
+
+    return _Counted.grown(made, anchors)
+
+
+def _even_head(target: ScalarTarget, within: float, dtype: Dtype) -> Row:
     """The paper's even anchors, so many that the slope cannot exceed the error between them."""
-    estimates = UniformEstimates(dtype)
-    chosen = [estimates.choose(one, *request.interval, within) for one in request.expressions if one.variables]
+    ends = target.low, target.high
+    chosen = [uniform_estimate(one, *ends, within, dtype) for one in target.expressions if one.variables]
     if not chosen:
         return _row(within, "head", "uniform", 0.0, None, 1, "")
     most = max(chosen, key=lambda estimate: estimate.count)
-    width = 4 + len(request.expressions)  # the features of head_network: query, one, slope, offset, values
-    fixed = width * (5 + len(request.expressions)) + len(request.expressions) ** 2 + len(request.expressions)
-    counted = _Counted(2, 1, fixed + width * most.count)
+    counted = _one_part(target, dtype, most.count)
     return _row(within, "head", "uniform", most.error, counted, most.count, most.refused, most.beta, not most.refused)
 
 
@@ -277,8 +291,7 @@ def _side_by_side(request: Request, build: BuildRequest, shapes: ActivationHeads
         neurons, more = _neurons(request, build, (1 - share) * build.within, shapes)
     except AnchorheadError as refused:
         return _row(build.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
-    alone = neurons is None and len(atoms) == 1 and target.parts.grids[0].variables == request.variables
-    if alone and not build.options.causal:
+    if request.one_grid and not build.options.causal:
         network = grid_network(atoms[0], request.tokens)
     else:
         pairs = zip(target.parts.grids, atoms, strict=True)
@@ -307,15 +320,14 @@ def _neurons(
         return None, 0.0
     if (network.tokens or 1) > 1:
         network = network.with_neurons()
-    ladder = Ladder(network, request.on, ROOM * within, build.options.dtype, "solved", build.progress, shapes)
+    ladder = Ladder(network, request.on, ROOM * within, shapes)
     for rung in ladder:
-        bound = estimated_bound(
-            rung.layers, rung.readout, rung.laid, ladder.sources, network.tokens or 1, build.options
-        )
+        drafts = drafted(rung.laid, network, build.options)
+        bound = estimated_bound(rung, drafts, ladder.sources, network.tokens or 1, build.options)
         if bound <= LOOSEST * within:
-            return built(rung.laid, network, build.options), min(bound, within)
-    raise AnchorheadError(
-        ladder.ended or f"an error of {within:.3g} is out of reach of the neurons in {build.options.dtype}"
+            return built(drafts, network, build.options), min(bound, within)
+    raise ladder.ended or AnchorheadError(
+        f"an error of {within:.3g} is out of reach of the neurons in {build.options.dtype}"
     )
 
 
@@ -327,22 +339,22 @@ class _EvenGrid:
         self.dtype: Dtype = dtype
         target = SeveralVariables(request.expressions, request.variables, *request.ends)
         self.modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
-        # parameters grow by the same number for every anchor: two small grids tell by how much
-        self.one, self.two = (self._count((sides,) + (1,) * (len(request.variables) - 1)) for sides in (1, 2))
 
-    def _count(self, sides: tuple[int, ...]) -> _Counted:
-        outputs = len(self.request.expressions)
-        axes = [(np.zeros(side), np.zeros(side)) for side in sides]
-        atom = GridAtom.of(axes, np.zeros(len(sides)), np.zeros((*sides, outputs)), np.zeros(outputs), self.dtype)
-        return _Counted.of(grid_network(atom, self.request.tokens))
+    def _network(self, side: int) -> Network:
+        """So many anchors along the first variable."""
+        outputs, others = len(self.request.expressions), len(self.request.variables) - 1
+        axes = [(np.zeros(count), np.zeros(count)) for count in (side, *[1] * others)]
+        values = np.zeros((side, *[1] * others, outputs))
+        return grid_network(
+            GridAtom.of(axes, np.zeros(len(axes)), values, np.zeros(outputs), self.dtype), self.request.tokens
+        )
 
     def row(self, within: float) -> Row:
         sides = self.modulus.sides(within)
         anchors = prod(sides)
-        parameters = self.one.parameters + (anchors - 1) * (self.two.parameters - self.one.parameters)
         low, high = (np.array(end) for end in self.request.ends)
         spacing = (high - low) / np.maximum(np.array(sides) - 1, 1)
-        counted = _Counted(self.one.layers, self.one.heads, parameters)
+        counted = _Counted.grown(self._network, anchors)
         refused = f"not built above {MAX_ANCHORS:,} anchors" if anchors > MAX_ANCHORS else ""
         note = refused or ESTIMATED
         beta = float((SHARPNESS / spacing**2).max())

@@ -13,13 +13,13 @@ the lattice itself is, for more anchors than a dozen, that of a dozen: less than
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
 import numpy as np
 
-from anchorhead.constructions.single.activation_heads import MAX_UNIFORM, outlined, uniform_anchors
+from anchorhead.constructions.single.activation_heads import MAX_UNIFORM, ActivationHeads, uniform_anchors
 from anchorhead.constructions.single.head import MAX_EVEN
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
@@ -47,71 +47,52 @@ class UniformEstimate(ActivationHead):
     refused: str = ""
 
     @property
-    def anchors(self) -> int:
-        return self.count
+    def lengths(self) -> tuple[int, ...]:
+        return (self.count,)
 
     @cached_property
     def slope(self) -> float:
         return _slope(self.activation, self.low, self.high)
 
 
-def lengths(shape: ActivationHead) -> tuple[int, ...]:
-    """How many anchors each part has."""
-    return (shape.count,) if isinstance(shape, UniformEstimate) else tuple(len(part) for part in shape.parts)
+class UniformEstimates(ActivationHeads):
+    """Estimates in place of `ActivationHeads` of uniform placement: nothing is solved or proven."""
 
+    def __init__(self, dtype: Dtype) -> None:
+        super().__init__(dtype, "uniform")
 
-@dataclass(eq=False)
-class UniformEstimates:
-    """Estimates for one dtype, in place of `ActivationHeads` of uniform placement: nothing is solved or proven."""
-
-    dtype: Dtype
-    _known: dict[tuple, UniformEstimate] = field(default_factory=dict)
-
-    def choose(self, activation: Expression, low: float, high: float, error: float) -> UniformEstimate:
-        """What `ActivationHeads.choose` would build for this error on [low, high], or more."""
+    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         key = (activation, low, high, error)
         if key not in self._known:
-            ramp = ramp_of(activation, low, high)
-            made = _values(activation, low, high, error) if ramp is None else self._ramp(*key, ramp)
-            self._known[key] = made
+            self._known[key] = uniform_estimate(*key, self.dtype)
         return self._known[key]
 
-    def at_hand(self, outline: ActivationHead) -> bool:
-        """Never, as with `ActivationHeads` of uniform placement."""
-        return False
 
-    def outline(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
-        """What `choose` would choose, as far as it is known whatever the error: no anchors."""
-        return outlined(activation, (low, high), error)
-
-    @property
-    def refused(self) -> str:
-        """Why one of those chosen so far cannot be built."""
-        return next((estimate.refused for estimate in self._known.values() if estimate.refused), "")
-
-    def _ramp(
-        self, activation: Expression, low: float, high: float, error: float, ramp: tuple[float, float]
-    ) -> UniformEstimate:
-        span = ramp[1] - ramp[0]
-        count = uniform_anchors(span, error)
-        spacing, middle, arithmetic = span / (count - 1), ramp[0] + span / 2, arithmetic_of(self.dtype)
-        k = (count - 1) / 2 * np.array([-1.0, 1.0])
-        query = 16 * arithmetic.unit * (abs(low) + abs(high) + abs(middle))
-        return UniformEstimate(
-            activation,
-            low,
-            high,
-            (Part.of(2 * SHARPNESS * k, -SHARPNESS * k**2, k, "float64"),),
-            LATTICE * _widest(error, count) + 16 * 2.0**-53 * (abs(ramp[0]) + abs(ramp[1])),
-            spacing * lattice_rounding(count, 0.0, arithmetic) + query,
-            in_scale=spacing,
-            in_shift=middle,
-            out_scale=spacing,
-            out_shift=middle,
-            count=count,
-            beta=SHARPNESS / spacing**2,
-            refused=_refused(count, self.dtype),
-        )
+def uniform_estimate(activation: Expression, low: float, high: float, error: float, dtype: Dtype) -> UniformEstimate:
+    """What would be built for this error on [low, high], or more."""
+    ramp = ramp_of(activation, low, high)
+    if ramp is None:
+        return _values(activation, low, high, error)
+    span = ramp[1] - ramp[0]
+    count = uniform_anchors(span, error)
+    spacing, middle, arithmetic = span / (count - 1), ramp[0] + span / 2, arithmetic_of(dtype)
+    k = (count - 1) / 2 * np.array([-1.0, 1.0])
+    query = 16 * arithmetic.unit * (abs(low) + abs(high) + abs(middle))
+    return UniformEstimate(
+        activation,
+        low,
+        high,
+        (Part.of(2 * SHARPNESS * k, -SHARPNESS * k**2, k, "float64"),),
+        LATTICE * _widest(error, count) + 16 * 2.0**-53 * (abs(ramp[0]) + abs(ramp[1])),
+        spacing * lattice_rounding(count, 0.0, arithmetic) + query,
+        in_scale=spacing,
+        in_shift=middle,
+        out_scale=spacing,
+        out_shift=middle,
+        count=count,
+        beta=SHARPNESS / spacing**2,
+        refused=_refused(count, dtype),
+    )
 
 
 def _widest(error: float, count: int) -> float:

@@ -119,26 +119,27 @@ def image(
     return Image(Held(place, np.where(picked, factor, constants)), weight, bias, source)
 
 
-def single_entries(layer: Linear, source: Held) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For a map of which every output is a multiple of one entry, plus a constant: (tokens, outputs) of the entry, -1
-    for none, of its factor, and of the constant."""
+def asked(
+    layer: Linear, source: Held, size: int
+) -> tuple[Int[np.ndarray, " groups"], Float[np.ndarray, "groups size"], Float[np.ndarray, "groups size"]]:
+    """For a map whose outputs, in groups, are multiples of one feature of a token each, plus constants: that feature,
+    which is an entry, the factors and the constants."""
     weight = np.asarray(layer.weight, np.float64)
     weight = weight.reshape(-1, weight.shape[-1]) if weight.ndim == 3 else weight.reshape(-1, source.place.shape[1])
     used = weight != 0
-    if (used.sum(axis=1) > 1).any():
-        raise Refused("a logit is a sum of several features")
+    if source.tokens > 1 or (used.sum(axis=1) > 1).any():
+        raise Refused("softmaxes of several tokens, or a logit that is a sum of several features")
     feature = used.argmax(axis=1)
-    factor = weight[np.arange(len(weight)), feature]
+    slopes = weight[np.arange(len(weight)), feature].reshape(-1, size)
     if layer.weight.ndim == 3:
-        blocks, outputs, size = layer.weight.shape
-        feature = feature + np.repeat(np.arange(blocks) * size, outputs)
-    place = np.where(factor != 0, source.place[:, feature], CONSTANT)
-    if (place == UNKNOWN).any() or ((place == CONSTANT) & (factor != 0)).any():
-        raise Refused("a logit of a constant")
+        blocks, outputs, inputs = layer.weight.shape
+        feature = feature + np.repeat(np.arange(blocks) * inputs, outputs)
+    feature = np.where(slopes != 0, feature.reshape(-1, size), -1)
+    asks = feature.max(axis=1)
+    if ((feature != asks[:, None]) & (feature >= 0)).any() or (asks < 0).any() or (source.place[0, asks] < 0).any():
+        raise Refused("a group of a softmax whose logits are not of one entry")
     bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
-    bias = np.broadcast_to(bias, (len(weight) // layer.outputs, layer.outputs)).ravel()
-    slopes = np.where(place >= 0, factor * source.factor[:, feature], 0.0)
-    return place, slopes, np.broadcast_to(bias, place.shape)
+    return asks, slopes, np.broadcast_to(bias, (len(weight) // layer.outputs, layer.outputs)).reshape(-1, size)
 
 
 def power_of_two(a: np.ndarray) -> Bool[np.ndarray, "..."]:

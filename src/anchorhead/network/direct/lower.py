@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 
+from anchorhead.domain import Box
 from anchorhead.network.attention import Attention
 from anchorhead.network.direct.held import (
     CONSTANT,
@@ -26,12 +27,13 @@ from anchorhead.network.direct.held import (
     Held,
     Image,
     Refused,
+    asked,
     image,
-    single_entries,
 )
 from anchorhead.network.direct.keys import SILENT, Keys
-from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, SoftmaxesPlan, in_torch, joined
+from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined
 from anchorhead.network.direct.steps import DirectModule, Outputs
+from anchorhead.network.direct.weighed import Entries, Weighed, require_covered
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Needed, askers, everything, seen, streams, through
@@ -42,10 +44,10 @@ MOST = 1 << 26
 """Numbers that a matrix, or a table of logits, may have: beyond, a network is not looked at."""
 
 
-def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device) -> DirectModule:
-    """The steps that compute what leaves a chain of layers; raises Refused."""
+def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, on: Box) -> DirectModule:
+    """The steps that compute what leaves a chain of layers, for inputs of a box; raises Refused."""
     embed, rest = layers[0], tuple(layers[1:])
-    lowering = _Lowering(embed, rest, output)
+    lowering = _Lowering(embed, rest, output, dtype, on)
     held = lowering.run()
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
@@ -54,10 +56,12 @@ def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device)
 
 
 class _Lowering:
-    def __init__(self, embed: Embed, layers: tuple[Any, ...], output: Kind) -> None:
+    def __init__(self, embed: Embed, layers: tuple[Any, ...], output: Kind, dtype: str, on: Box) -> None:
         if embed.tokens is None:
             raise Refused("any number of tokens may enter")
         start = embed.start()
+        box = on.broadcast_to((embed.tokens, embed.inputs))
+        self.dtype, self.box = dtype, (box.low.reshape(-1), box.high.reshape(-1))
         self.layers = layers
         self.output: Kind = output
         self.streams = streams(layers, start)
@@ -85,32 +89,32 @@ class _Lowering:
         return self.tokens[self.output]
 
     def _softmaxes(self, before: Linear, softmax: Softmax, behind: Linear, after: Needed) -> None:
-        """Neurons as groups of a Softmax: logits of one entry each, and a map of all weights."""
+        """Neurons as groups of a Softmax: logits of one feature each, and a map that takes multiples of one head."""
         size = softmax.groups[0]
         if tuple(after) != ("input",) or set(softmax.groups) != {size} or before.across != behind.across:
             raise Refused("groups of a softmax that differ, or tokens of several kinds")
         source = self.tokens["input"] if not before.across else self._joined(KINDS).flat()
-        place, slopes, offsets = single_entries(before, source)
-        asks = place.reshape(-1, size).max(axis=1)
-        if ((place.reshape(-1, size) != asks[:, None]) & (place.reshape(-1, size) >= 0)).any() or (asks < 0).any():
-            raise Refused("a group of a softmax whose logits are not of one entry")
-        slopes, offsets = slopes.reshape(-1, size), offsets.reshape(-1, size)
+        asks, slopes, offsets = asked(before, source, size)
+        place, factor = source.place[0, asks], source.factor[0, asks]
         weight, bias, shape = _behind(behind, source.tokens)
-        # (outputs of all tokens, groups of all tokens, keys)
         if weight.size > MOST:
             raise Refused(f"a map of {weight.shape} numbers")
+        values = weight.reshape(len(weight), -1, size)
+        entries = Entries.after(self.steps, *self.box, self.dtype)
         tables, which = np.unique(np.concatenate([slopes, offsets], 1), axis=0, return_inverse=True)
-        groups = []
+        groups, found = [], []
         for number, table in enumerate(tables):
             own = np.flatnonzero(which.reshape(-1) == number)
             picks = np.zeros((len(own), self.width))
-            picks[np.arange(len(own)), asks[own]] = 1.0
-            taken = np.moveaxis(weight.reshape(len(weight), -1, size)[:, own], 2, 0)
-            groups.append((AffinePlan(picks, np.zeros(len(own))), (table[:size], table[size:], taken)))
-        self.steps.append(SoftmaxesPlan(tuple(groups), bias))
+            picks[np.arange(len(own)), place[own]] = factor[own]
+            one = Weighed.of(table[:size], table[size:], values[:, own], self.dtype)
+            groups.append((AffinePlan(picks, np.zeros(len(own))), one.keys.column(0)))
+            found.append((one, entries.picked(place[own], factor[own])))
+        require_covered(found, self.dtype)
+        takes = np.concatenate([one.takes for one, _ in found], axis=1)
+        self.steps += [HeadsPlan(tuple(groups), weighed=True), AffinePlan(takes, bias)]
         self.width = len(bias)
-        entries = np.arange(self.width).reshape(shape)
-        self.tokens = {"input": Held(entries, np.ones(shape))}
+        self.tokens = {"input": Held(np.arange(self.width).reshape(shape), np.ones(shape))}
 
     def _embed(self, embed: Embed) -> None:
         needed = self.needed[0]
@@ -347,4 +351,4 @@ def _behind(layer: Linear, tokens: int) -> tuple[np.ndarray, np.ndarray, tuple[i
             raise Refused("softmaxes of several tokens")
         shape, weight = (1, layer.outputs), _dense(layer)
     bias = np.zeros(shape) if layer.bias is None else np.broadcast_to(layer.bias, shape)
-    return weight, bias.reshape(-1).astype(np.float64), shape
+    return weight.astype(np.float64), bias.reshape(-1).astype(np.float64), shape

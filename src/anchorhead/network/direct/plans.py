@@ -14,7 +14,7 @@ from jaxtyping import Float
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import power_of_two
 from anchorhead.network.direct.saturated import saturated
-from anchorhead.network.direct.steps import Affine, Group, Head, Neurons, Softmaxes, SoftmaxGroup, Step, affine
+from anchorhead.network.direct.steps import Affine, Group, Head, Neurons, Step, affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +39,15 @@ class HeadsPlan:
 
     folds   whether a map behind them sums what heads read: its rounding is then bounded by what heads may read at most,
             and it can take scale q + shift in place of the reads, which may be much smaller than scale q and shift
+    weighed whether they are groups of a Softmax, whose error is held against what is granted them (`weighed`)
     """
 
     groups: tuple[tuple[AffinePlan, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
     folds: bool = True
+    weighed: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class SoftmaxesPlan:
-    """Groups with the same logits: the map to their entries, then slopes, offsets and (keys, outputs, groups)."""
-
-    groups: tuple[tuple[AffinePlan, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
-    bias: Float[np.ndarray, " outputs"]
-
-
-Plan = AffinePlan | HeadsPlan | SoftmaxesPlan
+Plan = AffinePlan | HeadsPlan
 
 
 def joined(steps: Sequence[Plan]) -> list[Plan]:
@@ -81,9 +75,6 @@ def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[S
         if isinstance(step, AffinePlan):
             found.append(affine(step.weight, step.bias, dtype, device))
             continue
-        if isinstance(step, SoftmaxesPlan):
-            found.append(_softmaxes(step, dtype, device))
-            continue
         heads = [_head(keys, dtype, device) for _, keys in step.groups]
         widths = [len(before.bias) for before, _ in step.groups]
         whole: Affine | None = None
@@ -96,7 +87,7 @@ def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[S
             Group(affine(before.weight, before.bias, dtype, device), head, one)
             for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
         )
-        found.append(Neurons(tuple(groups), None if whole is None else whole.bias))
+        found.append(Neurons(tuple(groups), None if whole is None else whole.bias, step.weighed))
     return tuple(found)
 
 
@@ -128,19 +119,6 @@ def _halves(a: Any) -> tuple[Any, Any]:
     scaled = a * 134_217_729.0
     high = scaled - (scaled - a)
     return high, a - high
-
-
-def _softmaxes(step: SoftmaxesPlan, dtype: str, device: torch.device) -> Softmaxes:
-    def tensor(array: np.ndarray) -> torch.Tensor:
-        return torch.tensor(array, dtype=getattr(torch, dtype), device=device)
-
-    groups = (
-        SoftmaxGroup(
-            affine(before.weight, before.bias, dtype, device), tensor(a)[:, None], tensor(g)[:, None], tensor(taken)
-        )
-        for before, (a, g, taken) in step.groups
-    )
-    return Softmaxes(tuple(groups), tensor(step.bias))
 
 
 def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:

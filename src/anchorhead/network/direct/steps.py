@@ -23,8 +23,6 @@ from torch.autograd import forward_ad
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
 
-IN_CACHE = 1 << 16
-"""Numbers for each thread that stay in its cache."""
 LEAST = 1 << 17
 """Queries that are computed at a time: products of fewer rows with large matrices take longer."""
 ON_DEVICE = 1 << 24
@@ -65,10 +63,11 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """Without a bias what is read leaves as it is, one group beside the other."""
+    """Without a bias what is read leaves as it is, one group beside the other; weighed: see HeadsPlan."""
 
     groups: tuple[Group, ...]
     bias: Tensor | None
+    weighed: bool = False
 
     @property
     def width(self) -> int:
@@ -124,49 +123,7 @@ def _buffer(name: str, count: int, like: Tensor) -> Tensor:
     return held[:count]
 
 
-@dataclass(frozen=True, eq=False)
-class SoftmaxGroup:
-    """Groups of a Softmax with the same logits slopes_k t + offsets_k, and what outputs take of each of their weights.
-
-    after   (keys, outputs, groups)
-    """
-
-    before: Affine
-    slopes: Tensor
-    offsets: Tensor
-    after: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Softmaxes:
-    """Softmaxes within tokens, each over the logits of one entry, between two affine maps."""
-
-    groups: tuple[SoftmaxGroup, ...]
-    bias: Tensor
-
-    @property
-    def width(self) -> int:
-        return len(self.bias)
-
-    def __call__(self, v: Tensor) -> Tensor:
-        y = self.bias.expand(len(v), -1).clone()
-        for group in self.groups:
-            keys, width = len(group.slopes), group.before.width
-            most = IN_CACHE * torch.get_num_threads() if v.device.type == "cpu" else ON_DEVICE
-            rows = max(1, min(len(v), most // (keys * width)))
-            both = _buffer("scratch", 2 * keys * rows * width, v)
-            for start in range(0, len(v), rows):
-                t = group.before(v[start : start + rows])
-                logits, weights = both[: 2 * keys * t.numel()].view(2, keys, t.numel()).unbind()
-                torch.mul(group.slopes, t.view(-1), out=logits)
-                logits.add_(group.offsets)
-                torch.softmax(logits, 0, out=weights)
-                for weight, after in zip(weights, group.after, strict=True):
-                    y[start : start + rows].addmm_(weight.view(t.shape), after.t())
-        return y
-
-
-Step = Affine | Neurons | Softmaxes
+Step = Affine | Neurons
 
 
 class Outputs:

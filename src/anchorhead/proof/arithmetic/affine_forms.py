@@ -55,6 +55,10 @@ class Sources:
         """Whether each token has sources of its own."""
         return self.low.ndim > 1
 
+    def apart(self) -> Sources:
+        """Each as that of a token of its own."""
+        return Sources(self.low[:, None, None], self.high[:, None, None])
+
     def last(self, count: int) -> Sources:
         """The last so many."""
         first = len(self.low) - count
@@ -134,6 +138,12 @@ class Forms:
         slack = own_error(sources.count) * (along(absolute, sources.size) + np.abs(middle))
         return middle - reach - slack, middle + reach + slack
 
+    def through(self, weight: Float[np.ndarray, "*tokens outputs inputs"]) -> Float[np.ndarray, "_ outputs sources"]:
+        """The coefficients of what a map makes of the features."""
+        if not self.coefficients.any():
+            return np.zeros((len(self.constant), weight.shape[-2], self.coefficients.shape[2]))
+        return np.matmul(weight, self.coefficients)
+
     def token(self, index: int) -> Forms:
         return self.tokens(slice(index, index + 1))
 
@@ -159,6 +169,31 @@ class Forms:
         return cls(*(np.concatenate(arrays, axis) for arrays in zip(*(part.arrays for part in parts), strict=True)))
 
 
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """One token whose feature i depends on source i alone: `each` is a token of one feature and one source."""
+
+    each: Forms
+
+    @property
+    def constant(self) -> Float[np.ndarray, "1 features"]:
+        return self.each.constant.T
+
+    @property
+    def approximation(self) -> Float[np.ndarray, "1 features"]:
+        return self.each.approximation.T
+
+    @property
+    def rounding(self) -> Float[np.ndarray, "1 features"]:
+        return self.each.rounding.T
+
+    def size(self, sources: Sources) -> Float[np.ndarray, "1 features"]:
+        return self.each.size(sources.apart()).T
+
+    def through(self, weight: Float[np.ndarray, "outputs features"]) -> Float[np.ndarray, "1 outputs features"]:
+        return (weight * self.each.coefficients[:, 0, 0])[None]
+
+
 def along(
     coefficients: Float[np.ndarray, "_ _ sources"], amounts: Float[np.ndarray, "*own sources"]
 ) -> Float[np.ndarray, "_ _"]:
@@ -174,21 +209,20 @@ def own_error(terms: int) -> float:
 def mapped(
     weight: Float[np.ndarray, "*tokens outputs inputs"],
     bias: Float[np.ndarray, "tokens outputs"] | Float[np.ndarray, " outputs"] | None,
-    x: Forms,
+    x: Forms | Diagonal,
     sources: Sources,
     arithmetic: Arithmetic,
+    columns: int | None = None,
 ) -> Forms:
     """W v + b on every token, in any order: gamma_n (|W| |v| + |b|) for n terms that are not 0.
 
-    W may be each token's own.
+    W may be each token's own. `columns` counts those that are stored, where W leaves out some that are all 0.
     A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two; two
     terms of which no product rounds err by u |sum|.
     """
     weight = np.asarray(weight, np.float64)
     absolute = np.abs(weight)
-    fixed = not x.coefficients.any()
-    shape = (len(x.constant), weight.shape[-2], x.coefficients.shape[2])
-    coefficients = np.zeros(shape) if fixed else np.matmul(weight, x.coefficients)
+    coefficients = x.through(weight)
     carried = constant = _times(weight, x.constant)
     size = x.size(sources)
     reach = _times(absolute, size)
@@ -207,9 +241,9 @@ def mapped(
         sums = Forms(coefficients, constant, approximation, _up(before)).size(sources)
         rounding = np.where(whole & (terms <= 2), arithmetic.unit * np.where(terms > 1, sums, 0.0), rounding)
     rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
-    moved = 0.0 if fixed else along(np.abs(coefficients), sources.size)
+    moved = along(np.abs(coefficients), sources.size) if coefficients.any() else 0.0
     # a single entry that is a power of two makes coefficients that are exact here; a constant and a bias round once
-    own = own_error(weight.shape[-1]) * (moved + reach)
+    own = own_error(columns or weight.shape[-1]) * (moved + reach)
     own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
     return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
 

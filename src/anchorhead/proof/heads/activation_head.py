@@ -47,8 +47,13 @@ class ActivationHead:
     degree: float | None = None
 
     @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many anchors each part has."""
+        return tuple(len(part) for part in self.parts)
+
+    @property
     def anchors(self) -> int:
-        return sum(len(part) for part in self.parts)
+        return sum(self.lengths)
 
     @property
     def error(self) -> float:

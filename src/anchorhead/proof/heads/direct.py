@@ -11,7 +11,8 @@ where gamma is that of the longest sum of reads, and `reach` is what the bound t
 hands on q, with its scale in the weights and its shift in the bias of the sum of reads behind it, and |scale q| +
 |shift| may be larger. A bias that is a sum of shifts is rounded once; the bound grants it a rounding, for a product
 that it does not have. Where no such sum is behind heads, reads are handed on as they are: two more roundings, which
-`error` allows for.
+`error` allows for. Groups of a Softmax are heads only where that errs by no more than the sum of all their weights is
+granted, which the weights tell (network.direct.weighed).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
 from anchorhead.network import Network
 from anchorhead.network.direct import Refused, Saturated, lower, saturated
@@ -32,13 +34,16 @@ from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 
 
-def evaluations_of(network: Network, layers: Sequence[Layer]) -> tuple[str, ...]:
-    """What a bound that is proven for layers of neurons covers."""
+def evaluations_of(network: Network, layers: Sequence[Layer], on: Box) -> tuple[str, ...]:
+    """What a bound that is proven for layers of neurons, for inputs of a box, covers."""
     try:
-        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"))
+        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), on)
     except Refused:
         return ("plain",)
-    heads = [group.head for step in module.steps if isinstance(step, Neurons) for group in step.groups]
+    neurons = [step for step in module.steps if isinstance(step, Neurons)]
+    if all(step.weighed for step in neurons):
+        return ("plain", "direct")
+    heads = [group.head for step in neurons for group in step.groups]
     used = {head.found for head in heads if isinstance(head, SeriesHead)}
     terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
     grow = float(arithmetic_of(network.dtype).gamma(terms))

@@ -1,0 +1,132 @@
+"""Groups of a Softmax that run as heads of one base: they err by no more than the sum of all weights is granted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from flint import arb
+from torch import nn
+
+import anchorhead as ah
+from anchorhead.network import Linear
+from anchorhead.network.direct import Refused, lower
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.direct.steps import DirectModule, Neurons
+from anchorhead.network.direct.weighed import Weighed
+from anchorhead.targets.expressions.precision import precision
+
+ACTIVATIONS = {"relu": nn.ReLU(), "hardtanh": nn.Hardtanh(), "gelu": nn.GELU()}
+WITHIN = {"float64": 1e-6, "float32": 1e-2}
+_made: dict[tuple, tuple[nn.Sequential, ah.Network]] = {}
+
+
+def converted(name: str, dtype: str, layout: str = "transformer", neurons: int = 40) -> tuple[nn.Sequential, ah.Network]:
+    key = name, dtype, layout, neurons
+    if key not in _made:
+        torch.manual_seed(5)
+        model = nn.Sequential(nn.Linear(3, neurons), ACTIVATIONS[name], nn.Linear(neurons, 2)).double()
+        words = {"within": WITHIN[dtype], "dtype": dtype, "layout": layout, "form": "attention-softmax"}
+        _made[key] = model, ah.convert(model, on=(-1, 1), **words)
+    return _made[key]
+
+
+def lowered(network: ah.Network) -> DirectModule:
+    assert network.certificate is not None
+    return lower(network.layers, network.output, network.dtype, torch.device("cpu"), network.certificate.on)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+def test_a_group_is_a_head_without_an_axis_of_keys(layout: str, dtype: str) -> None:
+    for name, kind in (("relu", SeriesHead), ("gelu", SoftmaxHead)):
+        (step,) = lowered(converted(name, dtype, layout)[1]).steps
+        assert isinstance(step, Neurons)
+        assert step.weighed
+        assert all(isinstance(group.head, kind) for group in step.groups)
+        assert sum(group.width for group in step.groups) == 40
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["relu", "hardtanh"])
+def test_sums_of_series_err_by_no_more_than_those_of_weights_are_granted(name: str, dtype: str) -> None:
+    """In balls, from the queries that were computed: gamma_N sum |take| S, at kinks and all over."""
+    model, network = converted(name, dtype)
+    x = np.random.default_rng(0).uniform(-1, 1, (80, 3))
+    weight, bias = (one.detach().numpy() for one in model[0].parameters())
+    for row in range(40):  # moved along a neuron's weights to where it is 0
+        w, b = weight[row], bias[row]
+        x[row] = np.clip(x[row] - (w @ x[row] + b) / (w @ w) * w, -1, 1)
+    given = torch.tensor(x.astype(dtype))
+    (step,) = lowered(network).steps
+    assert isinstance(step, Neurons)
+    (group,) = step.groups
+    queries = group.before(given).double().numpy()
+    behind = network.layers[-1]
+    assert isinstance(behind, Linear)
+    assert behind.bias is not None
+    values = behind.on_features().astype(np.float64).reshape(2, 40, -1)
+    slopes, offsets = _logits(network)
+    found = Weighed.of(slopes, offsets, values, dtype)
+    logits = queries[..., None] * found.keys.slopes + found.keys.offsets
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    most = float((weights @ np.abs(found.keys.values[:, 0]) / weights.sum(axis=-1)).max())
+    sizes = np.abs(found.takes).sum(axis=1) * most + np.abs(behind.bias)
+    granted = found.counts * float(np.finfo(dtype).eps) / 2 * sizes
+    for t, y in zip(queries, lowered(network)(given)[:, 0].tolist(), strict=True):
+        for computed, exact, room in zip(y, _sums(values, slopes, offsets, t, behind.bias), granted, strict=True):
+            assert abs(arb(computed) - exact) <= float(room)
+
+
+def _sums(values: np.ndarray, slopes: np.ndarray, offsets: np.ndarray, t: np.ndarray, bias: np.ndarray) -> list[arb]:
+    """sum over groups of sum_k V_k w_k(t), and the bias, for each output."""
+    with precision(200):
+        found = [arb(float(one)) for one in bias]
+        for g, at in enumerate(t.tolist()):
+            logits = [arb(a) * arb(at) + arb(o) for a, o in zip(slopes.tolist(), offsets.tolist(), strict=True)]
+            top = max(logits, key=lambda z: float(z.mid()))
+            weights = [(z - top).exp() for z in logits]
+            total = sum(weights, arb(0))
+            for o, own in enumerate(values[:, g].tolist()):
+                found[o] += sum((arb(v) * w for v, w in zip(own, weights, strict=True)), arb(0)) / total
+        return found
+
+
+def _logits(network: ah.Network) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes and offsets, which all groups share."""
+    before = network.layers[-3]
+    assert isinstance(before, Linear)
+    assert before.bias is not None
+    dense = before.on_features().astype(np.float64)
+    slopes = dense[np.arange(len(dense)), np.abs(dense).argmax(axis=1)].reshape(40, -1)
+    offsets = np.broadcast_to(before.bias, len(dense)).astype(np.float64).reshape(40, -1)
+    assert (slopes == slopes[0]).all()
+    assert (offsets == offsets[0]).all()
+    return slopes[0], offsets[0]
+
+
+def test_a_sum_that_is_granted_too_little_is_computed_as_it_is_written() -> None:
+    """Of one neuron's few weights: its certificate names no other evaluation."""
+    network = converted("relu", "float64", neurons=1)[1]
+    assert network.certificate is not None
+    assert network.certificate.evaluations == ("plain",)
+    with pytest.raises(Refused, match="err by more"):
+        lowered(network)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_claim_of_before_is_held_against_what_would_run(dtype: str) -> None:
+    """A certificate that names "direct" does not make it run what its bound does not cover."""
+    network = converted("relu", dtype)[1]
+    behind = network.layers[-1]
+    assert isinstance(behind, Linear)
+    weight = np.array(behind.weight)
+    place = np.unravel_index(np.abs(weight).argmax(), weight.shape)
+    weight[place] *= 1 + 40 * np.finfo(dtype).eps
+    changed = network.with_(layers=(*network.layers[:-1], replace(behind, weight=weight)))
+    changed = changed.with_(certificate=network.certificate)
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(dtype)
+    assert np.array_equal(changed(x), changed(x, evaluation="plain"))
+    assert not np.array_equal(network(x), network(x, evaluation="plain"))

@@ -1,0 +1,163 @@
+"""Groups of a Softmax that are computed as heads of one base: the base is the one that runs, and what it is off by is
+counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import anchorhead.network.direct.weighed as library
+from anchorhead.network.direct import Refused
+from anchorhead.verify import groups
+from anchorhead.verify.claims import Pool
+from anchorhead.verify.context import Context
+from anchorhead.verify.direct import Directly, Weighed
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.forms import Forms
+from anchorhead.verify.grammar import Linear, Softmax
+from anchorhead.verify.joint import Taken
+from anchorhead.verify.rounding import MODELS
+
+from . import heads_directly
+from .test_claims import claims
+
+KINK, LINE = "a kink, float32", "a line, float32"
+SMOOTH = np.array([-30.0, 30.0]), np.array([0.0, 0.0]), np.array([-1.0, 0.7])
+"""A head without a series, of which one key or the other is read."""
+
+
+def table(keys: heads_directly.Keys, dtype: str, seed: int, outputs: int = 3, count: int = 4) -> np.ndarray:
+    """Values (outputs, groups, keys) that are multiples of a head's, as the dtype has them."""
+    takes = np.random.default_rng(seed).normal(size=(outputs, count))
+    return (takes[..., None] * keys[2]).astype(dtype).astype(np.float64)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", [KINK, "two kinks, float64"])
+def test_bases_are_those_that_run(name: str, seed: int) -> None:
+    """With a key that is out of reach, whose values say nothing, and in any order."""
+    (a, g, _), dtype, low, high = heads_directly.HEADS[name]
+    values, rng = table(heads_directly.HEADS[name][0], dtype, seed), np.random.default_rng(seed)
+    values = np.concatenate([values, rng.normal(size=(3, 4, 1)) * 1e9], axis=2)
+    order = rng.permutation(len(a) + 1)
+    slopes, offsets, values = np.append(a, 0.0)[order], np.append(g, -1e4)[order], values[:, :, order]
+    model = replace(MODELS[dtype], direct=True)
+    ours, theirs = _both(slopes, offsets, values, dtype, (low, high))
+    assert None not in ours
+    live = np.lexsort((offsets, slopes))
+    live = live[live != int(np.flatnonzero(order == len(a))[0])]
+    for n, one in enumerate(ours):
+        assert one is not None
+        np.testing.assert_array_equal(one.base[live], theirs.keys.values[:, 0])
+        np.testing.assert_array_equal(np.flatnonzero(one.live), np.sort(live))
+        np.testing.assert_array_equal(one.take, theirs.takes[:, n])
+        assert (one.error, one.size) == Directly(model).read(slopes[live], offsets[live], one.base[live], (low, high))
+
+
+def _both(
+    slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str, ends: tuple[float, float]
+) -> tuple[list[Weighed | None], library.Weighed]:
+    logits = [(slopes, offsets, ends)] * values.shape[1]
+    return Directly(replace(MODELS[dtype], direct=True)).weighed(logits, values), library.Weighed.of(
+        slopes, offsets, values, dtype
+    )
+
+
+def test_what_are_no_multiples_is_computed_as_it_is() -> None:
+    """Two units make no difference, forty do: then nothing is computed so, and nothing need be counted."""
+    keys, dtype, low, high = heads_directly.HEADS[KINK]
+    values = table(keys, dtype, 0)
+    values[1, 2, 1] *= 1 + 2 * MODELS[dtype].unit
+    assert None not in _both(*keys[:2], values, dtype, (low, high))[0]
+    values[1, 2, 1] *= 1 + 40 * MODELS[dtype].unit
+    with pytest.raises(Refused, match="multiples"):
+        library.Weighed.of(*keys[:2], values, dtype)
+    logits = [(*keys[:2], (low, high))] * values.shape[1]
+    assert Directly(replace(MODELS[dtype], direct=True)).weighed(logits, values) == [None] * 4
+
+
+@pytest.mark.parametrize("name", [KINK, "smooth"])
+def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
+    """What outputs take of heads, against what they are said to take of what is proven, in fractions."""
+    keys, dtype = (SMOOTH, "float32") if name == "smooth" else heads_directly.HEADS[name][:2]
+    values = table(keys, dtype, 1, 4, 5)
+    context, taken, _ = _valued(keys, values, dtype, (-2.0, 2.0), (keys[2],))
+    heads = context.directly.weighed([(*keys[:2], (-2.0, 2.0))] * 5, values)
+    for mine, head in zip(taken, heads, strict=True):
+        assert head is not None
+        (part,) = mine.unit.parts
+        for o, (take, off) in enumerate(zip(mine.take, mine.off, strict=True)):
+            own = [Fraction(head.take[o]) * Fraction(one) for one in head.base]
+            meant = [Fraction(take) * Fraction(one) for one in part.values]
+            assert max(abs(x - y) for x, y in zip(own, meant, strict=True)) <= Fraction(off)
+            assert abs(head.take[o]) * head.error <= abs(take) * part.direct[0]
+            assert abs(head.take[o]) * head.size <= abs(take) * part.direct[1]
+        assert (part.direct[0] > 0) == (name != "smooth")
+
+
+def test_groups_that_are_alone_are_granted_more() -> None:
+    """One product with what is read, and the rounding of what is taken, have no other terms to hide behind."""
+    values = np.array([[[-1.0, 0.7]], [[-0.1, 0.07]]]).astype("float32").astype(np.float64)
+    _, (mine,), _ = _valued(SMOOTH, values, "float32", (-2.0, 2.0), (SMOOTH[2],))
+    assert (mine.off >= 2 * MODELS["float32"].unit * np.abs(values).max(axis=(1, 2))).all()
+
+
+def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> None:
+    """On the left of its kink a head reads 0 as a softmax, but not by its series; on the right of a steep one that is
+    no softmax what outputs take of the base is off."""
+    keys, dtype, low, _ = heads_directly.HEADS[KINK]
+    values = table(keys, dtype, 2)
+    context, taken, found = _valued(keys, values, dtype, (low, low / 2), ())
+    assert not taken
+    heads = context.directly.weighed([(*keys[:2], (low, low / 2))] * 4, values)
+    wrong = np.zeros(3)
+    for head in heads:
+        assert head is not None
+        wrong += np.abs(head.take) * head.error
+    assert (wrong > 0).all()
+    assert (found.rounding[0] >= wrong).all()
+    values = table(SMOOTH, dtype, 3)
+    context, taken, found = _valued(SMOOTH, values, dtype, (50.0, 60.0), ())
+    assert not taken
+    heads = context.directly.weighed([(*SMOOTH[:2], (50.0, 60.0))] * 4, values)
+    own = np.zeros(3)
+    for n, head in enumerate(heads):
+        assert head is not None
+        own += np.abs(head.take * head.base[1] - values[:, n, 1])
+    assert (own > 0).any()
+    assert (found.rounding[0] >= own).all()
+
+
+def test_groups_of_constants_are_refused() -> None:
+    """What no input reaches may be summed beforehand, and need not be the constant that softmaxes are proven for."""
+    context = Context(claims()[0].exact, replace(MODELS["float32"], direct=True), Pool())
+    tokens = {"input": Forms.constants(np.array([[0.3]]))}
+    before, after = Linear(np.array([[1.0], [-1.0]]), None, None), Linear(np.array([[1.0, -1.0]]), None, None)
+    with pytest.raises(NotVerified, match="multiples of a constant"):
+        groups.after_groups(context, before, Softmax((2,)), after, tokens, tokens, "here")
+
+
+def _valued(
+    keys: heads_directly.Keys, values: np.ndarray, dtype: str, ends: tuple[float, float], pool: tuple
+) -> tuple[Context, list[Taken], Forms]:
+    """Groups on one number between the ends: what is taken of what is explained, which is then left out."""
+    exact = claims()[0].exact
+    context = Context(exact, replace(MODELS[dtype], direct=True), Pool(values=pool))
+    half, middle = (ends[1] - ends[0]) / 4, (ends[1] + ends[0]) / 2  # of a quantity between -2 and 2
+    t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
+    count, size = values.shape[1:]
+    before = Linear(np.tile(keys[0], count)[:, None], np.tile(keys[1], count), None)
+    after = Linear(values.reshape(len(values), -1), None, None)
+    taken: list[Taken] = []
+
+    def told(context: Context, rows: list[list[Taken]], where: str, weights: bool) -> list[list]:
+        taken.extend(rows[0])
+        return [[]]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(groups, "read", told)
+        found = groups.after_groups(context, before, Softmax((size,) * count), after, {"input": t}, {"input": t}, "")
+    return context, taken, found["input"]
