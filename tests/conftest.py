@@ -18,6 +18,15 @@ settings.register_profile("without clocks", deadline=None, suppress_health_check
 settings.load_profile("without clocks")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is slow_for some of its parameters, those are slow tests."""
+    for item in items:
+        for mark in item.iter_markers("slow_for"):
+            if isinstance(item, pytest.Function) and item.callspec.id in mark.args:
+                item.add_marker("slow")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::tests.type_checks.WrongArgument")
 

@@ -2,7 +2,8 @@
 
 A finder makes the package's modules with every function and class of a module decorated by `checked`; functions within
 functions are not, since each call would decorate them anew. In each file of tests a function's 1st, 2nd, 4th, 8th, …
-call is checked: if all were, or with jaxtyping's own finder, the tests would take two or three times as long.
+call is checked, up to the 4096th: if all were, or with jaxtyping's own finder, the tests would take two or three times
+as long.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cached_property, partial, wraps
 from importlib.abc import MetaPathFinder
@@ -42,6 +44,8 @@ COUNTED = {
     )
 }
 """Methods that are not checked, since their warnings count the frames to the line that called."""
+LAST = 4096
+"""The call at which the function itself takes the place of the one that counts: to count takes as long as it does."""
 BETWEEN = (__name__, "beartype", "jaxtyping", "functools", "dataclasses", "contextlib")
 """Modules whose frames may lie between a caller and a function that is checked."""
 
@@ -81,7 +85,7 @@ CHECKS = BeartypeConf(
 def checked(defined: Any) -> Any:
     """The function or class, its annotations checked at each call."""
     if not inspect.isclass(defined):
-        return _now_and_then(beartype(defined, conf=CHECKS), defined)
+        return _now_and_then(beartype(defined, conf=CHECKS), defined, _replace_in_the_package)
     own = vars(defined).get("__init__")
     if is_dataclass(defined) and own is not None:
         _resolve_inherited(defined, own)
@@ -95,9 +99,9 @@ def checked(defined: Any) -> Any:
         if name in kept:
             setattr(made, name, bare)
         elif isinstance(bare, FunctionType | property | classmethod | staticmethod):
-            setattr(made, name, _now_and_then(vars(made)[name], bare))
+            setattr(made, name, _now_and_then(vars(made)[name], bare, partial(_put_back, made, name, bare)))
         elif isinstance(bare, cached_property):
-            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name])
+            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name], _leave)
             setattr(made, name, bare)
     return made
 
@@ -110,17 +114,37 @@ def _resolve_inherited(defined: type, init: Any) -> None:
                 init.__annotations__[name] = get_type_hints(base)[name]
 
 
-def _now_and_then(member: Any, plain: Any) -> Any:
-    """The member with checks for calls that are ever further apart, the plain one for all between.
+def _leave(call: Any, plain: Any) -> None:
+    """Nothing is replaced: a property that is computed once is called rarely."""
+
+
+def _put_back(owner: type, name: str, member: Any, call: Any, plain: Any) -> None:
+    """The member of a class as it was."""
+    setattr(owner, name, member)
+
+
+def _replace_in_the_package(call: Any, plain: Any) -> None:
+    """The plain function wherever a module of the package has the one that counts."""
+    for module in [found for name, found in sys.modules.items() if name.partition(".")[0] == PACKAGE]:
+        held = vars(module)
+        for name in [name for name, value in held.items() if value is call]:
+            held[name] = plain
+
+
+def _now_and_then(member: Any, plain: Any, replace: Callable[[Any, Any], None]) -> Any:
+    """The member with checks for calls that are ever further apart, the plain one for all between, and after the LAST.
 
     To look at arrays takes tens of microseconds; late calls are of other kinds than the first. If any annotation is one
     of arrays, a call is a scope in which the name of an axis has one size.
+
+    replace  is given what is made here and the plain one at the LAST call
     """
     if isinstance(member, property):
         parts = ((getattr(member, name), getattr(plain, name)) for name in ("fget", "fset", "fdel"))
-        return property(*(None if own is None else _now_and_then(own, bare) for own, bare in parts), doc=member.__doc__)
+        made = (None if own is None else _now_and_then(own, bare, replace) for own, bare in parts)
+        return property(*made, doc=member.__doc__)
     if isinstance(member, classmethod | staticmethod):
-        return type(member)(_now_and_then(member.__func__, plain.__func__))
+        return type(member)(_now_and_then(member.__func__, plain.__func__, replace))
     if member is plain:
         return plain  # without annotations
     known = getattr(inspect.unwrap(member), "__globals__", {})
@@ -137,6 +161,8 @@ def _now_and_then(member: Any, plain: Any) -> Any:
             return plain(*args, **words)
         calls[0] = calls[1]
         calls[1] *= 2
+        if calls[1] > LAST:
+            replace(call, plain)
         return watched(*args, **words)
 
     return call

@@ -76,6 +76,7 @@ def test_one_size_is_printed_without_a_rate():
     assert "One size has no rate" in ran("paper", "single-head", "--anchors", "8")
 
 
+@pytest.mark.slow
 def test_the_heat_maps_are_drawn(tmp_path):
     assert str(tmp_path / "heat.svg") in ran("paper", "heatmap", "--plot", tmp_path / "heat.svg")
     assert (tmp_path / "heat.svg").stat().st_size > 10_000

@@ -108,6 +108,7 @@ def test_the_papers_task_is_a_table_with_proofs(tmp_path):
         assert float(row["error"]) <= float(row["bound"]) <= float(row["within"])
 
 
+@pytest.mark.slow
 def test_learners_are_a_table_a_picture_and_a_file(tmp_path):
     plot, table = tmp_path / "descent.png", tmp_path / "rows.csv"
     words = ["--loss", "squared", "--loss", "logistic", "--examples", "10", "--steps", "5"]

@@ -98,6 +98,7 @@ def test_a_hunt_that_is_stopped_says_how_to_go_on_and_does(named, folder, monkey
     assert kept.exists() == named
 
 
+@pytest.mark.slow
 def test_the_state_of_another_head_is_refused(folder):
     assert invoke(*RELU, "--state", "state.json").exit_code == 0
     result = invoke("tanh", "--on", "-2:2", "--within", "1e-4", "--inputs", "20000", "--state", "state.json")

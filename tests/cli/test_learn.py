@@ -83,6 +83,7 @@ def test_coefficients_stand_beside_scikit_learns_and_picture_and_network_are_wri
     assert ah.load(net)(0.5 * np.array([[1.0, -1, 0, 2, 1], [-1, 1, 0, -2, -1]])).shape == (4,)
 
 
+@pytest.mark.slow
 def test_classes_may_be_words_and_it_is_said_which_is_which(houses: Path, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     drop = ("--drop", "town", "--drop", "price")

@@ -22,6 +22,7 @@ def exact(texts, names, x):
     return np.stack([parse(text, tuple(names)).values(columns) * np.ones(len(x)) for text in texts], axis=1)
 
 
+@pytest.mark.slow_for("x*z-float32", "abs(x - y)*2 + cos(x + y) - z-float32", "x*z-float64")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "texts", [["x*y + sin(z)"], ["x*z", "max(x, z) + y"], ["abs(x - y)*2 + cos(x + y) - z"]], ids=lambda t: t[0]

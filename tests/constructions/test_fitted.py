@@ -163,6 +163,7 @@ def test_progress_is_told_of_neurons_and_errors_and_the_last_is_what_was_reached
     assert told[-1].error == pytest.approx(certificate_of(network).bound, rel=0.1)
 
 
+@pytest.mark.slow
 def test_what_was_not_reached_brings_the_best_network_and_says_how_far_it_came(monkeypatch):
     monkeypatch.setattr(fitted, "EFFORT", 3e9)
     one = target(lambda x: np.tanh(1e5 * (x.sum(axis=1) - 2.5)), [0] * 5, [1] * 5)

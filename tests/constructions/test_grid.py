@@ -63,6 +63,7 @@ def errors(network, wanted, x):
     return np.abs(run(network, x).astype(np.longdouble) - wanted.values(x)).max(axis=1).astype(float)
 
 
+@pytest.mark.slow_for("a sequence of two features", "a sequence", "three variables")
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked_for_is_proven_and_checked(name, built):
     _, within, dtype, _, most = CASES[name]

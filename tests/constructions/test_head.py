@@ -53,6 +53,13 @@ def largest_error(head):
     return float(np.abs(head(s).reshape(len(s), -1).astype(np.longdouble) - exact).max())
 
 
+@pytest.mark.slow_for(
+    "relu-on3-1e-11-float64-5",
+    "relu-on2-1e-09-float64-3",
+    "hardtanh-on4-1e-09-float64-4",
+    "abs-on6-1e-09-float64-6",
+    "sin(3*x)*exp(x)-on11-1e-06-float64-6",
+)
 @pytest.mark.parametrize(("function", "on", "within", "dtype", "anchors"), SMALL)
 def test_heads_are_as_small_as_claimed(function, on, within, dtype, anchors):
     head = ah.head(function, on=on, within=within, dtype=dtype)
@@ -65,6 +72,7 @@ def test_heads_are_as_small_as_claimed(function, on, within, dtype, anchors):
     assert largest_error(head) <= head.certificate.bound + (target_noise if dtype == "float64" else 0)
 
 
+@pytest.mark.slow
 def test_several_functions_share_their_keys():
     head = ah.head(["sin(x)", "cos(x)"], on=(-3.2, 3.2), within=1e-5)
     assert len(head.parts) == 1
@@ -84,6 +92,7 @@ def test_a_callable_is_measured_and_proven_with_a_lipschitz_constant():
     assert largest_error(proven) <= proven.certificate.bound <= 1e-2
 
 
+@pytest.mark.slow_for("solved")
 @pytest.mark.parametrize("placement", ["solved", "uniform"])
 def test_so_many_anchors_achieve_what_the_certificate_says(placement):
     head = ah.head("sin(5*x)*exp(-x**2)", on=(-2, 2), anchors=9, placement=placement)
@@ -99,6 +108,7 @@ def test_more_anchors_never_give_a_worse_bound(function, dtype):
     assert bounds == sorted(bounds, reverse=True)
 
 
+@pytest.mark.slow
 def test_solved_anchors_beat_uniform_ones_by_far():
     solved, uniform = (ah.head("sin", on=(-3, 3), anchors=6, placement=p) for p in ("solved", "uniform"))
     assert solved.certificate.bound < 1e-4 * uniform.certificate.bound
@@ -118,6 +128,7 @@ def test_several_kinks():
     assert largest_error(head) <= head.certificate.bound <= 1e-2
 
 
+@pytest.mark.slow
 def test_caps_on_the_weights_are_kept():
     head = ah.head("gelu", on=(-5, 5), within=1e-3, max_value=50.0, max_slope=20.0)
     assert head.atom.max_value <= 50
@@ -136,12 +147,14 @@ def test_a_head_is_a_network_that_is_saved_and_loaded(tmp_path):
     assert torch.equal(head(torch.from_numpy(s)), torch.from_numpy(head(s)))
 
 
+@pytest.mark.slow
 def test_a_looser_error_is_never_harder():
     """The free softmax cannot follow a kink in float32; the parts that do must still be tried."""
     loose, tight = (ah.head("abs", on=(-1, 1.5), within=within, dtype="float32") for within in (2e-3, 3e-4))
     assert loose.anchors <= tight.anchors
 
 
+@pytest.mark.slow
 def test_results_are_the_same_every_time():
     one, two = (ah.head("exp(sin(x))", on=(-2, 2), within=1e-4) for _ in range(2))
     assert all(np.array_equal(a.values, b.values) for a, b in zip(one.parts, two.parts, strict=True))
@@ -197,6 +210,7 @@ def test_bad_input_is_refused_with_what_is_allowed(name):
         ah.head(**arguments)
 
 
+@pytest.mark.slow
 def test_fits_whose_rounding_has_no_bound_do_not_stop_the_search():
     made = ah.head("where(x < 0.3, x, 0.6 - x)", (-1, 1), anchors=5, dtype="float32")
     assert made.certificate.kind == "proven"

@@ -69,6 +69,7 @@ def test_plans_are_of_the_form_that_is_built():
     assert row.heads == sum(getattr(layer, "heads", 0) for layer in network.layers)
 
 
+@pytest.mark.slow
 def test_the_form_that_is_estimated_smaller_is_tried_first():
     on = dict.fromkeys("abcdfg", (1, 2))
     quotients, products = (requested(text, on, None, None) for text in ("a*b*c*d/(f + g)", "a*b + c*d*f + g*g"))

@@ -73,6 +73,7 @@ def exact_error(network, target, x):
         )
 
 
+@pytest.mark.slow_for("many-float64", "many-float32")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_the_error_never_exceeds_the_bound_and_the_check_agrees(name, dtype):

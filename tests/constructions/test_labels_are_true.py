@@ -57,6 +57,7 @@ def test_a_head_s_label_is_the_neuron_of_the_target_whatever_the_box() -> None:
         assert labels == ["relu(s) at s = 2 (x 0) - (x 1) + 0.5", "relu(s) at s = 0.5 (x 0)"]
 
 
+@pytest.mark.slow
 def test_an_expression_s_variables_name_features_and_heads() -> None:
     net = ah.approximate("one*s + sin(3*s)", on={"one": (0, 1), "s": (-1, 1)}, within=1e-4)
     assert net.layers[0].features is not None

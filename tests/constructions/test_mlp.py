@@ -219,6 +219,7 @@ def test_no_network_is_found_whose_error_exceeds_its_bound(
     assert_never_exceeded(network, target, evaluations=400, seed=seed)
 
 
+@pytest.mark.slow_for("attention-softmax-float64", "two-layer-float64", "deep-float32", "deep-float64")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMS)
 def test_causal_networks_keep_their_bound_and_never_look_ahead(form, dtype):

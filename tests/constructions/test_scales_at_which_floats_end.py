@@ -37,6 +37,7 @@ def test_heads_are_built_or_refused(scale, dtype):
         assert made is None or abs(made(0.0)) <= made.certificate.bound
 
 
+@pytest.mark.slow_for("1e-300", "1e+200")
 @pytest.mark.parametrize("scale", SCALES)
 def test_functions_of_two_variables_are_built_or_refused(scale):
     box = {"x": (-scale, scale), "y": (-scale, scale)}
@@ -49,6 +50,7 @@ def test_functions_of_two_variables_are_built_or_refused(scale):
         assert made is None or np.isfinite(made.certificate.bound)
 
 
+@pytest.mark.slow_for("1e+200", "8e+307")
 @pytest.mark.parametrize("scale", SCALES)
 def test_learners_are_built_or_refused(scale):
     for words in ({"rate": scale}, {"rate": 0.1, "labels": (-scale, scale)}, {"rate": 0.1, "on": (-scale, scale)}):

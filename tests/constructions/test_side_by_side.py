@@ -66,6 +66,7 @@ def error(network, texts, names, low, high, seed=0):
     return found.max()
 
 
+@pytest.mark.slow_for("a grid and a neuron-float64", "several outputs-float64", "kinks in layers-float64")
 @pytest.mark.parametrize(("name", "dtype"), every_other(CASES, ("float64", "float32")))
 def test_no_search_finds_more_than_the_bound_and_the_check_agrees(name, dtype, built):
     texts, names, within = CASES[name]
@@ -76,6 +77,7 @@ def test_no_search_finds_more_than_the_bound_and_the_check_agrees(name, dtype, b
     assert ah.check(network).stated == network.certificate.bound
 
 
+@pytest.mark.slow
 def test_a_causal_sequence_of_parts_is_proven_and_cannot_see_later_tokens(sequence):
     names = [f"x[{i},{j}]" for i in range(2) for j in range(2)]
     texts = [text for row in ROWS for text in row]

@@ -115,6 +115,7 @@ def test_a_flat_sharpness_of_the_users_own_is_told_the_truth():
     assert largest_error(network) <= network.certificate.bound
 
 
+@pytest.mark.slow_for("size1")
 @pytest.mark.parametrize("size", [{"anchors": 12}, {"heads": 3}])
 def test_an_output_map_leaves_out_the_places_where_it_switches(size):
     w, t = functions()
@@ -154,6 +155,7 @@ def test_an_output_map_may_be_a_function():
     assert np.array_equal(one(x), two(x))
 
 
+@pytest.mark.slow
 def test_the_dtype_follows_w_unless_given():
     w, t = functions()
     assert ah.truncated_linear(w, t, -1, 1, anchors=8).dtype == "float64"
@@ -229,6 +231,7 @@ def test_a_box_on_which_logits_overflow_is_refused_when_built_and_when_checked(o
         ah.check(network.with_(certificate=wider))
 
 
+@pytest.mark.slow
 def test_a_certificate_whose_box_is_beyond_float64_is_refused_when_checked():
     network = ah.truncated_linear(np.full((4, 1), 1e100), np.zeros(4), -1, 1, anchors=8, on=(-1, 1))
     assert network.certificate is not None

@@ -56,6 +56,7 @@ def run(network, x):
     return network(x.reshape(shape)).reshape(len(x), -1)
 
 
+@pytest.mark.slow_for("waves", "a sequence of one feature", "three variables", "a root")
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked_for_is_proven_and_checked_again(name, built):
     _, within, dtype, _ = CASES[name]
@@ -166,6 +167,7 @@ def test_a_bound_that_does_not_follow_is_refused(name, built):
         ah.check(network.with_(certificate=certificate))
 
 
+@pytest.mark.slow
 def test_saved_networks_are_still_proven(built, tmp_path):
     built("kinks, float32").save(tmp_path / "grid.safetensors")
     assert ah.check(tmp_path / "grid.safetensors").stated == built("kinks, float32").certificate.bound

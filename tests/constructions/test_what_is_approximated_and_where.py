@@ -16,6 +16,7 @@ X, Y, T = sympy.symbols("x y t")
 BOTH = {"a": (-1, 1), "b": (-1, 1)}
 
 
+@pytest.mark.slow_for("function5-u", "sin(3*x)-x", "sin(3*t)*exp(t)-t")
 @pytest.mark.parametrize(
     ("function", "name"),
     [
@@ -43,6 +44,7 @@ def test_plans_and_boxes_take_one_interval_too():
     assert ah.approximate("sin(t)", on=ah.Box.of((-1, 1)), within=1e-2).variables == ("t",)
 
 
+@pytest.mark.slow
 def test_heads_take_a_variable_of_another_name():
     head = ah.head("sin(t)", on={"t": (-1, 1)}, within=1e-2)
     assert head(t=0.5) == ah.head("sin", on=(-1, 1), within=1e-2)(0.5)

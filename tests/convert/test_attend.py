@@ -125,6 +125,7 @@ def test_numbers_survive_json_and_weights_the_state_dict(path):
     assert torch.allclose(module(s), 2 * SelfKeyAttention(numbers, path)(s), rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow_for("powers-gelu", "plain-tanh", "plain-gelu", "plain-silu", "direct-gelu")
 @pytest.mark.parametrize("name", ["silu", "gelu", "tanh"])
 @pytest.mark.parametrize("path", ["plain", "direct", "powers"])
 def test_derivatives_are_those_of_the_head(name, path):

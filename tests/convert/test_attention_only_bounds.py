@@ -89,6 +89,7 @@ def test_what_a_certificate_is_for_is_what_the_norm_puts_out(name):
         assert "image of the" in str(layer.certificate)
 
 
+@pytest.mark.slow
 def test_a_point_of_the_box_that_no_norm_puts_out_is_not_covered_and_a_layer_says_so():
     """Squares of pre-activations beyond the norm's reach: the error there is far beyond what is proven."""
     model = small("bert", torch.float64)

@@ -24,6 +24,7 @@ def output_of(model, inputs):
     return found.logits if "logits" in found else found.last_hidden_state
 
 
+@pytest.mark.slow_for("gemma3", "roberta", "bert", "llama", "qwen3", "xlm-roberta", "whisper", "mistral")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_folders_load_with_their_code_alone(name, tmp_path):
     model = small(name)

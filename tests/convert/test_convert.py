@@ -102,6 +102,7 @@ def test_smooth_splines_become_heads():
         ah.convert(spline)
 
 
+@pytest.mark.slow
 def test_maxout_units():
     rng = np.random.default_rng(0)
     maxout = Maxout(rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5)))

@@ -146,6 +146,7 @@ def test_files_that_are_too_large_are_not_read(tmp_path):
         mlp_from_onnx(path)
 
 
+@pytest.mark.slow
 def test_many_empty_messages_are_not_read_to_the_end(tmp_path):
     refused(field(7, b"\x0a\x00" * 500_000), tmp_path, "more than 50,000 nodes")
     refused(field(7, field(1, b"\x0a\x00" * 1_000_000)), tmp_path, "more than 1,000,000 fields")

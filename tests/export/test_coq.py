@@ -48,6 +48,7 @@ def head(request: pytest.FixtureRequest) -> ah.Head:
     return _head(request.param)
 
 
+@pytest.mark.slow_for("gelu", "where(x*x < 2, x*x, 2)")
 def test_weights_in_the_file_are_the_stored_ones(head: ah.Head) -> None:
     text = ah.export(head, to="coq", progress=False)
     for number, part in enumerate(head.parts, start=1):
@@ -118,6 +119,7 @@ def test_rounding_is_bounded_by_sizes_where_the_bound_leaves_room(within: float,
     assert "Theorem computed_within :" in text
 
 
+@pytest.mark.slow
 def test_at_a_kink_between_floats_no_taylor_model_is_asked_for() -> None:
     text = ah.export(ah.head("max(sin(x), cos(x))", on=(0, 3), within=1e-2, progress=False), to="coq", progress=False)
     assert text.count("decide_sides x. ") == text.count("Lemma piece_")

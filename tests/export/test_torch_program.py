@@ -29,6 +29,7 @@ def same(name: str) -> None:
         assert away <= RELATIVE[net.dtype] * size
 
 
+@pytest.mark.slow_for("two-layer, sequence (float64)", "attention, causal (float64)", "learner, direct (float64)")
 @pytest.mark.parametrize("name", FEW)
 def test_programs_compute_what_modules_compute_for_any_batch(name):
     same(name)
@@ -55,6 +56,7 @@ def test_a_file_is_read_back_without_running_what_is_in_it(tmp_path, monkeypatch
     assert torch.equal(program.module()(x), net.module()(x))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_modules_compile():
     net = network("head (float64)")

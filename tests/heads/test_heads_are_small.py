@@ -31,6 +31,9 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow_for(
+    "tanh-1e-14-float64-2", "elu-1e-06-float64-4", "sin-1e-06-float64-6", "sin(3x) exp(x)-1e-06-float64-6"
+)
 @pytest.mark.parametrize(("name", "within", "dtype", "anchors"), SMALL)
 def test_the_fewest_anchors_for_an_error(name, within, dtype, anchors):
     f, kinks, low, high = TARGETS[name]

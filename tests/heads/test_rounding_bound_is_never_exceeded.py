@@ -36,6 +36,7 @@ def points(rng, atom):
     return np.clip(np.concatenate(s), -1e6, 1e6).astype(atom.dtype).astype(np.float64)
 
 
+@pytest.mark.slow_for("float32")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_no_head_exceeds_its_bound(dtype):
     rng = np.random.default_rng(7)

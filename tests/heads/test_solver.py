@@ -54,6 +54,7 @@ def test_scaling_domain_or_target_scales_the_answer(name, size):
     assert tall.total == pytest.approx(size * plain.total, rel=0.5)
 
 
+@pytest.mark.slow_for("float32")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_far_from_zero_the_query_starts_in_the_middle(dtype):
     found = smallest(np.sin, (), 1000.0, 1005.0, 1e-3, dtype)
@@ -61,26 +62,31 @@ def test_far_from_zero_the_query_starts_in_the_middle(dtype):
     assert found.atom.origin == 1002.5
 
 
+@pytest.mark.slow
 def test_a_broken_line_with_many_knots():
     assert smallest(*TARGETS["broken line"], 1e-4).atom.anchors <= 20
 
 
+@pytest.mark.slow
 def test_kinks_between_curves_converge():
     kinks = (-np.pi / 5, 0.0, np.pi / 5)
     found = smallest(lambda x: np.abs(np.sin(5 * x)), kinks, -1.0, 1.0, 1e-4)
     assert found.atom.anchors <= 12
 
 
+@pytest.mark.slow
 def test_several_outputs_share_their_keys():
     found = smallest(lambda x: np.stack([np.sin(x), np.cos(x)], axis=1), (), -1.6, 1.6, 1e-3)
     assert found.atom.parts[0].values.shape == (found.atom.anchors, 2)
     assert found.atom.anchors <= 5
 
 
+@pytest.mark.slow
 def test_an_oscillation_is_resolved():
     assert smallest(lambda x: np.sin(9 * x), (), -1.0, 1.0, 1e-2).atom.anchors <= 9
 
 
+@pytest.mark.slow_for("max_value-20.0")
 @pytest.mark.parametrize(("cap", "size"), [("max_value", 20.0), ("max_slope", 1000.0)])
 def test_caps_are_kept(cap, size):
     for name in ("relu", "gelu"):
@@ -92,6 +98,7 @@ def test_a_constant_is_one_anchor():
     assert smallest(lambda x: np.full_like(x, 3.0), (), -1.0, 1.0, 1e-9).atom.anchors == 1
 
 
+@pytest.mark.slow
 def test_what_is_out_of_reach_is_refused_with_what_would_help():
     with pytest.raises(AnchorheadError, match=r"best head found errs by .*float64"):
         smallest(*TARGETS["relu"], 1e-9, "float32")
@@ -143,6 +150,7 @@ def test_sketches_tell_the_error_of_solutions(name, dtype):
             assert 0.08 < gain < 2
 
 
+@pytest.mark.slow
 def test_an_aim_that_rounding_rules_out_is_given_up_early():
     told = []
     with pytest.raises(AnchorheadError, match=r"out of reach .* by rounding.* with \d+ anchors"):

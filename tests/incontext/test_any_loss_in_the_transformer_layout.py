@@ -85,6 +85,7 @@ def _deviation(net: Learner, prompt: np.ndarray) -> float:
     return float(np.linalg.norm(ours - net.exact(prompt, path=True), axis=-1).max())
 
 
+@pytest.mark.slow_for("poisson", "huber", "absolute", "own", "quantile")
 @pytest.mark.parametrize("name", RATES)
 def test_50_steps_stay_within_1e_6_of_exact_descent_and_that_is_proven(name: str) -> None:
     net = _learner(name)
@@ -179,6 +180,7 @@ def test_scores_beyond_the_range_are_named() -> None:
         net.certify(prompt)
 
 
+@pytest.mark.slow
 def test_a_huber_loss_needs_no_range() -> None:
     net = incontext.gradient_descent("huber", steps=10, rate=0.1, features=2, delta=1.0, labels=(-1000, 1000))
     rng = np.random.default_rng(0)
@@ -186,6 +188,7 @@ def test_a_huber_loss_needs_no_range() -> None:
     assert _deviation(net, prompt) <= net.certify(prompt).bound <= 1e-7
 
 
+@pytest.mark.slow
 def test_a_link_that_falls_is_proven_with_errors_that_grow() -> None:
     net = incontext.gradient_descent(
         incontext.link("sin(x)"), steps=15, rate=0.3, features=3, scores=(-3, 3), labels=(-2, 2)
@@ -197,6 +200,7 @@ def test_a_link_that_falls_is_proven_with_errors_that_grow() -> None:
     assert _deviation(net, prompt) <= net.certify(prompt).bound <= 1e-6
 
 
+@pytest.mark.slow
 def test_momentum_and_a_threshold_at_once_are_measured() -> None:
     net = incontext.gradient_descent("logistic", steps=4, rate=0.3, features=2, momentum=0.5, threshold=0.1)
     assert net.certificate is not None

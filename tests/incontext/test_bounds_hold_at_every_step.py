@@ -25,6 +25,7 @@ def exact_path(rate: float, steps: int, x: float, y: float) -> list[Fraction]:
     return path
 
 
+@pytest.mark.slow_for("0.5-direct", "9.0-transformer", "5.0-transformer", "0.5-transformer")
 @pytest.mark.parametrize("layout", ["direct", "transformer", "sequence"])
 @pytest.mark.parametrize("label", [0.5, 5.0, 9.0])
 def test_errors_of_early_steps_are_bounded_though_later_steps_forget_them(layout: str, label: float) -> None:

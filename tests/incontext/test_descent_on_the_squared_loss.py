@@ -57,6 +57,7 @@ def test_no_prompt_breaks_a_certificate(name: str, dtype: str, extras: dict[str,
         assert found <= net.certify(prompt).bound
 
 
+@pytest.mark.slow_for("0.0625", "0.03125")
 @pytest.mark.parametrize("sharpness", [2.0**-3, 2.0**-4, 2.0**-5])
 def test_blunt_heads_err_visibly_and_no_more_than_is_proven(sharpness: float) -> None:
     """The error of sinh and cosh, not hidden by rounding: the bound must hold, and not by more than a factor of 60."""
@@ -104,6 +105,7 @@ def test_a_learner_is_saved_loaded_and_checked(learner: Learner, tmp_path: Path)
     assert ah.check(tmp_path / "net.safetensors").stated == learner.certificate.bound  # type: ignore[union-attr]
 
 
+@pytest.mark.slow_for("key", "output", "value")
 @pytest.mark.parametrize("part", ["query", "key", "value", "output", "skip"])
 def test_a_tampered_learner_is_refused(learner: Learner, part: str) -> None:
     from dataclasses import replace
@@ -180,6 +182,7 @@ def test_standardised_prompts_have_columns_of_mean_0_and_variance_1() -> None:
     assert np.allclose(made[:64, :5], X, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_where_no_bound_holds_for_the_box_it_is_measured_and_says_why() -> None:
     net = incontext.gradient_descent(steps=25, rate=1.0, momentum=0.6, features=5, dtype="float32")
     assert net.certificate is not None

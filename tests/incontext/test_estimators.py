@@ -69,6 +69,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow_for("lasso-cancer", "elastic net-cancer", "lasso-table", "ridge-table", "logistic-diabetes")
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_coefficients_and_predictions_are_those_of_scikit_learn(kind: str, name: str) -> None:
     model, label = _models(_data(name)[1])[kind]
@@ -82,6 +83,7 @@ def test_coefficients_and_predictions_are_those_of_scikit_learn(kind: str, name:
     assert model.n_layers_ >= model.n_iter_ >= 1
 
 
+@pytest.mark.slow
 def test_columns_of_very_different_sizes_are_penalised_as_they_are() -> None:
     X, y = _data("diabetes")
     sizes = 10.0 ** np.linspace(-3, 4, X.shape[1])
@@ -93,6 +95,7 @@ def test_columns_of_very_different_sizes_are_penalised_as_they_are() -> None:
         assert apart <= 1e-4 * np.abs(other.coef_ * sizes).max()
 
 
+@pytest.mark.slow
 def test_without_an_intercept_the_line_goes_through_the_origin() -> None:
     X, y = _data("diabetes")
     for model in (incontext.Ridge(fit_intercept=False), incontext.LinearRegression(fit_intercept=False)):
@@ -102,6 +105,7 @@ def test_without_an_intercept_the_line_goes_through_the_origin() -> None:
     assert deviation(model, reference(model).fit(X[:, :3], np.round(y / 40))) <= 1e-4
 
 
+@pytest.mark.slow
 def test_hubers_objective_is_as_low_as_any_solver_finds_and_scikit_learns_with_its_scale() -> None:
     X, y = _data("diabetes")
     y = y + 300 * (np.random.default_rng(0).random(len(y)) < 0.05)
@@ -114,6 +118,7 @@ def test_hubers_objective_is_as_low_as_any_solver_finds_and_scikit_learns_with_i
     assert model.objective(X, y) <= found.fun * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_the_quantiles_objective_is_as_low_as_any_solver_finds() -> None:
     X, y = _data("diabetes")
     X = X[:, [2, 3, 8]]
@@ -205,6 +210,7 @@ def test_one_class_is_named_as_it_was_written() -> None:
         incontext.LogisticRegression().fit(np.eye(4), ["yes"] * 4)
 
 
+@pytest.mark.slow
 def test_a_constant_column_gets_0_and_is_named() -> None:
     X, y = _data("diabetes")
     X = np.column_stack([X[:, 2], np.full(len(y), 7.0), X[:, 3]])

@@ -42,6 +42,11 @@ SPARSE = [
 ]
 
 
+@pytest.mark.slow_for(
+    "ElasticNet(alpha=4.0, l1_ratio=0.8)-of other scales",
+    "Lasso(alpha=8.0)-of other scales",
+    "Lasso(alpha=8.0, fit_intercept=False)-alike",
+)
 @pytest.mark.parametrize(("model", "kind"), every_other(SPARSE, ("of other scales", "alike")), ids=str)
 def test_a_threshold_leaves_the_zeros_that_scikit_learn_finds(model, kind):
     columns = X if kind == "alike" else X * SCALES
@@ -56,6 +61,7 @@ def test_all_may_be_zero():
     assert not incontext.Lasso(alpha=100.0).fit(X, Y).coef_.any()
 
 
+@pytest.mark.slow
 def test_zeros_are_told_by_the_threshold_s_own_error_and_nothing_else_is():
     model = incontext.Lasso(alpha=8.0).fit(X, Y)
     w = model.network_(model.prompt(X, Y))

@@ -52,6 +52,7 @@ def test_labels_far_from_0_leave_the_coefficients_their_digits(away: float) -> N
         assert model.intercept_ == pytest.approx(other.intercept_, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_prompts_take_the_labels_that_fit_takes_and_no_others() -> None:
     X, y = _diabetes()
     words = np.where(y > 140, "yes", "no")

@@ -71,6 +71,7 @@ def test_scales_of_columns_are_followed_and_not_taken_for_proven(loss: str) -> N
         net.certify(prompt)
 
 
+@pytest.mark.slow
 def test_scales_on_columns_are_penalties_on_columns_as_they_were() -> None:
     X, y = regression()
     scales = np.array([1.0, 0.5, 2.0, 1.0, 0.25])
@@ -82,6 +83,7 @@ def test_scales_on_columns_are_penalties_on_columns_as_they_were() -> None:
     np.testing.assert_allclose(second * scales, first, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_too_large_and_a_momentum_that_is_too_small_are_noticed() -> None:
     X, y = made_table(rows=200, columns=20)
     prompt = _learner(features=20).prompt(X, y / y.std())

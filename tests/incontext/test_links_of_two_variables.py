@@ -58,6 +58,7 @@ def test_prompts_of_all_kinds_keep_to_the_bound(layout):
         assert deviation <= net.certify(prompt).bound
 
 
+@pytest.mark.slow
 def test_a_box_is_proven_and_checked_again():
     net = incontext.gradient_descent(
         LINK, steps=10, rate=0.2, features=2, scores=(-2, 2), on=(-1, 1), labels=(-1, 1), examples=8

@@ -64,6 +64,12 @@ def test_the_same_weights_run_every_loss_with_rate_and_penalty(
     assert np.abs(exact_net(prompt, path=True) - own).max() <= 1e-10
 
 
+@pytest.mark.slow_for(
+    "float64-tiny entries",
+    "float32-columns of zeros",
+    "float32-one label far out",
+    "float32-fewer examples than features",
+)
 @pytest.mark.parametrize(("net", "name"), every_other(DTYPES, AWKWARD), indirect=["net"])
 def test_no_prompt_breaks_the_certificate_of_many_learners(net: ManyLearner, name: str) -> None:
     turn = list(AWKWARD).index(name)

@@ -52,6 +52,7 @@ def labels_for(name: str, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
             return y
 
 
+@pytest.mark.slow_for("poisson", "own", "huber")
 @pytest.mark.parametrize("name", [*RATES, "own"])
 def test_fifty_steps_stay_within_a_millionth_of_exact_descent_and_within_the_proven_bound(name):
     X, y = regression(N, D)
@@ -63,6 +64,7 @@ def test_fifty_steps_stay_within_a_millionth_of_exact_descent_and_within_the_pro
     assert np.abs(net.exact(prompt)).max() > 0.05
 
 
+@pytest.mark.slow_for("logistic-float32", "squared-float64", "huber-float64")
 @pytest.mark.parametrize(
     ("name", "dtype"), [("squared", "float64"), ("logistic", "float32"), ("hinge", "float64"), ("huber", "float64")]
 )

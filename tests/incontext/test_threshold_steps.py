@@ -82,6 +82,17 @@ def test_lasso_and_elastic_net_stay_within_1e_9_and_1e_8_is_proven(n: int, d: in
     assert np.abs(found[-1][exact[-1] == 0]).max() <= 1e-12
 
 
+@pytest.mark.slow_for(
+    "float64-entries at the corners",
+    "float64-fewer examples than features",
+    "float32-fewer examples than features",
+    "float32-the same column twice",
+    "float64-one example",
+    "float32-one example",
+    "float64-one label far out",
+    "float64-the same column twice",
+    "float64-tiny entries",
+)
 @pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_no_prompt_breaks_the_certificate_of_lasso(name: str, dtype: str) -> None:

@@ -60,6 +60,7 @@ def test_a_straight_link_asks_no_more_than_a_safe_rate() -> None:
         net(net.prompt(X, y), outside="raise")
 
 
+@pytest.mark.slow
 def test_a_prompt_that_comes_nearer_to_the_ends_of_the_range_than_stated_is_warned_of() -> None:
     """The head serves up to 3; errors in float32 may take scores that exact descent keeps below it beyond it."""
     net = incontext.gradient_descent("poisson", steps=20, rate=0.02, features=3, dtype="float32")
@@ -163,6 +164,7 @@ def test_a_certificate_for_one_prompt_is_verified() -> None:
         net.with_(certificate=certificate)
 
 
+@pytest.mark.slow
 def test_a_measured_certificate_looks_at_all_steps() -> None:
     """Of one example the squared loss ends at a residual of 0, where nothing errs, and early errors are forgotten."""
     net = incontext.gradient_descent(steps=40, rate=0.4, features=1, examples=1, on=(-2, 2))

@@ -49,6 +49,7 @@ def assert_never_worse(found):
         assert fewer.used <= fewer.anchors
 
 
+@pytest.mark.slow
 def test_more_anchors_never_have_a_worse_bound(bell):
     assert [row.anchors for row in bell.rows] == [2, 3, 4, 5]
     assert_never_worse(bell)

@@ -31,6 +31,7 @@ def test_a_single_head_errs_as_one_over_the_anchors(dtype):
         assert 10 * row.proven <= row.theorem
 
 
+@pytest.mark.slow
 def test_a_single_head_with_as_many_anchors_as_tokens_errs_as_one_over_the_tokens():
     sweep = single_head_sweep(None, TOKENS)
     assert_bounds_hold(sweep)

@@ -27,6 +27,7 @@ def test_there_are_ten():
     assert zoo.names() == NAMES
 
 
+@pytest.mark.slow_for("classification", "sine")
 @pytest.mark.parametrize("name", zoo.names())
 def test_every_network_computes_its_function_within_its_bound(name, networks):
     one, network = zoo.animal(name), networks[name]
@@ -76,6 +77,7 @@ def test_the_functions_are_not_all_zero():
         assert np.abs(one.truth(one.inputs(50))).max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_command_writes_weights_labels_picture_and_page(tmp_path):
     result = CliRunner().invoke(app, ["zoo", "sine", "clip", "-o", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output

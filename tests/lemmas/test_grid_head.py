@@ -113,6 +113,7 @@ def tampered(network: Network, rng: np.random.Generator) -> Network:
     return Network(layers, token_axis=network.token_axis, outside="ignore")
 
 
+@pytest.mark.slow_for("two tokens", "causal")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_holds_for_changed_weights(kind: str) -> None:
     network, claim, box = made(kind, "float64")

@@ -88,6 +88,9 @@ def changed(network: Network, rng: np.random.Generator) -> Network:
     return Network(layers, network.output, token_axis=network.token_axis, certificate=network.certificate)
 
 
+@pytest.mark.slow_for(
+    "one head-float64", "many heads-float32", "outputs-float32", "many heads-float64", "outputs-float64"
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("words", RAMPS.values(), ids=list(RAMPS))
 def test_what_is_stated_of_truncated_lines_follows_from_the_walk(words, dtype):

@@ -85,6 +85,16 @@ def changed(network: Network, rng: np.random.Generator) -> Network:
     return Network(layers, network.output, token_axis=network.token_axis)
 
 
+@pytest.mark.slow_for(
+    "two-layer, sequence, False-float32",
+    "two-layer, sequence, False-float64",
+    "deep, transformer, False-float32",
+    "two-layer, transformer, True-float32",
+    "two-layer, transformer, True-float64",
+    "two-layer, transformer, False-float32",
+    "two-layer, transformer, False-float64",
+    "deep, transformer, False-float64",
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: ", ".join(map(str, way)))
 def test_networks_are_explained_and_changed_ones_still_bounded(way, dtype):

@@ -33,6 +33,7 @@ class Watch:
         patch.setattr(torch.Tensor, "triu", watched_triu)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(networks(), st.sampled_from([1, 100, 400]), st.integers(0, 2**32 - 1))
 def test_random_networks_in_blocks(drawn, cap, seed):

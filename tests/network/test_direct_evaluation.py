@@ -187,6 +187,7 @@ def test_files_of_before_are_read_and_run_as_they_are_written(tmp_path) -> None:
     ah.check(before, progress=False)
 
 
+@pytest.mark.slow_for("float32-sequence", "float64-transformer", "float64-sequence")
 @pytest.mark.parametrize("layout", ["transformer", "sequence"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_layers_upon_layers_are_within_the_bound(dtype: str, layout: str) -> None:

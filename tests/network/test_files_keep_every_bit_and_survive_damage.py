@@ -131,6 +131,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
         load(path)
 
 
+@pytest.mark.slow_for("1", "0")
 @pytest.mark.parametrize("seed", range(3))
 def test_flipped_bytes_give_an_error_or_a_network(seed, tmp_path):
     rng = np.random.default_rng(seed)
@@ -171,6 +172,7 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
+@pytest.mark.slow
 def test_junk_in_any_place_of_the_description(tmp_path):
     path = tmp_path / "f"
     full("repeat (float64)").save(path)

@@ -23,7 +23,9 @@ WITHIN = {"float64": 1e-6, "float32": 1e-2}
 _made: dict[tuple, tuple[nn.Sequential, ah.Network]] = {}
 
 
-def converted(name: str, dtype: str, layout: str = "transformer", neurons: int = 40) -> tuple[nn.Sequential, ah.Network]:
+def converted(
+    name: str, dtype: str, layout: str = "transformer", neurons: int = 40
+) -> tuple[nn.Sequential, ah.Network]:
     key = name, dtype, layout, neurons
     if key not in _made:
         torch.manual_seed(5)

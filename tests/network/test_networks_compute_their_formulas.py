@@ -27,6 +27,7 @@ def close(found, exact, accuracy):
     return found.shape == exact.shape and np.abs(found - exact).max(initial=0) <= accuracy * scale
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(networks(), seeds)
 def test_random_networks_in_float64(drawn, seed):
@@ -51,6 +52,7 @@ def test_random_networks_in_float32(drawn, seed):
     assert close(y, evaluate(network, x.astype(np.float32)), 2e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(networks(), seeds)
 def test_batch_shapes_only_arrange(drawn, seed):

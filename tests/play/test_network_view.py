@@ -24,6 +24,7 @@ from tools.make_golden import GOLDEN, file_name
 EXAMPLES = [one["name"] for one in json.loads((files("anchorhead.play") / "examples" / "examples.json").read_text())]
 
 
+@pytest.mark.slow_for("logistic-learner", "truncated-line")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_load_pass_the_check_and_are_small(name: str) -> None:
     with_path = files("anchorhead.play") / "examples" / f"{name}.safetensors"
@@ -38,6 +39,7 @@ def output_of(page: Any) -> np.ndarray:
     return np.array(page.evaluate("anchorhead.current().result().output"))
 
 
+@pytest.mark.slow
 def test_the_python_code_of_examples_gives_what_the_page_shows(
     page_of: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

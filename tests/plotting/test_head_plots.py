@@ -37,6 +37,7 @@ def heads():
     return {name: make() for name, make in HEADS.items()}
 
 
+@pytest.mark.slow_for("smooth")
 @pytest.mark.parametrize("name", HEADS)
 def test_the_drawn_error_stays_in_the_band_and_reaches_what_exact_arithmetic_errs_by(name, heads):
     view = HeadView.of(heads[name])

@@ -17,6 +17,18 @@ NO_FUNCTION = ("layer", "opaque scalar", "opaque several", "kernel smoother", "d
 """Kinds of targets that are unknown, not kept, or no functions of a few numbers: drawn as circuits."""
 
 
+@pytest.mark.slow_for(
+    "head-column",
+    "head of two parts-column",
+    "plan out of reach-None",
+    "trace of three weights-column",
+    "plan of one error-column",
+    "maximum-column",
+    "plan out of reach-column",
+    "trace-None",
+    "trace-column",
+    "heat maps-column",
+)
 @pytest.mark.parametrize(
     ("name", "size"),
     [*((name, "column") for name in THINGS), *((name, None) for name in ("surface", "plan out of reach", "trace"))],
@@ -141,6 +153,7 @@ def test_a_sweep_of_one_has_marks():
     assert all(line.get_marker() != "None" for line in plot(sweep(1, None)).axes[0].lines[1:])
 
 
+@pytest.mark.slow
 def test_names_of_columns_are_no_formulas():
     figure = drawn(plot(coefficients()))
     assert r"price in \$ and \$" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]

@@ -159,6 +159,7 @@ def test_dark_styles_and_cycles_are_kept():
     assert figure.axes[0].title.get_color() == "white"
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_only_to_plot():
     code = "import sys, anchorhead.plotting, anchorhead.lab; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -101,6 +101,14 @@ def prove(case: Case, **options) -> Proof:
     return prove_sup(case.parts, case.origin, case.bias, case.pieces, case.low, case.high, **options)
 
 
+@pytest.mark.slow_for(
+    "relu, 5 anchors",
+    "the end of a square root",
+    "5 random anchors",
+    "gelu",
+    "abs, two parts",
+    "9 random anchors, steep",
+)
 @pytest.mark.parametrize("name", CASES)
 def test_no_search_exceeds_the_bound_and_the_bound_is_within_two_per_cent(name: str) -> None:
     proof, largest = prove(CASES[name]), worst(CASES[name])
