@@ -119,8 +119,7 @@ EXPRESSIONS = [
 @dataclass(frozen=True)
 class Row:
     """What came of a file: the theorem's eps, CPU seconds and megabytes that coqc took, whether it holds a theorem
-    about what is computed, too, which of SETTINGS did it (0: the file was written before rounding was bounded by sizes,
-    and has not been compiled since), and what Sollya says of the error in exact arithmetic."""
+    about what is computed, too, which of SETTINGS did it, and what Sollya says of the error in exact arithmetic."""
 
     function: str
     low: float

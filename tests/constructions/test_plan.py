@@ -85,9 +85,9 @@ CASES = [
 def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
     target = network(seed, hidden, tokens, causal=causal)
     ladder = Ladder(target, UNIT, 1e-2, ActivationHeads(dtype))
-    for rung, _ in zip(ladder, range(2), strict=False):
+    for laid, _ in zip(ladder, range(2), strict=False):
         for options in ways(target, dtype, causal=causal):
-            drafts = drafted(rung.laid, target, options)
+            drafts = drafted(laid, target, options)
             made = built(drafts, target, options)
             sizes = counted(drafts, tokens or 1)
             assert sizes.parameters == made.parameters
@@ -95,9 +95,9 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
             assert sizes.heads == heads(made)
             assert sizes.keys == keys(made)
             assert sizes.multiply_adds == multiply_adds(made)
-            assert _Sizes.of(rung, drafts, tokens or 1).largest_logit >= largest_logit(made, target)
-            proven = prove_mlp(made, target, rung.layers, rung.readout, UNIT).total
-            bound = estimated_bound(rung, drafts, ladder.sources, tokens or 1, options)
+            assert _Sizes.of(laid, drafts, tokens or 1).largest_logit >= largest_logit(made, target)
+            proven = prove_mlp(made, target, laid.layers, laid.readout, UNIT).total
+            bound = estimated_bound(laid, drafts, ladder.sources, tokens or 1, options)
             assert proven <= bound <= 1.1 * proven
 
 
@@ -106,14 +106,14 @@ def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
     monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     target = network(2, 1, 3, ("relu(x)",))
     ladder = Ladder(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
-    rung = next(iter(ladder))
+    laid = next(iter(ladder))
     options = options_of(target, "attention-softmax", "sequence", "solved", dtype, False)
-    drafts = drafted(rung.laid, target, options)
+    drafts = drafted(laid, target, options)
     made = built(drafts, target, options)
     sizes = counted(drafts, 3)
     assert (sizes.parameters, sizes.multiply_adds, sizes.heads) == (made.parameters, multiply_adds(made), heads(made))
-    proven = prove_mlp(made, target, rung.layers, rung.readout, Box.of((-1, 2))).total
-    assert proven <= estimated_bound(rung, drafts, ladder.sources, 3, options) <= 3 * proven
+    proven = prove_mlp(made, target, laid.layers, laid.readout, Box.of((-1, 2))).total
+    assert proven <= estimated_bound(laid, drafts, ladder.sources, 3, options) <= 3 * proven
 
 
 def test_building_never_exceeds_a_plan():

@@ -45,7 +45,7 @@ def built():
     def make(name):
         if name not in made:
             wanted, within, dtype, tokens = CASES[name]
-            made[name] = approximate_uniform_grid(wanted, within, dtype, "ignore", tokens)
+            made[name] = approximate_uniform_grid(dataclasses.replace(wanted, tokens=tokens), within, dtype, "ignore")
         return made[name]
 
     return make
@@ -208,7 +208,7 @@ def test_bad_requests_are_refused():
     with pytest.raises(ah.AnchorheadError, match="at most 4"):
         approximate_uniform_grid(five, 0.1)
     with pytest.raises(ah.AnchorheadError, match="divides both"):
-        approximate_uniform_grid(wanted, 0.3, tokens=3)
+        dataclasses.replace(wanted, tokens=3)
 
 
 def test_progress_is_told_every_grid_that_is_tried():

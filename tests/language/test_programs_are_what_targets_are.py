@@ -11,6 +11,7 @@ from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.canonical import from_data, to_data
+from anchorhead.language.entries import Entries
 from anchorhead.language.interpret import run, values
 from anchorhead.language.numbers import Balls, ComplexBalls, Fractions
 from anchorhead.language.of_learners import program_of
@@ -28,7 +29,7 @@ from anchorhead.targets.mlp import Hidden, Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.targets.scalar import ScalarTarget
-from anchorhead.targets.several_expressions import Expressions
+from anchorhead.targets.several import SeveralVariables
 
 RNG = np.random.default_rng(0)
 ENTRIES = ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")
@@ -49,10 +50,11 @@ def smoother():
     return KernelSmoother(RNG.normal(size=(6, 2)), RNG.normal(size=(6, 2)), np.array([0.5, 0.7]), RNG.uniform(1, 2, 6))
 
 
+XY = ("x", "y")
 CASES = {
     "one variable": (ScalarTarget((parse("gelu(x)"), parse("sin(x)")), -2.0, 2.0), (1, 1)),
-    "several": (Expressions(tuple(parse(t, ("x", "y")) for t in ("exp(x*y)", "x")), ("x", "y"), (-1, 0), (1, 1)), (2,)),
-    "tokens": (Expressions(SEQUENCE, ENTRIES, (-1,) * 4, (1,) * 4, 2), (2, 2)),
+    "several": (SeveralVariables((parse("exp(x*y)", XY), parse("x", XY)), XY, (-1, 0), (1, 1)), (2,)),
+    "tokens": (SeveralVariables(SEQUENCE, ENTRIES, (-1,) * 4, (1,) * 4, 2), (2, 2)),
     "network": (mlp(), (4,)),
     "network of tokens": (mlp(2), (2, 2)),
     "ramps": (TruncatedLinear(RNG.normal(size=(3, 2)), RNG.normal(size=3), -1.0, 1.0, np.array([-0.3, 0.4]),
@@ -64,7 +66,7 @@ CASES = {
 def of(target, x):
     if isinstance(target, ScalarTarget):
         return target.values(x[..., 0, 0])[..., None, :]
-    if isinstance(target, Expressions):
+    if isinstance(target, SeveralVariables):
         y = target.values(x.reshape(len(x), -1))
         return y if target.tokens is None else y.reshape(len(x), target.tokens, -1)
     return target.values(x)
@@ -86,7 +88,7 @@ def test_values_are_the_targets_and_files_keep_them(name):
 @pytest.mark.parametrize("name", ["several", "network", "kernel smoother", "tokens"])
 def test_balls_hold_the_values_and_ranges_hold_the_balls(name):
     target, shape = CASES[name]
-    on = None if isinstance(target, Expressions) else (np.zeros(shape), np.ones(shape))
+    on = None if isinstance(target, SeveralVariables) else (np.zeros(shape), np.ones(shape))
     program = program_of(target, on)
     known = ranges(program)
     x = RNG.uniform(0, 1, (1, *shape))
@@ -197,3 +199,11 @@ def test_damaged_programs_are_refused_with_a_sentence(change):
     data, arrays = to_data(program_of(mlp()))
     with pytest.raises(AnchorheadError):
         from_data({**data, **change}, arrays)
+
+
+def test_functions_of_one_token_are_read_back_from_their_program():
+    names = ("x[0,0]", "x[0,1]")
+    target = SeveralVariables((parse("exp(x[0,0]*x[0,1])", names),), names, (-1, -1), (1, 1), 1)
+    program = program_of(target)
+    assert program.token_axis
+    assert Entries.of(program).expressions == target.expressions

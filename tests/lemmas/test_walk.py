@@ -40,8 +40,8 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
     way = options_of(target, form, layout, "solved", dtype, hidden)
-    rung = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
-    return built(drafted(rung.laid, target, way), target, way), target, rung.layers, rung.readout
+    laid = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    return built(drafted(laid, target, way), target, way), target, laid.layers, laid.readout
 
 
 def errors(network: Network, target: Any, rng: np.random.Generator) -> np.ndarray:

@@ -80,6 +80,7 @@ def arrays(network):
             yield place, "skip.weight", layer.skip.weight
 
 
+@pytest.mark.slow_for("deep-sequence-float64", "two-layer-sequence-float64", "attention-softmax-transformer-float64")
 @pytest.mark.parametrize(("form", "layout", "dtype"), every_other(FORMS, LAYOUTS, DTYPES))
 def test_what_was_not_changed_is_accepted_and_files_keep_every_bit(tmp_path, form, layout, dtype):
     for tokens, activations in ((None, (RELU,)), (3, (RELU, LEAKY))):
@@ -134,6 +135,7 @@ def shifted(affine):
         yield dataclasses.replace(affine, **{name: other})
 
 
+@pytest.mark.slow
 def test_another_target_is_refused():
     network = convert(mlp(2, None, (RELU, ABS)))
     refused = 0
@@ -182,6 +184,7 @@ def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():
             ah.check(network.with_(program=other.program, derivation=other.derivation))
 
 
+@pytest.mark.slow
 def test_logits_that_are_lowered_below_those_out_of_reach_are_refused(monkeypatch):
     """What all logits of a group share changes no softmax, but those that were to be out of reach would then win."""
     monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)

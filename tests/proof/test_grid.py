@@ -69,6 +69,7 @@ def climbed(score, low, high, seed=0, start=3000):
     return x
 
 
+@pytest.mark.slow_for("four variables", "bell in float32", "bell", "near a pole")
 @pytest.mark.parametrize("name", CASES)
 def test_no_search_finds_more_than_the_bound(name, proven):
     atom, expression, bound = proven(name)
@@ -240,6 +241,7 @@ def test_kinks_are_refused(text):
         prove_grid(atom, [parse(text, XY)], XY, [-1, -1], [1, 1], arithmetic_of("float64"))
 
 
+@pytest.mark.slow_for("1/(x - y)", "log(x + y)")
 @pytest.mark.parametrize("text", ["sqrt(x + 1)*y", "1/(x - y)", "log(x + y)"])
 def test_singular_places_are_refused(text):
     atom = uniform_grid(lambda x: x[:, 0], [-1, -1], [1, 1], 3, c=1.0)

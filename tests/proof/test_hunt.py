@@ -64,6 +64,13 @@ def test_no_certificate_is_violated(function, dtype):
     assert 0.05 < found.ratio <= 1
 
 
+@pytest.mark.slow_for(
+    "head, far from 0 (float32)",
+    "head, summed (float64)",
+    "head (float64)",
+    "head, several outputs (float64)",
+    "function of one variable (float32)",
+)
 @pytest.mark.parametrize("name", quick(names("scalar", "proven")))
 def test_no_head_of_the_table_is_violated(name):
     found = hunt(Claim.of(network(name)), inputs=5_000)
@@ -113,6 +120,7 @@ def test_a_result_that_is_not_a_number_is_a_violation():
     assert found.error == np.inf
 
 
+@pytest.mark.slow
 def test_noise_in_the_values_of_the_target_invents_no_violation():
     """In float64, (1 - cos x)/x^2 is 0 near 1e-8, where 1/2 is right; Arb knows better."""
     built = head("(1 - cos(x))/x**2", on=(1e-8, 1), anchors=3, dtype="float32")
@@ -124,6 +132,7 @@ def test_noise_in_the_values_of_the_target_invents_no_violation():
     assert found.worst_error <= built.certificate.bound
 
 
+@pytest.mark.slow_for("True")
 @pytest.mark.parametrize("planted", [False, True])
 def test_a_hunt_that_was_stopped_ends_as_if_it_had_not_been(planted, tmp_path):
     claim = Claim.of(relu().network)

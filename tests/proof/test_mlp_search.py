@@ -115,6 +115,7 @@ def test_the_seed_decides_and_the_budget_is_kept():
     assert 1000 <= one.evaluations <= 2000
 
 
+@pytest.mark.slow
 def test_large_networks_take_no_more_evaluations():
     target = mlp((50, 400, 400, 20), seed=6)
     network = converted(target, within=1e-3)

@@ -52,6 +52,7 @@ def test_exact_part_holds_and_is_tight(seed, anchors, sharpness):
     assert found.exact <= 1.01 * worst
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), anchors=st.integers(2, 40), sharpness=st.floats(0.05, 2000))
 def test_float32_rounding_is_covered(seed, anchors, sharpness):

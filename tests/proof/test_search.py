@@ -32,6 +32,7 @@ def hunted(network: Network, seed: int = 0) -> Worst:
     return worst_error(network, target_of(network), network.certificate.on, seed)
 
 
+@pytest.mark.slow_for("options1-float64", "options2-float32", "options3-float64", "options3-float32")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("options", [{"anchors": 8}, {"anchors": 64}, {"heads": 1}, {"heads": 6}])
 def test_the_search_comes_close_to_the_bound_and_stays_below(options, dtype):

@@ -8,7 +8,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.targets.analysis.summands import parts_of, summands
 from anchorhead.targets.expressions.normal_form import depends_on
 from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.several_expressions import Expressions
+from anchorhead.targets.several import SeveralVariables
 
 NAMES = tuple("xyzuvw")
 LAYERS = "layers"
@@ -121,4 +121,4 @@ def test_what_an_expression_depends_on_is_seen_through_sums_and_products(text, l
 
 def test_tokens_divide_variables_and_functions():
     with pytest.raises(AnchorheadError, match="divides both"):
-        Expressions((parse("x", NAMES),), ("x",), (0.0,), (1.0,), 2)
+        SeveralVariables((parse("x", NAMES),), ("x",), (0.0,), (1.0,), 2)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from anchorhead.targets.analysis.ridges import split_affine, split_constant, structure
-from anchorhead.targets.expression_network import expression_network
+from anchorhead.targets.analysis.ridges import split_constant, structure
 from anchorhead.targets.expressions.parser import parse
+from anchorhead.targets.layered import ridge_network
 
 SUMS = [
     "x*y + sin(z)",
@@ -30,11 +30,12 @@ def values(expression, names, x):
 def test_a_sum_of_ridges_is_the_network_that_is_made_of_it(text):
     names = ("x", "y", "z")
     expression = parse(text, names)
-    found = expression_network([expression], names)
-    assert found.network is not None, found.words()
+    found = structure(expression, names)
+    assert not found.left_over
+    network = ridge_network([found], names, None, text)
     x = np.random.default_rng(0).uniform(-2, 2, (400, 3))
     exact = values(expression, names, x)
-    assert np.abs(found.network.values(x)[:, 0] - exact).max() <= 1e-13 * (1 + np.abs(exact).max())
+    assert np.abs(network.values(x)[:, 0] - exact).max() <= 1e-13 * (1 + np.abs(exact).max())
 
 
 @pytest.mark.parametrize("text", NO_SUMS)
@@ -52,8 +53,7 @@ def test_what_is_no_such_sum_is_left_over_whole(text):
 def test_outputs_share_neurons_and_affine_parts_are_one_neuron():
     names = ("x", "y")
     both = [parse("sin(x + y) + 2*x - y", names), parse("3*sin(x + y)", names)]
-    network = expression_network(both, names).network
-    assert network is not None
+    network = ridge_network([structure(one, names) for one in both], names, None, "")
     assert network.hidden[0].neurons == 2
     assert network.readout.weight[:, 0].tolist() == [1.0, 3.0]
 
@@ -61,6 +61,3 @@ def test_outputs_share_neurons_and_affine_parts_are_one_neuron():
 def test_constant_factors_are_taken_out_exactly():
     assert split_constant(parse("-(0.5*0.25*x**2)")) == (-0.125, parse("square(x)"))
     assert split_constant(parse("abs(x)/3")) == (1.0, parse("abs(x)/3"))
-    assert split_affine(parse("2*x + 1")) == (2.0, 1.0)
-    assert split_affine(parse("x/3")) is None
-    assert split_affine(parse("x**2")) is None

@@ -131,10 +131,10 @@ def _made(function: Any, words: dict[str, Any]) -> Network:
 def _print_structure(function: Any, words: dict[str, Any]) -> None:
     from anchorhead.constructions.request import requested
 
-    request = requested(function, words["on"], words["tokens"], words["features"])
-    if words["tokens"] is None and len(request.variables) == 1:
-        check_head(list(request.expressions), request.interval, None)
-    print_found(request.found())
+    target = requested(function, words["on"], words["tokens"], words["features"])
+    if words["tokens"] is None and len(target.variables) == 1:
+        check_head(list(target.expressions), (target.low[0], target.high[0]), None)
+    print_found(target.found())
 
 
 def _report_best(error: Any, output: Any) -> None:

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout, options_of
-from anchorhead.constructions.causal import require_causal_values
+from anchorhead.constructions.causal import require_causal_values, without_later_tokens
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.constructions.fitting.opaque import approximate_callable
-from anchorhead.constructions.grids.grid import SolvedGrid, approximate_grid
+from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
 from anchorhead.constructions.in_layers import network_in_layers
 from anchorhead.constructions.mlp import mlp_network
-from anchorhead.constructions.request import Request, Texts, check_counts, entries, intervals, requested
+from anchorhead.constructions.representable import require_expressions_representable
+from anchorhead.constructions.request import Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.single.head import Placement, head
 from anchorhead.constructions.sum_of_parts import BuildRequest, approximate_parts, check_continuous, check_defined
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
@@ -31,6 +32,7 @@ from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES
 from anchorhead.language.entries import Entries
+from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Opaque
 from anchorhead.network import Network, Outside
@@ -40,8 +42,6 @@ from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.several import SeveralVariables
-
-__all__ = ["Request", "Texts", "approximate", "approximate_expressions", "check_words", "requested"]
 
 
 def approximate(
@@ -104,12 +104,12 @@ def approximate(
             raise AnchorheadError(
                 f"lipschitz={lipschitz!r} is for callables: expressions are proven without; leave it out"
             )
-        request = requested(function, on, tokens, features)
-        return approximate_expressions(request, within, kind, form, layout, placement, causal, prove, outside, tell)
+        target = requested(function, on, tokens, features)
+        return approximate_expressions(target, within, kind, form, layout, placement, causal, prove, outside, tell)
 
 
 def approximate_expressions(
-    request: Request,
+    target: SeveralVariables,
     within: float,
     dtype: Dtype,
     form: Form | None = None,
@@ -122,18 +122,18 @@ def approximate_expressions(
     program: Program | None = None,
 ) -> Network:
     """A head for one variable; neurons, heads over grids, or both, for several. Its program is what was written:
-    `program`, or that of the request."""
-    written = request.program if program is None else program
+    `program`, or that of the target."""
+    written = program_of(target) if program is None else program
     words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
     try:
-        return _of_expressions(request, within, dtype, words, prove, outside, progress).written_as(written)
+        return _of_expressions(target, within, dtype, words, prove, outside, progress).written_as(written)
     except NotReached as error:
         error.network = error.network.written_as(written)
         raise
 
 
 def _of_expressions(
-    request: Request,
+    target: SeveralVariables,
     within: float,
     dtype: Dtype,
     words: dict[str, Any],
@@ -143,22 +143,22 @@ def _of_expressions(
 ) -> Network:
     form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
     if causal:
-        request = request.causal()
-    becomes = request.becomes(form, layout)
+        target = without_later_tokens(target)
+    becomes = target.becomes(form, layout)
     if becomes == "head":
-        return _one_head(request, within, dtype, placement, outside, progress)
-    request.require_representable(within, dtype)
-    network = request.parts.network
+        return _one_head(target, within, dtype, placement, outside, progress)
+    require_expressions_representable(within, target, dtype)
+    network = target.parts.network
     if becomes == "layers":
-        return network_in_layers(request, within, words, dtype, outside, progress)
+        return network_in_layers(target, within, words, dtype, outside, progress)
     if becomes == "neurons" and network is not None:
         options = options_of(network, form, layout or "transformer", placement, dtype, causal)
-        return mlp_network(network, request.on, within, options, outside, progress)
+        return mlp_network(network, target.on, within, options, outside, progress)
     if placement == "uniform":
-        return _uniform(request, within, dtype, form, layout, causal, outside, progress)
-    _require_plain(request, form, layout)
+        return _uniform(target, within, dtype, form, layout, causal, outside, progress)
+    _require_plain(target, form, layout)
     build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
-    return _gridded(request, build)
+    return _gridded(target, build)
 
 
 def check_words(form: Any, layout: Any, placement: Any) -> None:
@@ -168,20 +168,19 @@ def check_words(form: Any, layout: Any, placement: Any) -> None:
     checked_word("placement", placement, PLACEMENTS)
 
 
-def _gridded(request: Request, build: BuildRequest) -> Network:
+def _gridded(target: SeveralVariables, build: BuildRequest) -> Network:
     """One grid alone, or several parts; grids that are too large together are tried one by one."""
-    if request.one_grid and not build.options.causal:
-        target = SeveralVariables(request.expressions, request.variables, *request.ends)
+    if target.one_grid and not build.options.causal:
         check_defined(target)
         check_continuous(target)
-        return approximate_grid(
-            target, build.within, build.options.dtype, build.prove, build.progress, build.outside, request.tokens,
-        )  # fmt: skip
+        return solved_grid(
+            target, build.within, build.options.dtype, build.prove, build.progress, build.outside
+        ).network
     try:
-        return approximate_parts(request.target, build)
+        return approximate_parts(target, build)
     except AnchorheadError as error:
-        apart = replace(request.target, join=False)
-        if [part.variables for part in apart.parts.grids] == [part.variables for part in request.parts.grids]:
+        apart = replace(target, join=False)
+        if [part.variables for part in apart.parts.grids] == [part.variables for part in target.parts.grids]:
             raise
         try:
             return approximate_parts(apart, build)
@@ -189,9 +188,9 @@ def _gridded(request: Request, build: BuildRequest) -> Network:
             raise error from None
 
 
-def _require_plain(request: Request, form: Any, layout: Any) -> None:
+def _require_plain(target: SeveralVariables, form: Any, layout: Any) -> None:
     """Refuses forms and layouts that a grid cannot have, with the term that needs one."""
-    term = next(term for term in request.parts.terms if term.becomes == "grid")
+    term = next(term for term in target.parts.terms if term.becomes == "grid")
     why = f"{term.expression} goes to a head over a grid, with layers of its own"
     if form not in (None, "deep"):
         raise AnchorheadError(f"form={form!r}: {why}, after those of the neurons: use form='deep', or leave it out")
@@ -202,7 +201,7 @@ def _require_plain(request: Request, form: Any, layout: Any) -> None:
 
 
 def _uniform(
-    request: Request,
+    target: SeveralVariables,
     within: float,
     dtype: Dtype,
     form: Any,
@@ -212,17 +211,16 @@ def _uniform(
     progress: Progress | None,
 ) -> Network:
     """The paper's uniform grid, of all variables."""
-    _require_plain(request, form, layout)
+    _require_plain(target, form, layout)
     if causal:
         raise AnchorheadError("causal=True with placement='uniform' on a grid: use placement='solved'")
-    if len(request.variables) > MAX_VARIABLES:
+    if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
-            f"placement='uniform' would take a grid of {len(request.variables)} variables, and at most "
+            f"placement='uniform' would take a grid of {len(target.variables)} variables, and at most "
             f"{MAX_VARIABLES} are possible: use placement='solved', which takes the function apart"
         )
-    target = SeveralVariables(request.expressions, request.variables, *request.ends)
     check_continuous(target)
-    return approximate_uniform_grid(target, within, dtype, outside, request.tokens, progress)
+    return approximate_uniform_grid(target, within, dtype, outside, progress)
 
 
 def _callable_target(
@@ -333,18 +331,23 @@ def _one_callable(
 
 
 def _one_head(
-    request: Request, within: float, dtype: Dtype, placement: Placement, outside: Outside, progress: Progress | None
+    target: SeveralVariables,
+    within: float,
+    dtype: Dtype,
+    placement: Placement,
+    outside: Outside,
+    progress: Progress | None,
 ) -> Network:
-    functions = list(request.expressions)
+    functions = list(target.expressions)
     made = head(
         functions if len(functions) > 1 else functions[0],
-        request.interval,
+        (target.low[0], target.high[0]),
         within=within,
         dtype=dtype,
         placement=placement,
         progress=progress,
     )
-    return _of_variables(made.network, request.variables).with_(outside=outside)
+    return _of_variables(made.network, target.variables).with_(outside=outside)
 
 
 def _of_variables(network: Network, names: tuple[str, ...]) -> Network:

@@ -7,6 +7,7 @@ It is refuted by two inputs that agree up to a token and give it outputs which d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from flint import arb
@@ -18,6 +19,7 @@ from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.normal_form import depends_on
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.several import SeveralVariables
 
 PAIRS = 2_000
 PRECISION = 200
@@ -51,6 +53,14 @@ def require_causal(target: Mlp) -> None:
         f"causal=True, but output token {own[output]} depends on input token {latest[output]}: "
         f"{', which reads '.join(path)}. Set such weights to 0, or leave out causal="
     )
+
+
+def without_later_tokens(target: SeveralVariables) -> SeveralVariables:
+    """The same functions written without later tokens; raises where one depends on them, with a counterexample."""
+    if target.tokens is None:
+        raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
+    ends = (np.array(end) for end in (target.low, target.high))
+    return replace(target, expressions=causal_expressions(target.expressions, target.variables, target.tokens, *ends))
 
 
 def causal_expressions(

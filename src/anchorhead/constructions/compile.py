@@ -15,7 +15,6 @@ from anchorhead.constructions.approximate import approximate_expressions, check_
 from anchorhead.constructions.build_options import Form, Layout, options_of
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.mlp import mlp_network
-from anchorhead.constructions.request import Request
 from anchorhead.constructions.single.head import Placement
 from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
@@ -30,6 +29,7 @@ from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
+from anchorhead.targets.several import SeveralVariables
 
 
 def compile(
@@ -75,9 +75,10 @@ def compile(
             return mlp_network(network, box, within, options, outside, tell)
         expressions, names = expressions_of(program)
         tokens = program.input.tokens if program.token_axis else None
-        request = Request(expressions, names, box, tokens)
+        low, high = (tuple(end.reshape(-1)) for end in (box.low, box.high))
+        target = SeveralVariables(expressions, names, low, high, tokens)
         return approximate_expressions(
-            request, within, kind, form, layout, placement, bool(causal), prove, outside, tell, program
+            target, within, kind, form, layout, placement, bool(causal), prove, outside, tell, program
         )
 
 

@@ -17,24 +17,25 @@ from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import counted
 from anchorhead.constructions.mlp import drafted, mlp_network
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.request import Request
 from anchorhead.constructions.single.activation_heads import ActivationHeads
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
-from anchorhead.targets.expression_network import name_of
 from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.text import name_of
 from anchorhead.targets.mlp import Mlp
+from anchorhead.targets.several import SeveralVariables
 
 ROUNDING = 8
 """A head rounds by about so many units of the largest number that it reads."""
 
 
 def network_in_layers(
-    request: Request,
+    target: SeveralVariables,
     within: float,
     words: dict[str, Any],
     dtype: Dtype,
@@ -43,35 +44,35 @@ def network_in_layers(
 ) -> Network:
     """The network of the best form that is proven within the error; of those that are not, the best refusal."""
     refused: list[AnchorheadError] = []
-    for target in forms_in_order(request, within, dtype):
+    for form in forms_in_order(target, within, dtype):
         layout = words["layout"] or "transformer"
-        options = options_of(target, words["form"], layout, words["placement"], dtype, words["causal"])
+        options = options_of(form, words["form"], layout, words["placement"], dtype, words["causal"])
         try:
-            return mlp_network(target, request.on, within, options, outside, progress)
+            return mlp_network(form, target.on, within, options, outside, progress)
         except AnchorheadError as error:
             refused.append(error)
     reached = [error for error in refused if isinstance(error, NotReached)]
     raise min(reached, key=lambda error: error.bound) if reached else refused[0]
 
 
-def forms_in_order(request: Request, within: float, dtype: Dtype) -> list[Mlp]:
+def forms_in_order(target: SeveralVariables, within: float, dtype: Dtype) -> list[Mlp]:
     """The expressions as layers of neurons in every form, the best by estimate first."""
-    terms = [[term.expression for term in request.parts.terms if term.output == k] for k in range(request.outputs)]
-    found = lowered(terms, request.variables, request.ends, request.tokens, name_of(request.expressions))
+    terms = [[term.expression for term in target.parts.terms if term.output == k] for k in range(target.outputs)]
+    found = lowered(terms, target.variables, (target.low, target.high), target.tokens, name_of(target.expressions))
     if len(found) == 1:
         return found
-    return sorted(found, key=lambda target: _estimate(target, request, within, dtype))
+    return sorted(found, key=lambda form: _estimate(form, target.on, within, dtype))
 
 
-def _estimate(target: Mlp, request: Request, within: float, dtype: Dtype) -> tuple[bool, float]:
+def _estimate(target: Mlp, on: Box, within: float, dtype: Dtype) -> tuple[bool, float]:
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once."""
     options = BuildOptions("deep", "transformer", "solved", dtype)
-    ladder = Ladder(target, request.on, within, Guesses(dtype))
-    rung = next(iter(ladder), None)
-    if rung is None or ladder.ended is not None:
+    ladder = Ladder(target, on, within, Guesses(dtype))
+    laid = next(iter(ladder), None)
+    if laid is None or ladder.ended is not None:
         return True, np.inf
-    drafts = drafted(rung.laid, target, options)
-    bound = estimated_bound(rung, drafts, ladder.sources, target.tokens or 1, options)
+    drafts = drafted(laid, target, options)
+    bound = estimated_bound(laid, drafts, ladder.sources, target.tokens or 1, options)
     return not bound <= within, float(counted(drafts, target.tokens or 1).parameters)
 
 

@@ -21,25 +21,16 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Affine, Mlp, merged
+from anchorhead.targets.mlp import Mlp, merged
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""
 TRIES = 12
 
 
-@dataclass(frozen=True, eq=False)
-class Rung:
-    """Heads for one share of the error, as layers of the target and as neurons to lay out."""
-
-    layers: list[Layer]
-    readout: Affine
-    laid: Laid
-
-
 @dataclass(eq=False)
 class Ladder:
-    """The rungs for one error, from coarse to fine, each found once; the same for all forms and layouts.
+    """The neurons for one error, with heads from coarse to fine, each found once; the same for all forms and layouts.
 
     shapes  which heads stand in for activations
     ended   why there are no more rungs, or not all of them, if so
@@ -50,7 +41,7 @@ class Ladder:
     within: float
     shapes: ActivationHeads
     ended: AnchorheadError | None = None
-    _found: list[Rung] = field(default_factory=list)
+    _found: list[Laid] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._more = self._climbed()
@@ -61,18 +52,18 @@ class Ladder:
         box = self.on.broadcast_to(self.target.input_shape)
         return Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
 
-    def __iter__(self) -> Iterator[Rung]:
+    def __iter__(self) -> Iterator[Laid]:
         place = 0
         while True:
             if place == len(self._found):
-                rung = next(self._more, None)
-                if rung is None:
+                laid = next(self._more, None)
+                if laid is None:
                     return
-                self._found.append(rung)
+                self._found.append(laid)
             yield self._found[place]
             place += 1
 
-    def _climbed(self) -> Iterator[Rung]:
+    def _climbed(self) -> Iterator[Laid]:
         margin, middle = MARGIN[self.shapes.dtype], self.sources.middle.astype(self.shapes.dtype).astype(np.float64)
         tried: set[tuple[int, ...]] = set()
         try:
@@ -87,7 +78,7 @@ class Ladder:
                 these = tuple(id(shape) for layer in layers for shape in layer.shapes)
                 if these not in tried:
                     tried.add(these)
-                    yield Rung(layers, readout, laid_out(layers, readout, self.sources, middle))
+                    yield laid_out(layers, readout, self.sources, middle)
         except AnchorheadError as error:
             self.ended = error
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions
 from anchorhead.constructions.derivations import neuron_entries
-from anchorhead.constructions.ladder import Ladder, Rung
+from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.sequence_layout import Sequence
 from anchorhead.constructions.layouts.transformer_softmax import SoftmaxTransformer
@@ -98,17 +98,17 @@ def _proven(
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
         require_representable(within, target.values(points_of(on, target.input_shape)), options.dtype)
     ladder = Ladder(target, on, within, ActivationHeads(options.dtype, options.placement, progress))
-    best: tuple[OutputBound, Network, Rung] | None = None
-    for rung in ladder:
-        drafts = drafted(rung.laid, target, options)
-        _require_room(rung.laid, drafts, target, options)
+    best: tuple[OutputBound, Network, Laid] | None = None
+    for laid in ladder:
+        drafts = drafted(laid, target, options)
+        _require_room(laid, drafts, target, options)
         network = built(drafts, target, options)
-        bound = prove_mlp(network, target, rung.layers, rung.readout, on)
+        bound = prove_mlp(network, target, laid.layers, laid.readout, on)
         if best is None or bound.total < best[0].total:
-            best = bound, network, rung
+            best = bound, network, laid
         if bound.total <= within:
-            network = certified(network, target, on, rung.layers, rung.readout, bound, outside, within)
-            return ProvenMlp(network, rung.layers, rung.readout)
+            network = certified(network, target, on, laid.layers, laid.readout, bound, outside, within)
+            return ProvenMlp(network, laid.layers, laid.readout)
     if best is None and ladder.ended is not None:
         raise ladder.ended
     if best is None or not np.isfinite(best[0].total):
@@ -116,8 +116,8 @@ def _proven(
             f"{_refusal(within, options)}: no bound was found: the errors of a layer carry the next one's neurons "
             f"beyond their heads' intervals. {_helps(options)}"
         )
-    known, network, rung = best
-    network = certified(network, target, on, rung.layers, rung.readout, known, outside)
+    known, network, laid = best
+    network = certified(network, target, on, laid.layers, laid.readout, known, outside)
     terms = ", ".join(f"{term.amount:.3g} by {term}" for term in known.terms("activations"))
     raise NotReached(
         f"{_refusal(within, options)}: the best bound found is {known.total:.3g} ({terms}). {_helps(options)}",

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
@@ -31,17 +30,14 @@ ChooseShape = Callable[[Expression, float, float, float], ActivationHead]
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """Queries t = weight . before + bias of one layer, and the shape that each neuron has.
+    """Queries t = weight . before + bias of one layer, which stand for its pre-activations.
 
-    target        z = target . (the neurons before, or x): the pre-activations that queries stand for
     scale, shift  a = phi(z) = scale read + shift
     """
 
+    layer: Layer
     weight: Float[np.ndarray, "neurons before"]
     bias: Float[np.ndarray, " neurons"]
-    shapes: tuple[ActivationHead, ...]
-    assigned: Int[np.ndarray, " neurons"]
-    target: Affine
     scale: Float[np.ndarray, " neurons"]
     shift: Float[np.ndarray, " neurons"]
 
@@ -49,25 +45,40 @@ class Neurons:
     def count(self) -> int:
         return len(self.bias)
 
-    @cached_property
+    @property
     def parts(self) -> int:
-        """How many softmaxes a neuron takes: asked for neuron by neuron, and found once."""
-        return max(len(self.shapes[k].parts) for k in np.unique(self.assigned))
+        return self.layer.parts
+
+    def shape(self, neuron: int) -> ActivationHead:
+        return self.layer.shapes[self.layer.which[neuron]]
 
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """A target as neurons to lay out: what enters is x - middle, what leaves is readout . read + bias."""
+    """A target as neurons to lay out: what enters is x - middle, what leaves is weight . read + bias.
+
+    readout  the target's own, of the exact neurons
+    """
 
     middle: Float[np.ndarray, " inputs"]
     neurons: tuple[Neurons, ...]
     weight: Float[np.ndarray, "outputs before"]
     bias: Float[np.ndarray, " outputs"]
+    readout: Affine
+
+    @property
+    def layers(self) -> list[Layer]:
+        """What the neurons are to compute."""
+        return [neurons.layer for neurons in self.neurons]
+
+    @property
+    def shapes(self) -> list[ActivationHead]:
+        return [shape for layer in self.layers for shape in layer.shapes]
 
     @property
     def largest_logit(self) -> float:
         """A bound on |a_k t + g_k| for the anchors of any shape and the queries of any other of its layer."""
-        return max((_largest_logit(layer.shapes) for layer in self.neurons), default=0.0)
+        return max((_largest_logit(layer.shapes) for layer in self.layers), default=0.0)
 
 
 def _largest_logit(shapes: Sequence[ActivationHead]) -> float:
@@ -147,9 +158,9 @@ def laid_out(layers: Sequence[Layer], readout: Affine, sources: Sources, middle:
         weight = weight / (unit_in * in_scale)[:, None]
         scale, shift = unit_out * out_scale, unit_out * out_shift
         bias = (bias / unit_in - in_shift) / in_scale
-        result.append(Neurons(weight, bias, layer.shapes, layer.which, layer.affine, scale, shift))
+        result.append(Neurons(layer, weight, bias, scale, shift))
         sources = after
-    return Laid(middle, tuple(result), readout.weight * scale, readout.bias + readout.weight @ shift)
+    return Laid(middle, tuple(result), readout.weight * scale, readout.bias + readout.weight @ shift, readout)
 
 
 def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

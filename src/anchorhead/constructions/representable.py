@@ -10,6 +10,7 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.targets.several import SeveralVariables
 
 _LOOKS = 8
 
@@ -34,3 +35,10 @@ def require_representable(within: float, values: np.ndarray, dtype: str) -> None
             f"within={within:g} is less than {dtype} can tell apart: the function has values of size {largest:.3g}, "
             f"which are right to {least:.2g} at best. What would help: {wider}a larger error"
         )
+
+
+def require_expressions_representable(within: float, target: SeveralVariables, dtype: str) -> None:
+    """Refuses an error that is too small for the dtype; linear maps may be exact."""
+    if any(term.becomes not in ("constant", "affine") for term in target.parts.terms):
+        x = points_of(target.on, target.input_shape).reshape(-1, len(target.variables))
+        require_representable(within, target.values(x), dtype)

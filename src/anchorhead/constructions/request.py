@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from anchorhead.constructions.causal import causal_expressions
-from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, pair, shown
-from anchorhead.language.of_targets import program_of
-from anchorhead.language.program import Program
-from anchorhead.targets.analysis.summands import Parts
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.parser import meant, names_in, parse
 from anchorhead.targets.expressions.sympy_expressions import without_sympy
 from anchorhead.targets.scalar import NARROWEST
-from anchorhead.targets.several_expressions import Expressions
+from anchorhead.targets.several import SeveralVariables
 from anchorhead.targets.spec import expression_of
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
@@ -31,90 +24,7 @@ MAX_ENTRIES = 100_000
 """Of a sequence: each is a variable with a name."""
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
-    """Expressions, one for each output, in variables that have an interval each.
-
-    tokens  None: the variables are the features of one vector; else x[i,j] is feature j of token i, and outputs are
-            `tokens` rows
-    """
-
-    expressions: tuple[Expression, ...]
-    variables: tuple[str, ...]
-    on: Box
-    tokens: int | None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The domain of the only variable."""
-        return float(self.on.low.reshape(-1)[0]), float(self.on.high.reshape(-1)[0])
-
-    @property
-    def ends(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The lower and the upper ends of all variables."""
-        low, high = (tuple(end.reshape(-1).tolist()) for end in (self.on.low, self.on.high))
-        return low, high
-
-    @cached_property
-    def target(self) -> Expressions:
-        return Expressions(self.expressions, self.variables, *self.ends, self.tokens)
-
-    @property
-    def program(self) -> Program:
-        """What was written, as a program."""
-        return program_of(self.target)
-
-    @property
-    def outputs(self) -> int:
-        return len(self.expressions)
-
-    @property
-    def needs_layers(self) -> bool:
-        """Whether some term is a composition that no single layer of neurons computes, and no grid."""
-        return any(term.becomes == "layers" for term in self.parts.terms)
-
-    @property
-    def one_grid(self) -> bool:
-        """Whether the whole function goes to one grid of all variables."""
-        grids = self.parts.grids
-        return self.parts.network is None and len(grids) == 1 and grids[0].variables == self.variables
-
-    def becomes(self, form: Any, layout: Any) -> Literal["head", "layers", "neurons", "grids"]:
-        """What the expressions are built as: a function of one variable is one head, unless it is to have layers."""
-        if form is None and layout is None and self.tokens is None and len(self.variables) == 1:
-            return "head"
-        if self.needs_layers:
-            return "layers"
-        return "grids" if self.parts.grids or self.parts.network is None else "neurons"
-
-    def found(self) -> list[tuple[str, str]]:
-        """What was found: each term in words, and what it becomes; beside layers of neurons, grids come second."""
-        grids = [term.becomes == "grid" and self.needs_layers for term in self.parts.terms]
-        return [
-            (text, "neurons in layers" if layers else words)
-            for layers, (text, words) in zip(grids, self.parts.found(), strict=True)
-        ]
-
-    @property
-    def parts(self) -> Parts:
-        """What the expressions are made of."""
-        return self.target.parts
-
-    def require_representable(self, within: float, dtype: str) -> None:
-        """Refuses an error that is too small for the dtype; linear maps may be exact."""
-        if any(term.becomes not in ("constant", "affine") for term in self.parts.terms):
-            x = points_of(self.on, self.on.low.shape).reshape(-1, len(self.variables))
-            require_representable(within, self.target.values(x), dtype)
-
-    def causal(self) -> Request:
-        """The same functions written without later tokens; raises where one depends on them, with a counterexample."""
-        if self.tokens is None:
-            raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
-        low, high = (np.array(end) for end in self.ends)
-        return replace(self, expressions=causal_expressions(self.expressions, self.variables, self.tokens, low, high))
-
-
-def requested(function: Texts, on: Any, tokens: Any, features: Any) -> Request:
+def requested(function: Texts, on: Any, tokens: Any, features: Any) -> SeveralVariables:
     """What a user wrote, checked: every variable has an interval, and every interval a variable."""
     function = without_sympy(function)
     check_counts(tokens, features)
@@ -128,7 +38,7 @@ def requested(function: Texts, on: Any, tokens: Any, features: Any) -> Request:
         raise AnchorheadError(
             f"on= has an interval for {', '.join(unused)}, which occurs in none of the expressions: leave it out"
         )
-    return Request(expressions, names, Box.of((low, high)), None)
+    return SeveralVariables(expressions, names, tuple(low), tuple(high))
 
 
 def check_counts(tokens: Any, features: Any) -> None:
@@ -218,7 +128,7 @@ def _check_wide(names: tuple[str, ...], low: np.ndarray, high: np.ndarray) -> No
         )
 
 
-def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> Request:
+def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> SeveralVariables:
     rows = [_listed(row, "lists, one for each token") for row in _listed(function, "lists, one for each token")]
     if len(rows) != tokens or len({len(row) for row in rows}) != 1:
         sizes = [len(row) for row in rows]
@@ -226,7 +136,9 @@ def _of_tokens(function: Any, on: Any, tokens: int, features: int) -> Request:
             f"lists of {sizes} expressions for tokens={tokens}: a list for each token, all of the same length"
         )
     names, box = entries(on, tokens, features)
-    return Request(tuple(_parsed(text, names) for row in rows for text in row), names, box, int(tokens))
+    expressions = tuple(_parsed(text, names) for row in rows for text in row)
+    low, high = (tuple(end.reshape(-1)) for end in (box.low, box.high))
+    return SeveralVariables(expressions, names, low, high, int(tokens))
 
 
 def _listed(given: Any, what: str) -> list[Any]:

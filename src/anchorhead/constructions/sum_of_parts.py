@@ -1,4 +1,4 @@
-"""Expressions of several parts as one network: neurons, and heads over grids, side by side (summands says which).
+"""SeveralVariables of several parts as one network: neurons, and heads over grids, side by side (summands says which).
 
 Grids are solved first, with a share of the error asked for; the neurons get what is left of it.
 """
@@ -18,7 +18,6 @@ from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.mlp import ProvenMlp, proven_mlp
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.of_targets import program_of
@@ -34,7 +33,6 @@ from anchorhead.targets.analysis.resolver import short
 from anchorhead.targets.analysis.summands import GridPart
 from anchorhead.targets.mlp import Affine
 from anchorhead.targets.several import SeveralVariables
-from anchorhead.targets.several_expressions import Expressions
 from anchorhead.terms import Term, added_up
 
 SHARES = (0.5, 0.9, 0.1)
@@ -72,7 +70,7 @@ class BuildRequest:
     progress: Progress | None = None
 
 
-def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
+def approximate_parts(target: SeveralVariables, build: BuildRequest) -> Network:
     """The network of all parts, with its certificate."""
     for part in target.parts.grids:
         several = _grid_target(target, part)
@@ -104,7 +102,7 @@ def approximate_parts(target: Expressions, build: BuildRequest) -> Network:
     )
 
 
-def _solved(target: Expressions, build: BuildRequest, share: float) -> list[_Grid]:
+def _solved(target: SeveralVariables, build: BuildRequest, share: float) -> list[_Grid]:
     """The grids, solved and proven, with a share of the error asked for."""
     result = []
     for part, several, within in grid_requests(target, share * build.within):
@@ -113,7 +111,7 @@ def _solved(target: Expressions, build: BuildRequest, share: float) -> list[_Gri
     return result
 
 
-def grid_requests(target: Expressions, within: float) -> Iterator[tuple[GridPart, SeveralVariables, float]]:
+def grid_requests(target: SeveralVariables, within: float) -> Iterator[tuple[GridPart, SeveralVariables, float]]:
     """The functions of each grid, those of the outputs that have a share in it, and what it may err by: where several
     add up to one output, they divide it."""
     grids = target.parts.grids
@@ -122,7 +120,7 @@ def grid_requests(target: Expressions, within: float) -> Iterator[tuple[GridPart
         yield part, _grid_target(target, part), ROOM * within / rivals
 
 
-def _claim(target: Expressions, part: GridPart, several: SeveralVariables, found: SolvedGrid) -> GridClaim:
+def _claim(target: SeveralVariables, part: GridPart, several: SeveralVariables, found: SolvedGrid) -> GridClaim:
     """The functions of a grid, by the places of its variables among all; of one that is not proven, what was found."""
     known, ends = found.proven, (np.array(several.low), np.array(several.high))
     if known is None:
@@ -132,7 +130,7 @@ def _claim(target: Expressions, part: GridPart, several: SeveralVariables, found
     return GridClaim.of(known, places, readers, part.variables, several.expressions)
 
 
-def _grid_target(target: Expressions, part: GridPart) -> SeveralVariables:
+def _grid_target(target: SeveralVariables, part: GridPart) -> SeveralVariables:
     places = [target.variables.index(name) for name in part.variables]
     low, high = (tuple(end[place] for place in places) for end in (target.low, target.high))
     return SeveralVariables(tuple(part.expressions[output] for output in part.outputs), part.variables, low, high)
@@ -168,7 +166,7 @@ def check_continuous(target: SeveralVariables) -> None:
     )
 
 
-def _left(target: Expressions, build: BuildRequest, grids: Sequence[_Grid]) -> float:
+def _left(target: SeveralVariables, build: BuildRequest, grids: Sequence[_Grid]) -> float:
     """About what the neurons may err by: the rest, less what the sums round."""
     if target.parts.network is None:
         return 0.0
@@ -182,7 +180,7 @@ def _left(target: Expressions, build: BuildRequest, grids: Sequence[_Grid]) -> f
     return ROOM * (build.within - float((errors + sums).max()))
 
 
-def _neurons(target: Expressions, build: BuildRequest, within: float) -> ProvenMlp | None:
+def _neurons(target: SeveralVariables, build: BuildRequest, within: float) -> ProvenMlp | None:
     if target.parts.network is None:
         return None
     if within <= 0:
@@ -190,14 +188,12 @@ def _neurons(target: Expressions, build: BuildRequest, within: float) -> ProvenM
             "nothing is left for the neurons beside the grids. What would help: a larger error, dtype='float64', a "
             "smaller box"
         )
-    return proven_mlp(target.parts.network, _box(target), within, build.options, build.outside, build.progress)
+    return proven_mlp(target.parts.network, target.on, within, build.options, build.outside, build.progress)
 
 
-def _box(target: Expressions) -> Box:
-    return Box.of(tuple(np.reshape(end, target.input_shape) for end in (target.low, target.high)))
-
-
-def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None) -> Network:
+def _certified(
+    target: SeveralVariables, build: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None
+) -> Network:
     parts = [grid_part(target, grid.part, grid.found.atom, build.options.causal) for grid in grids]
     known = {str(grid.part): grid.certificate for grid in grids}
     data: dict[str, Any] = {"join": target.join}
@@ -217,7 +213,7 @@ def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid],
             entries += [replace(entry, layer=None) for entry in stored.entries]
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
     certificate = _statement(target, network, grids, neurons, known).certificate(
-        _box(target), build.options.dtype, build.within
+        target.on, build.options.dtype, build.within
     )
     unproven = "; ".join(dict.fromkeys(one.method for one in known.values() if one.kind != "proven"))
     if unproven:
@@ -231,7 +227,7 @@ def _certified(target: Expressions, build: BuildRequest, grids: Sequence[_Grid],
 
 
 def _statement(
-    target: Expressions,
+    target: SeveralVariables,
     network: Network,
     grids: Sequence[_Grid],
     neurons: ProvenMlp | None,
@@ -246,7 +242,7 @@ def _statement(
     weight = np.concatenate([own, np.eye(target.outputs)[:, functions]], axis=1)
     readout = Affine(weight, bias, np.pad(errors[0], ((0, 0), (0, len(functions)))), errors[1])
     claims = [*(grid.claim for grid in grids), *layers]
-    bound = prove_claims(network, claims, readout, _box(target).broadcast_to(target.input_shape))
+    bound = prove_claims(network, claims, readout, target.on.broadcast_to(target.input_shape))
     worst = int((bound.approximation + bound.rounding).argmax())
     terms = [
         Term("approximation", grid.claim.grid.exact, "grid", variables=grid.part.variables)
@@ -263,7 +259,7 @@ def _statement(
     return Statement(bound.total, tuple(terms), method, str(target))
 
 
-def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool) -> Part:
+def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: bool) -> Part:
     """The grid as a network; in a sequence it has as many features as the outputs of a token that it has a share in."""
     places = [target.variables.index(name) for name in part.variables]
     columns = sorted({output % target.columns for output in part.outputs})
@@ -277,7 +273,7 @@ def grid_part(target: Expressions, part: GridPart, atom: GridAtom, causal: bool)
     return Part(name, place_grid(atom, place, part.variables), tuple(range(features)), sums)
 
 
-def network_part(target: Expressions, neurons: Network) -> Part:
+def network_part(target: SeveralVariables, neurons: Network) -> Part:
     """The neurons; their heads see the registers that hold their anchors, and no others."""
     count = 0 if neurons.embed.registers is None else len(neurons.embed.registers)
     layers = [

@@ -78,10 +78,10 @@ def plan(
             for name, word in (("activation", activation), ("order", order), ("output", output)):
                 if word is not None:
                     raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
-            request = requested(model, on, tokens, features)
+            target = requested(model, on, tokens, features)
             errors = list(USUAL) if within is None else _withins(within)
             kind = dtype_name("float64" if dtype is None else dtype)
-            return plan_expressions(request, errors, kind, form, layout, causal, tell)  # type: ignore[arg-type]
+            return plan_expressions(target, errors, kind, form, layout, causal, tell)  # type: ignore[arg-type]
         words = {"features": features, "form": form, "layout": layout}
         given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
         if given:

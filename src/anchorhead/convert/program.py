@@ -56,7 +56,7 @@ def program(
         for name, word in (("activation", activation), ("order", order), ("output", output)):
             if word is not None:
                 raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
-        return program_of(requested(model, on, tokens, features).target)
+        return program_of(requested(model, on, tokens, features))
     if features is not None:
         raise AnchorheadError(f"features={features!r} is for expressions: a model has its own")
     target, _ = read(model, tokens, activation, output, order)

@@ -9,7 +9,6 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import require_even_tokens
 from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine as AffineStep
@@ -25,7 +24,6 @@ from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.targets.scalar import ScalarTarget
 from anchorhead.targets.several import SeveralVariables
-from anchorhead.targets.several_expressions import Expressions
 
 
 @singledispatch
@@ -41,17 +39,9 @@ def _scalar(target: ScalarTarget, on: Any = None) -> Program:
 
 @program_of.register
 def _several(target: SeveralVariables, on: Any = None) -> Program:
-    tokens = target.tokens if isinstance(target, Expressions) else None
-    return Entries(target.expressions, target.variables, tokens, target.low, target.high).program()
-
-
-def program_over_grid(target: SeveralVariables, tokens: int | None) -> Program:
-    """Of functions of the entries of so many tokens, in a row: none, or an axis of them."""
-    if tokens is not None:
-        require_even_tokens(tokens, len(target.variables), len(target.expressions))
-    several = tokens if (tokens or 1) > 1 else None
+    several = target.tokens if (target.tokens or 1) > 1 else None
     found = Entries(target.expressions, target.variables, several, target.low, target.high)
-    return found.program(axis=tokens is not None)
+    return found.program(axis=target.tokens is not None)
 
 
 @program_of.register

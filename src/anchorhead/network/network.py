@@ -320,7 +320,7 @@ class Network(ReadOnly):
         if self.certificate is None or (outside == "ignore" and "direct" not in self.certificate.evaluations):
             return rounded, False
         box, exact = self.certificate.on, tensor.to(torch.float64)
-        low, high = (torch.from_numpy(np.array(end)).to(tensor.device) for end in (box.low, box.high))
+        low, high = self._ends(tensor.device)
         beyond = (exact < low) | (exact > high)
         inside = not bool(beyond.any())
         if outside == "ignore":
@@ -337,9 +337,19 @@ class Network(ReadOnly):
         self._warn_or_raise(text, outside, "warned")
         return rounded, False
 
+    def _ends(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Those of the certified box."""
+        key = "ends", device
+        if key not in self._cache and self.certificate is not None:
+            box = self.certificate.on
+            with lasting_tensors():
+                low, high = (torch.from_numpy(np.array(end)).to(device) for end in (box.low, box.high))
+            self._cache[key] = low, high
+        return self._cache[key]
+
     def _kept_in(self, box: Box, x: Tensor) -> Tensor:
         """Inputs of the box, rounded: ends that the dtype does not hold may be passed by that, and are not."""
-        kind = np.dtype(self.dtype)
+        kind = self.embed.weight.dtype
         low, high = box.low.astype(kind), box.high.astype(kind)
         passed = low < box.low, high > box.high
         if not (passed[0].any() or passed[1].any()):

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb
 
-from anchorhead.targets.analysis.ridges import Ridge, split_constant
+from anchorhead.targets.analysis.ridges import PRECISION, Ridge, Structure, split_constant
 from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 MAX_NEURONS = 2_000
@@ -111,6 +112,20 @@ class Layered:
         if form is not None:
             return inner.scaled(form[0].get("x", arb(0)) * scale).shifted(form[1] * scale)
         return self.neuron(inner, function).scaled(arb(scale))
+
+
+def ridge_network(structures: Sequence[Structure], variables: Sequence[str], tokens: int | None, name: str) -> Mlp:
+    """The network of the ridges of each output; its affine parts are one neuron that is the identity.
+
+    Neurons with the same weights and function serve several outputs.
+    """
+    with precision(PRECISION):
+        layered = Layered(variables)
+        outputs = []
+        for one in structures:
+            reads = [layered.ridge(ridge) for ridge in one.ridges]
+            outputs.append(layered.total(reads) if reads else Read(0, {}, arb(0)))
+        return layered.mlp(outputs, tokens, name)
 
 
 def _affine(rows: Sequence[Read], inputs: int) -> Affine:

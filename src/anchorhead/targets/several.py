@@ -1,27 +1,38 @@
-"""What a head over a grid approximates: one or several functions of a few variables on a box."""
+"""Expressions in any number of variables as a target: functions on a box, and the parts that they are built of."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import numbers, shown
+from anchorhead.given import numbers, require_even_tokens, shown
+from anchorhead.targets.analysis.summands import Parts, parts_of
 from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.text import name_of
 
 
 @dataclass(frozen=True)
 class SeveralVariables:
-    """The functions x -> (f_1(x), …, f_m(x)) of d variables on the box low <= x <= high, known as expressions."""
+    """The functions x -> (f_1(x), …, f_m(x)) of d variables on the box low <= x <= high, known as expressions.
+
+    tokens  none, or the variables are the entries of so many tokens, x[i,j] feature j of token i, and the functions
+            their outputs, token by token
+    join    see parts_of
+    """
 
     expressions: tuple[Expression, ...]
     variables: tuple[str, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+    tokens: int | None = None
+    join: bool = True
 
     def __post_init__(self) -> None:
         expressions, variables = tuple(self.expressions), tuple(self.variables)
@@ -40,10 +51,59 @@ class SeveralVariables:
             raise AnchorheadError(f"low={low}, high={high} is not a box: give finite ends, the lower one first")
         for name, value in (("expressions", expressions), ("variables", variables), ("low", low), ("high", high)):
             object.__setattr__(self, name, value)
+        if self.tokens is not None:
+            require_even_tokens(self.tokens, len(variables), len(expressions))
 
     @property
     def outputs(self) -> int:
         return len(self.expressions)
+
+    @property
+    def columns(self) -> int:
+        """How many outputs a token has."""
+        return self.outputs // (self.tokens or 1)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        count = len(self.variables)
+        return (count,) if self.tokens is None else (self.tokens, count // self.tokens)
+
+    @property
+    def on(self) -> Box:
+        """The box, in the shape of an input."""
+        return Box.of(tuple(np.reshape(end, self.input_shape) for end in (self.low, self.high)))
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What the expressions are made of."""
+        return parts_of(self.expressions, self.variables, self.tokens, (self.low, self.high), self.join)
+
+    @property
+    def needs_layers(self) -> bool:
+        """Whether some term is a composition that no single layer of neurons computes, and no grid."""
+        return any(term.becomes == "layers" for term in self.parts.terms)
+
+    @property
+    def one_grid(self) -> bool:
+        """Whether the whole function goes to one grid of all variables."""
+        grids = self.parts.grids
+        return self.parts.network is None and len(grids) == 1 and grids[0].variables == self.variables
+
+    def becomes(self, form: Any, layout: Any) -> Literal["head", "layers", "neurons", "grids"]:
+        """What the expressions are built as: a function of one variable is one head, unless it is to have layers."""
+        if form is None and layout is None and self.tokens is None and len(self.variables) == 1:
+            return "head"
+        if self.needs_layers:
+            return "layers"
+        return "grids" if self.parts.grids or self.parts.network is None else "neurons"
+
+    def found(self) -> list[tuple[str, str]]:
+        """What was found: each term in words, and what it becomes; beside layers of neurons, grids come second."""
+        grids = [term.becomes == "grid" and self.needs_layers for term in self.parts.terms]
+        return [
+            (text, "neurons in layers" if layers else words)
+            for layers, (text, words) in zip(grids, self.parts.found(), strict=True)
+        ]
 
     def values(self, x: Any) -> Float[np.ndarray, "... m"]:
         """f_k(x) in float64, for x (..., d)."""
@@ -54,11 +114,14 @@ class SeveralVariables:
         return np.stack([expression.values(at) for expression in self.expressions], axis=-1)
 
     def __str__(self) -> str:
-        shown = ", ".join(str(expression) for expression in self.expressions)
-        box = ", ".join(
+        return f"{name_of(self.expressions)} for {self.where}"
+
+    @property
+    def where(self) -> str:
+        """The variables and their intervals."""
+        return ", ".join(
             f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(self.variables, self.low, self.high, strict=True)
         )
-        return f"{shown if self.outputs == 1 else f'[{shown}]'} for {box}"
 
 
 def _ends(given: Any, count: int) -> tuple[float, ...]:

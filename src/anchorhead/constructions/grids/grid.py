@@ -15,7 +15,7 @@ import numpy as np
 
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grids.certified import box_of, certified_network
+from anchorhead.constructions.grids.certified import certified_network
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
@@ -25,7 +25,7 @@ from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
-from anchorhead.language.of_targets import program_over_grid
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
@@ -37,8 +37,6 @@ from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.several import SeveralVariables
 from anchorhead.terms import Term
-
-__all__ = ["approximate_grid", "certified_grid", "grid_network"]
 
 TRIES = 4
 MAX_ANCHORS = 20_000
@@ -65,26 +63,6 @@ class SolvedGrid:
         return np.inf if self.network.certificate is None else self.network.certificate.bound
 
 
-def approximate_grid(
-    target: SeveralVariables,
-    within: float,
-    dtype: Any = "float64",
-    prove: bool = True,
-    progress: Progress | None = None,
-    outside: Outside = "warn",
-    tokens: int | None = None,
-    most: int = MAX_ANCHORS,
-) -> Network:
-    """The smallest grid found within the error, rounding included, as a network with its certificate.
-
-    prove     prove the bound; else it is measured, the largest error that a search found
-    progress  told how far the search and the proof are. A proof that is interrupted leaves the network, measured
-    tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
-    most      the most anchors; a grid that would be larger is refused before it is built
-    """
-    return solved_grid(target, within, dtype, prove, progress, outside, tokens, most).network
-
-
 def solved_grid(
     target: SeveralVariables,
     within: float,
@@ -92,10 +70,14 @@ def solved_grid(
     prove: bool = True,
     progress: Progress | None = None,
     outside: Outside = "warn",
-    tokens: int | None = None,
     most: int = MAX_ANCHORS,
 ) -> SolvedGrid:
-    """The same, with the grid and what is proven of it."""
+    """The smallest grid found within the error, rounding included, as a network with its certificate.
+
+    prove     prove the bound; else it is measured, the largest error that a search found
+    progress  told how far the search and the proof are. A proof that is interrupted leaves the network, measured
+    most      the most anchors; a grid that would be larger is refused before it is built
+    """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     within = checked_request(target, within)
     if prove:
@@ -112,7 +94,7 @@ def solved_grid(
             if aim == within:
                 raise
             atom = solve_grid(target.values, target.low, target.high, within, kind, most, progress)
-        found = _certified(atom, target, why, progress, tokens, outside, effort, within)
+        found = certified_grid(atom, target, why, progress, outside, effort, within)
         why = found.why
         if found.bound <= within:
             return found
@@ -144,22 +126,8 @@ def checked_request(target: Any, within: Any) -> float:
 def certified_grid(
     atom: GridAtom,
     target: SeveralVariables,
-    prove: bool = True,
-    tokens: int | None = None,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-) -> Network:
-    """The network of a given grid with the bound that is proven for it, or measured."""
-    why = "" if prove else "the proof was left out"
-    return _certified(atom, target, why, progress, tokens, outside, Effort(OPERATIONS)).network
-
-
-def _certified(
-    atom: GridAtom,
-    target: SeveralVariables,
     why: str,
     progress: Progress | None,
-    tokens: int | None,
     outside: Outside,
     effort: Effort,
     within: float | None = None,
@@ -182,10 +150,10 @@ def _certified(
             network = certified_network(
                 proven,
                 str(target),
-                program_over_grid(target, tokens),
+                program_of(target),
                 Derivation("grid"),
                 *functions,
-                tokens,
+                target.tokens,
                 outside,
                 within,
             )
@@ -194,13 +162,13 @@ def _certified(
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
         why = f"the proof would take more than {OPERATIONS:,} operations on balls, by which {done:.0%} was done"
-    known = _measured(atom, target, box_of(target.low, target.high, tokens), why)
+    known = _measured(atom, target, target.on, why)
     if interrupted:
         warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
-    network = grid_network(atom, tokens, target.variables)
+    network = grid_network(atom, target.tokens, target.variables)
     entries = grid_entries(atom, str(target), known.bound, None, len(network.layers) - 1)
     network = network.with_(
-        program=program_over_grid(target, tokens),
+        program=program_of(target),
         derivation=Derivation("grid", entries=entries),
         certificate=known,
         outside=outside,

@@ -22,13 +22,13 @@ def neuron_labels(neurons: Neurons, before: Sequence[str]) -> tuple[str, ...]:
     """
     argument = argument_beside(before)
     names = [f"({name})" if " " in name else name for name in before]
-    functions = [_at(shape.activation, argument) for shape in neurons.shapes]
+    functions = [_at(shape.activation, argument) for shape in neurons.layer.shapes]
     return tuple(
-        functions[neurons.assigned[r]]
-        + affine_text(weight, float(neurons.target.bias[r]), names)
+        functions[neurons.layer.which[r]]
+        + affine_text(weight, float(neurons.layer.affine.bias[r]), names)
         + _units(float(neurons.scale[r]), float(neurons.shift[r]))
         + (f", part {p}" if neurons.parts > 1 else "")
-        for r, weight in enumerate(neurons.target.weight)
+        for r, weight in enumerate(neurons.layer.affine.weight)
         for p in range(neurons.parts)
     )
 

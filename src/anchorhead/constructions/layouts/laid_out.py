@@ -34,7 +34,7 @@ def length_of(shape: ActivationHead, p: int) -> int:
 
 def longest(neurons: Neurons) -> int:
     """The anchors of the longest part of any shape."""
-    return max(max(shape.lengths) for shape in neurons.shapes)
+    return max(max(shape.lengths) for shape in neurons.layer.shapes)
 
 
 @dataclass(frozen=True, eq=False)

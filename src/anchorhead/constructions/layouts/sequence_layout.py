@@ -50,7 +50,7 @@ class Sequence(LaidOut):
             values = np.zeros((neurons.count, neurons.parts, size))
             for r in range(neurons.count):
                 for p in range(neurons.parts):
-                    value = anchors_of(neurons.shapes[neurons.assigned[r]], p)[2]
+                    value = anchors_of(neurons.shape(r), p)[2]
                     values[r, p, : len(value)] = value
             weight[:] = (self.laid.weight[:, :, None, None] * values).reshape(weight.shape)
             return {"features": self._output_names()}
@@ -67,15 +67,15 @@ class Sequence(LaidOut):
             offsets = bias.reshape(neurons.count, neurons.parts, size)
             offsets[:] = -self.far
             slopes = np.zeros(offsets.shape)
-            gauge = np.zeros((len(neurons.shapes), neurons.parts))
+            gauge = np.zeros((len(neurons.layer.shapes), neurons.parts))
             if not dealt:
-                pairs = [[(*anchors_of(s, p), s.queries) for p in range(neurons.parts)] for s in neurons.shapes]
+                pairs = [[(*anchors_of(s, p), s.queries) for p in range(neurons.parts)] for s in neurons.layer.shapes]
                 gauge = np.array([[best_gauge(*one) for one in row] for row in pairs])
             for r in range(neurons.count):
                 for p in range(neurons.parts):
-                    slope, offset, _ = anchors_of(neurons.shapes[neurons.assigned[r]], p)
+                    slope, offset, _ = anchors_of(neurons.shape(r), p)
                     slopes[r, p, : len(slope)] = slope
-                    offsets[r, p, : len(slope)] = offset - gauge[neurons.assigned[r], p]
+                    offsets[r, p, : len(slope)] = offset - gauge[neurons.layer.which[r], p]
             if dealt:
                 r = np.arange(neurons.count)
                 weight.reshape(neurons.count, neurons.parts, size, self.tokens, -1)[r, :, :, 0, r] = slopes
@@ -147,16 +147,16 @@ class Sequence(LaidOut):
         return self._embed(positions=True), Draft(Attention, shapes, fill)
 
     def _longest(self, neurons: Neurons, k: int) -> int:
-        return max(length_of(neurons.shapes[k], p) for p in range(neurons.parts))
+        return max(length_of(neurons.layer.shapes[k], p) for p in range(neurons.parts))
 
     def _places(self, neurons: Neurons) -> int:
         """Tokens: as many as neurons, or as anchors, one shape after the other."""
-        return max(neurons.count, sum(self._longest(neurons, int(k)) for k in np.unique(neurons.assigned)))
+        return max(neurons.count, sum(self._longest(neurons, int(k)) for k in np.unique(neurons.layer.which)))
 
     def _attended(self, neurons: Neurons, tokens: int, features: int) -> tuple[Draft, Draft]:
         """The map that makes a token of every neuron, and the attention in which they find their values."""
         places, parts = self._places(neurons), neurons.parts
-        kinds = np.unique(neurons.assigned)
+        kinds = np.unique(neurons.layer.which)
         gates = len(kinds) if len(kinds) > 1 else 0
         names = ["query", "one"]
         for p in range(parts):
@@ -169,12 +169,12 @@ class Sequence(LaidOut):
             first = 0
             for s, k in enumerate(kinds):
                 for p in range(parts):
-                    columns = np.stack(anchors_of(neurons.shapes[k], p), axis=1)
+                    columns = np.stack(anchors_of(neurons.layer.shapes[k], p), axis=1)
                     bias[first : first + len(columns), 2 + 3 * p : 5 + 3 * p] = columns
                 if gates:
                     rows = self._longest(neurons, int(k))
                     bias[first : first + rows, 2 + 3 * parts + gates + s] = 1
-                    bias[: neurons.count, 2 + 3 * parts + s] = np.where(neurons.assigned == k, 0, -self.far)
+                    bias[: neurons.count, 2 + 3 * parts + s] = np.where(neurons.layer.which == k, 0, -self.far)
                 first += self._longest(neurons, int(k))
             before = neurons.weight.shape[1]
             weight[: neurons.count, 0].reshape(neurons.count, -1)[:, :before] = neurons.weight
@@ -187,7 +187,7 @@ class Sequence(LaidOut):
                 key[p] = pick[[2 + 3 * p, 3 + 3 * p, *(2 + 3 * parts + gates + np.arange(gates))]]
                 value[p] = pick[[4 + 3 * p]]
             output[:] = 1
-            functions = (str(in_argument(neurons.shapes[k].activation, ARGUMENTS[0])) for k in kinds)
+            functions = (str(in_argument(neurons.layer.shapes[k].activation, ARGUMENTS[0])) for k in kinds)
             kind = " or ".join(dict.fromkeys(functions))
             labels = tuple(f"{kind}, as each neuron asks" + (f", part {p}" if parts > 1 else "") for p in range(parts))
             return {"features": ("neuron",), "labels": labels}

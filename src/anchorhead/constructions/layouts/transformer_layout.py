@@ -70,8 +70,8 @@ class Transformer(LaidOut):
         tables: list[tuple[ActivationHead, int, bool]] = []
         for number, neurons in enumerate(self.laid.neurons, start=1):
             last = number == len(self.laid.neurons) and self.tokens > 1
-            for k in np.unique(neurons.assigned):
-                tables += [(neurons.shapes[k], p, last) for p in range(neurons.parts)]
+            for k in np.unique(neurons.layer.which):
+                tables += [(neurons.layer.shapes[k], p, last) for p in range(neurons.parts)]
         return list(dict.fromkeys(tables))
 
     @cached_property
@@ -225,8 +225,8 @@ class Transformer(LaidOut):
             asks[:, :, 2, names[ONE]] = -self.far
             for j in range(self.tokens if gated else 0):
                 asks[:, :, 3 + j, names[f"not at position {j}"]] = 1
-            order = pairs if len(pairs) == 1 else [(int(k), p) for k in neurons.assigned for p in range(parts)]
-            columns_of = {(k, p): self._tables.index((neurons.shapes[k], p, gated)) for k, p in pairs}
+            order = pairs if len(pairs) == 1 else [(int(k), p) for k in neurons.layer.which for p in range(parts)]
+            columns_of = {(k, p): self._tables.index((neurons.layer.shapes[k], p, gated)) for k, p in pairs}
             firsts = np.array([self._first(columns_of[pair], names) for pair in order])
             every = np.arange(len(order))
             key[every, 0, firsts] = key[every, 1, firsts + 1] = key[:, 2, names[IS_INPUT]] = 1
@@ -257,7 +257,7 @@ class Transformer(LaidOut):
         return Draft(Attention, shapes, fill), after
 
     def _pairs(self, neurons: Neurons) -> list[tuple[int, int]]:
-        return [(int(k), p) for k in np.unique(neurons.assigned) for p in range(neurons.parts)]
+        return [(int(k), p) for k in np.unique(neurons.layer.which) for p in range(neurons.parts)]
 
     def _first(self, number: int, names: Features) -> int:
         return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of shape {number},"))

@@ -79,7 +79,7 @@ class SoftmaxTransformer(Transformer):
             offset = bias.reshape(blocks, size)
             names = []
             for group, (r, p) in enumerate(groups):
-                slopes, offsets, _ = anchors_of(neurons.shapes[neurons.assigned[r]], p)
+                slopes, offsets, _ = anchors_of(neurons.shape(r), p)
                 k, j = np.divmod(np.arange(len(slopes) * self.tokens), self.tokens)
                 weight[group, : len(k), 0], offset[group, : len(k)] = slopes[k], offsets[k]
                 if self.tokens > 1:
@@ -103,7 +103,7 @@ class SoftmaxTransformer(Transformer):
             into = weight.reshape(self.outputs, blocks, size)
             readout = self.laid.weight.reshape(self.tokens, self.outputs, neurons.count)
             for group, (r, p) in enumerate(groups):
-                part = anchors_of(neurons.shapes[neurons.assigned[r]], p)
+                part = anchors_of(neurons.shape(r), p)
                 values = part[2][None, :, None] * readout[:, :, r].T[:, None, :]
                 into[:, group, : values[0].size] = values.reshape(self.outputs, -1)
             if self.tokens > 1:

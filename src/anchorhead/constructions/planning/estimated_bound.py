@@ -15,11 +15,10 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.build_options import BuildOptions
-from anchorhead.constructions.ladder import Rung
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.laid_out import anchors_of
 from anchorhead.constructions.layouts.sequence_layout import best_gauge, deals
-from anchorhead.constructions.neuron_layers import Neurons
+from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, lattice_rounding
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.group_values import Taken, weight_sums
@@ -37,26 +36,26 @@ UP = 1 + 1e-5
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
-def estimated_bound(rung: Rung, drafts: Sequence[Draft], sources: Sources, tokens: int, options: BuildOptions) -> float:
+def estimated_bound(laid: Laid, drafts: Sequence[Draft], sources: Sources, tokens: int, options: BuildOptions) -> float:
     """A bound on what `lemmas.mlp.prove_mlp` will find for the network that would be built of these drafts."""
-    work = _Work(rung, drafts, tokens, options, arithmetic_of(options.dtype))
+    work = _Work(laid, drafts, tokens, options, arithmetic_of(options.dtype))
     x = work.centred(sources)
-    if not rung.layers:
+    if not laid.layers:
         shape = drafts[-1].shapes["weight"]
-        y = work.mapped(rung.laid.weight, rung.laid.bias, x, sources, prod(shape[len(shape) // 2 :]))
+        y = work.mapped(laid.weight, laid.bias, x, sources, prod(shape[len(shape) // 2 :]))
     elif options.form == "attention-softmax":
         y, sources = work.softmaxes(x, sources)
     elif options.layout == "sequence":
         y, sources = work.across(x, sources)
     else:
         y, sources = work.heads(x, sources)
-    total = compared(y, rung.readout, sources).total * UP
+    total = compared(y, laid.readout, sources).total * UP
     return np.inf if np.isnan(total) else total  # weights that overflow the dtype
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    rung: Rung
+    laid: Laid
     drafts: Sequence[Draft]
     tokens: int
     options: BuildOptions
@@ -68,7 +67,7 @@ class _Work:
 
     def centred(self, sources: Sources) -> Diagonal:
         """x - middle, of inputs that are first rounded to the dtype: each as if it were a token of its own."""
-        middle = self.rung.laid.middle
+        middle = self.laid.middle
         embed = Embed(np.ones((1, 1)), -middle[:, None], tokens=len(middle))
         return Diagonal(embedded(embed, sources.apart(), self.arithmetic)[0])
 
@@ -78,7 +77,7 @@ class _Work:
 
     def heads(self, x: Diagonal, sources: Sources) -> tuple[Forms, Sources]:
         """Neurons are heads of every token: the transformer layout."""
-        laid, layers = self.rung.laid, self.rung.layers
+        laid, layers = self.laid, self.laid.layers
         queries = [draft.shapes["query"] for draft in self.drafts if draft.kind is Attention][-len(layers) :]
         *before, last = zip(laid.neurons, layers, queries, strict=True)
         for neurons, layer, (_, _, columns) in before:
@@ -94,7 +93,7 @@ class _Work:
 
     def with_biases(self, y: Forms, sources: Sources) -> Forms:
         """Each token's outputs with the bias of its position: beside each token's forms stands where it is."""
-        bias = self.stored(self.rung.laid.bias).reshape(self.tokens, -1)
+        bias = self.stored(self.laid.bias).reshape(self.tokens, -1)
         outputs = bias.shape[1]
         each = y.reshaped(self.tokens, outputs)
         if self.tokens == 1:
@@ -105,11 +104,11 @@ class _Work:
 
     def across(self, x: Diagonal, sources: Sources) -> tuple[Forms, Sources]:
         """Neurons are tokens, and maps across the sequence mix what they read: the sequence layout."""
-        first, *others = self.rung.laid.neurons
-        query = self.mapped(first.weight, first.bias, x, sources, len(self.rung.laid.middle))
+        first, *others = self.laid.neurons
+        query = self.mapped(first.weight, first.bias, x, sources, len(self.laid.middle))
         maps = [(neurons.weight, neurons.bias) for neurons in others]
-        maps.append((self.rung.laid.weight, self.rung.laid.bias))
-        for layer, (weight, bias) in zip(self.rung.layers, maps, strict=True):
+        maps.append((self.laid.weight, self.laid.bias))
+        for layer, (weight, bias) in zip(self.laid.layers, maps, strict=True):
             reads, sources = scalar_head.bound(layer, query, sources)
             stored = self.stored(bias)
             nothing = np.zeros((1, len(stored)))
@@ -119,13 +118,13 @@ class _Work:
 
     def softmaxes(self, x: Diagonal, sources: Sources) -> tuple[Forms, Sources]:
         """Neurons are groups of a softmax within a token."""
-        laid, (layer,) = self.rung.laid, self.rung.layers
+        laid, (layer,) = self.laid, self.laid.layers
         (neurons,) = laid.neurons
-        errors = [[np.zeros(len(part)) for part in shape.parts] for shape in neurons.shapes]
+        errors = [[np.zeros(len(part)) for part in shape.parts] for shape in neurons.layer.shapes]
         rounding = None
         if self.options.layout == "sequence" and not deals(laid, self.tokens):
-            errors = [self.logit_errors(neurons, number, x, sources) for number in range(len(neurons.shapes))]
-            rounding = [self.mixed_rounding(*pair) for pair in zip(neurons.shapes, errors, strict=True)]
+            errors = [self.logit_errors(neurons, number, x, sources) for number in range(len(neurons.layer.shapes))]
+            rounding = [self.mixed_rounding(*pair) for pair in zip(neurons.layer.shapes, errors, strict=True)]
             nothing = np.zeros((1, neurons.count))
             constant = neurons.bias - neurons.weight @ laid.middle
             query = Forms(neurons.weight[None], constant[None], nothing, nothing)
@@ -134,8 +133,8 @@ class _Work:
             columns = gather["output"][0] * gather["output"][2] + gather["query"][2]
             query = self.mapped(neurons.weight, neurons.bias, x, sources, columns)
         reads, exact = scalar_head.bound(layer, query, sources, rounding)
-        sums = [self.value_sum(*pair) for pair in zip(neurons.shapes, errors, strict=True)]
-        return self.taken(neurons, reads, np.array(sums)[neurons.assigned], exact), exact
+        sums = [self.value_sum(*pair) for pair in zip(neurons.layer.shapes, errors, strict=True)]
+        return self.taken(neurons, reads, np.array(sums)[neurons.layer.which], exact), exact
 
     def value_sum(self, shape: ActivationHead, errors: list[np.ndarray]) -> float:
         """A bound on sum_k w_k |v_k|, all parts together."""
@@ -146,11 +145,11 @@ class _Work:
 
     def taken(self, neurons: Neurons, reads: Reads, sums: Float[np.ndarray, " neurons"], exact: Sources) -> Forms:
         """What outputs take of weights w_k: values C v_k, stored, with C the readout's weight of the neuron."""
-        u, weight, bias = self.arithmetic.unit, self.rung.laid.weight, self.stored(self.rung.laid.bias)
+        u, weight, bias = self.arithmetic.unit, self.laid.weight, self.stored(self.laid.bias)
         takes = np.zeros_like(weight)
         anchors = np.zeros(neurons.count)
-        for number, shape in enumerate(neurons.shapes):
-            own = neurons.assigned == number
+        for number, shape in enumerate(neurons.layer.shapes):
+            own = neurons.layer.which == number
             values = np.concatenate([part.values[:, 0].astype(np.float64) for part in shape.parts])
             value = float(values[np.abs(values).argmax()])
             takes[:, own] = self.stored(weight[:, own] * value) / (value or 1.0)
@@ -171,8 +170,8 @@ class _Work:
         The logit a_k t + g_k has the weights a_k W and the bias a_k b + g_k - gauge, each stored with a rounding; the
         proof compares offsets with their median, which errs by no more than the median of their errors.
         """
-        shape, u = neurons.shapes[number], self.arithmetic.unit
-        own = neurons.assigned == number
+        shape, u = neurons.layer.shapes[number], self.arithmetic.unit
+        own = neurons.layer.which == number
         if not own.any():
             return [np.zeros(len(part)) for part in shape.parts]
         weight, bias = np.abs(neurons.weight[own]), np.abs(neurons.bias[own])

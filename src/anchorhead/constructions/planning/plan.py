@@ -18,10 +18,11 @@ import numpy as np
 from anchorhead.as_html import block, table
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout
 from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.ladder import Ladder, Rung
+from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.laid_out import FAR, out_of_reach
 from anchorhead.constructions.mlp import drafted
+from anchorhead.constructions.neuron_layers import Laid
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, UniformEstimates
@@ -173,12 +174,12 @@ class _Sizes:
     multiply_adds: int
 
     @classmethod
-    def of(cls, rung: Rung, drafts: Sequence[Draft], tokens: int) -> _Sizes:
+    def of(cls, laid: Laid, drafts: Sequence[Draft], tokens: int) -> _Sizes:
         """The sizes of the network that would be built of these drafts."""
-        shapes = [shape for layer in rung.layers for shape in layer.shapes]
+        shapes = laid.shapes
         betas = [shape.beta for shape in shapes if isinstance(shape, UniformEstimate)]
         # two things can put an anchor out of reach at once: its own offset, and a gate
-        logit = rung.laid.largest_logit + 2 * out_of_reach(rung.laid.largest_logit)
+        logit = laid.largest_logit + 2 * out_of_reach(laid.largest_logit)
         return cls(
             anchors=max((max(shape.lengths) for shape in shapes), default=0),
             beta=max(betas, default=None),
@@ -196,17 +197,16 @@ def _row(ladder: Ladder, options: BuildOptions) -> Row:
     target, tokens = ladder.target, ladder.target.tokens or 1
     sizes: _Sizes | None = None
     reached, best = 0.0, np.inf
-    for rung in ladder:
-        drafts = drafted(rung.laid, target, options)
-        bound = estimated_bound(rung, drafts, ladder.sources, tokens, options)
+    for laid in ladder:
+        drafts = drafted(laid, target, options)
+        bound = estimated_bound(laid, drafts, ladder.sources, tokens, options)
         best = min(best, bound)
-        shapes = (shape for layer in rung.layers for shape in layer.shapes)
-        refused = next((one.refused for one in shapes if isinstance(one, UniformEstimate) and one.refused), "")
+        refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
         if not refused and options.placement == "solved" and bound > LOOSEST * ladder.within:
             continue
         # building may stop at an earlier rung than this plan, with any bound up to `within`
         reached = max(reached, min(bound, ladder.within))
-        more = _Sizes.of(rung, drafts, tokens)
+        more = _Sizes.of(laid, drafts, tokens)
         sizes = more if sizes is None else sizes.joined(more)
         if refused:
             return _made(ladder, options, sizes, bound, False, refused)

@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from anchorhead.constructions.build_options import BuildOptions, Form, Layout
+from anchorhead.constructions.causal import without_later_tokens
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.in_layers import forms_in_order
@@ -22,7 +23,7 @@ from anchorhead.constructions.mlp import built, drafted
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan
 from anchorhead.constructions.planning.uniform_estimates import uniform_estimate
-from anchorhead.constructions.request import Request
+from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
 from anchorhead.constructions.single.head import SEARCH, Placement
 from anchorhead.constructions.single.head_network import head_network
@@ -44,6 +45,7 @@ from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.text import name_of
 from anchorhead.targets.several import SeveralVariables
 
 ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
@@ -53,7 +55,7 @@ MAX_HEAD = 512
 
 
 def plan_expressions(
-    request: Request,
+    target: SeveralVariables,
     withins: Sequence[float],
     dtype: Dtype,
     form: Form | None = None,
@@ -64,34 +66,30 @@ def plan_expressions(
     """The sizes of what ah.approximate builds of expressions within each of these errors, ours beside the paper's."""
     check_request(withins, dtype)
     if causal:
-        request = request.causal()
-    parts = request.parts
-    request.require_representable(max(withins), dtype)
-    becomes = request.becomes(form, layout)
+        target = without_later_tokens(target)
+    require_expressions_representable(max(withins), target, dtype)
+    becomes = target.becomes(form, layout)
     if becomes == "head":
-        rows = _heads(request, withins, dtype, progress)
+        rows = _heads(target, withins, dtype, progress)
     elif becomes in ("layers", "neurons"):
-        rows = _neurons_alone(request, withins, dtype, form, layout, causal, progress)
+        rows = _neurons_alone(target, withins, dtype, form, layout, causal, progress)
     else:
         if form not in (None, "deep") or layout not in (None, "transformer"):
             raise AnchorheadError(
-                f"form={form!r}, layout={layout!r}: {next(iter(parts.grids))} has layers of its own, "
+                f"form={form!r}, layout={layout!r}: {target.parts.grids[0]} has layers of its own, "
                 "form='deep' and layout='transformer': leave them out"
             )
-        rows = _grids(request, withins, dtype, causal, progress)
+        rows = _grids(target, withins, dtype, causal, progress)
     if all(row.parameters is None for row in rows) and len({row.note for row in rows}) == 1:
         raise AnchorheadError(rows[0].note)
-    where = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(request.variables, *request.ends, strict=True))
-    texts = ", ".join(str(one) for one in request.expressions)
-    name = texts if len(request.expressions) == 1 else f"[{texts}]"
-    told = tuple(request.found())
-    if len(request.variables) == 1 and rows[0].form == "head":
-        told = tuple((str(one), "one head") for one in request.expressions)
-    return Plan(name, request.on, dtype, tuple(rows), told, where)
+    told = tuple(target.found())
+    if len(target.variables) == 1 and rows[0].form == "head":
+        told = tuple((str(one), "one head") for one in target.expressions)
+    return Plan(name_of(target.expressions), target.on, dtype, tuple(rows), told, target.where)
 
 
 def _neurons_alone(
-    request: Request,
+    target: SeveralVariables,
     withins: Sequence[float],
     dtype: Dtype,
     form: Form | None,
@@ -102,9 +100,9 @@ def _neurons_alone(
     """Layers of neurons, for each error in the form that is tried first; one layer has one form."""
     shapes, every = Estimates(dtype, "solved", progress), []
     for within in _sorted(withins):
-        one_layer = request.parts.network
-        target = forms_in_order(request, within, dtype)[0] if request.needs_layers or one_layer is None else one_layer
-        every += plan(target, request.on, [within], dtype, causal, progress, shapes).rows
+        one_layer = target.parts.network
+        layers = forms_in_order(target, within, dtype)[0] if target.needs_layers or one_layer is None else one_layer
+        every += plan(layers, target.on, [within], dtype, causal, progress, shapes).rows
     rows = [row for row in every if form in (None, row.form) and layout in (None, row.layout)]
     if not rows:
         allowed = ", ".join(dict.fromkeys(f"{row.form} in the {row.layout} layout" for row in every))
@@ -182,12 +180,12 @@ def _row(
     )
 
 
-def _heads(request: Request, withins: Sequence[float], dtype: Dtype, progress: Progress | None) -> list[Row]:
+def _heads(target: SeveralVariables, withins: Sequence[float], dtype: Dtype, progress: Progress | None) -> list[Row]:
     """A function of one variable: one head, by the solver's own estimate or from the table."""
-    target = ScalarTarget(request.expressions, *request.interval)
-    climbed = _Climbed(target, dtype, progress)
+    scalar = ScalarTarget(target.expressions, target.low[0], target.high[0])
+    climbed = _Climbed(scalar, dtype, progress)
     solved = {within: climbed.row(within) for within in sorted(withins)}
-    return [row for within in _sorted(withins) for row in (solved[within], _even_head(target, within, dtype))]
+    return [row for within in _sorted(withins) for row in (solved[within], _even_head(scalar, within, dtype))]
 
 
 @dataclass(eq=False)
@@ -254,22 +252,21 @@ def _even_head(target: ScalarTarget, within: float, dtype: Dtype) -> Row:
 
 
 def _grids(
-    request: Request, withins: Sequence[float], dtype: Dtype, causal: bool, progress: Progress | None
+    target: SeveralVariables, withins: Sequence[float], dtype: Dtype, causal: bool, progress: Progress | None
 ) -> list[Row]:
     shapes = Estimates(dtype, "solved", progress)
-    even = _EvenGrid(request, dtype) if len(request.variables) <= MAX_VARIABLES and not causal else None
+    even = _EvenGrid(target, dtype) if len(target.variables) <= MAX_VARIABLES and not causal else None
     rows = []
     for within in _sorted(withins):
         build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), progress=progress)
-        rows.append(_side_by_side(request, build, shapes))
+        rows.append(_side_by_side(target, build, shapes))
         if even is not None:
             rows.append(even.row(within))
     return rows
 
 
-def _side_by_side(request: Request, build: BuildRequest, shapes: ActivationHeads) -> Row:
+def _side_by_side(target: SeveralVariables, build: BuildRequest, shapes: ActivationHeads) -> Row:
     """Grids, and neurons beside them, solved and laid out as they would be, and counted."""
-    target = request.target
     share = SHARES[0] if target.parts.network is not None else 1.0
     try:
         atoms, error = [], 0.0
@@ -288,11 +285,11 @@ def _side_by_side(request: Request, build: BuildRequest, shapes: ActivationHeads
                 )
             )
             error += last[0]
-        neurons, more = _neurons(request, build, (1 - share) * build.within, shapes)
+        neurons, more = _neurons(target, build, (1 - share) * build.within, shapes)
     except AnchorheadError as refused:
         return _row(build.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
-    if request.one_grid and not build.options.causal:
-        network = grid_network(atoms[0], request.tokens)
+    if target.one_grid and not build.options.causal:
+        network = grid_network(atoms[0], target.tokens)
     else:
         pairs = zip(target.parts.grids, atoms, strict=True)
         parts = [grid_part(target, part, atom, build.options.causal) for part, atom in pairs]
@@ -312,18 +309,18 @@ def _noted(last: list[float], build: BuildRequest) -> Progress:
 
 
 def _neurons(
-    request: Request, build: BuildRequest, within: float, shapes: ActivationHeads
+    target: SeveralVariables, build: BuildRequest, within: float, shapes: ActivationHeads
 ) -> tuple[Network | None, float]:
     """The neurons beside the grids, as building would lay them out, and what they may err by."""
-    network = request.parts.network
+    network = target.parts.network
     if network is None:
         return None, 0.0
     if (network.tokens or 1) > 1:
         network = network.with_neurons()
-    ladder = Ladder(network, request.on, ROOM * within, shapes)
-    for rung in ladder:
-        drafts = drafted(rung.laid, network, build.options)
-        bound = estimated_bound(rung, drafts, ladder.sources, network.tokens or 1, build.options)
+    ladder = Ladder(network, target.on, ROOM * within, shapes)
+    for laid in ladder:
+        drafts = drafted(laid, network, build.options)
+        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, build.options)
         if bound <= LOOSEST * within:
             return built(drafts, network, build.options), min(bound, within)
     raise ladder.ended or AnchorheadError(
@@ -334,25 +331,24 @@ def _neurons(
 class _EvenGrid:
     """The paper's uniform grid of all variables: sides from how much the function changes along each of them."""
 
-    def __init__(self, request: Request, dtype: Dtype) -> None:
-        self.request = request
+    def __init__(self, target: SeveralVariables, dtype: Dtype) -> None:
+        self.target = target
         self.dtype: Dtype = dtype
-        target = SeveralVariables(request.expressions, request.variables, *request.ends)
         self.modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
 
     def _network(self, side: int) -> Network:
         """So many anchors along the first variable."""
-        outputs, others = len(self.request.expressions), len(self.request.variables) - 1
+        outputs, others = len(self.target.expressions), len(self.target.variables) - 1
         axes = [(np.zeros(count), np.zeros(count)) for count in (side, *[1] * others)]
         values = np.zeros((side, *[1] * others, outputs))
         return grid_network(
-            GridAtom.of(axes, np.zeros(len(axes)), values, np.zeros(outputs), self.dtype), self.request.tokens
+            GridAtom.of(axes, np.zeros(len(axes)), values, np.zeros(outputs), self.dtype), self.target.tokens
         )
 
     def row(self, within: float) -> Row:
         sides = self.modulus.sides(within)
         anchors = prod(sides)
-        low, high = (np.array(end) for end in self.request.ends)
+        low, high = (np.array(end) for end in (self.target.low, self.target.high))
         spacing = (high - low) / np.maximum(np.array(sides) - 1, 1)
         counted = _Counted.grown(self._network, anchors)
         refused = f"not built above {MAX_ANCHORS:,} anchors" if anchors > MAX_ANCHORS else ""

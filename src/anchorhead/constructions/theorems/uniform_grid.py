@@ -20,7 +20,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_samples import BoxedFunction
-from anchorhead.language.of_targets import program_over_grid
+from anchorhead.language.of_targets import program_of
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
@@ -41,13 +41,11 @@ def approximate_uniform_grid(
     within: float,
     dtype: Any = "float64",
     outside: Outside = "warn",
-    tokens: int | None = None,
     progress: Progress | None = None,
 ) -> Network:
     """The smallest uniform grid found that is proven within the error, rounding included, as a network.
 
     progress  told the anchors and the proven error of every grid that is tried
-    tokens    none: inputs (..., d), outputs (..., m); n: inputs (..., n, d/n), outputs (..., n, m/n)
     """
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
     within = checked_request(target, within)
@@ -55,10 +53,10 @@ def approximate_uniform_grid(
     return certified_network(
         found,
         str(target),
-        program_over_grid(target, tokens),
+        program_of(target),
         Derivation("grid"),
         *functions,
-        tokens,
+        target.tokens,
         outside,
         within,
     )

@@ -36,18 +36,14 @@ class SeriesHead:
 
     def __call__(self, t: Tensor, scratch: Tensor) -> None:
         """t (entries,), contiguous, becomes q."""
-        blocks = t[: len(t) // BLOCK * BLOCK].view(-1, BLOCK)
-        tail = t[blocks.numel() :]
-        near: list[tuple[Crossing, Tensor, Tensor, Tensor]] = []
+        near: list[tuple[Crossing, Tensor, Tensor]] = []
         for crossing in self.crossings:
-            rows = self._near(blocks, crossing, scratch)
-            if len(rows):
-                near.append((crossing, blocks, rows, blocks.index_select(0, rows)))
-            if len(tail):
-                near.append((crossing, tail[None], rows.new_zeros(1), tail[None].clone()))
+            places = self._near(t, crossing, scratch)
+            if places.shape[0]:
+                near.append((crossing, places, t.index_select(0, places)))
         self._series(t, scratch)
-        for crossing, into, rows, before in near:
-            into[rows] = self._mended(before, into.index_select(0, rows), crossing)
+        for crossing, places, before in near:
+            t.index_copy_(0, places, self._mended(before, crossing))
 
     def _series(self, t: Tensor, scratch: Tensor) -> None:
         found = self.found
@@ -75,24 +71,36 @@ class SeriesHead:
         s.copy_(total)
 
     @staticmethod
-    def _near(blocks: Tensor, crossing: Crossing, scratch: Tensor) -> Tensor:
-        """The blocks in which some entry is near a crossing."""
-        square = scratch[: blocks.numel()].view(blocks.shape)
-        apart = blocks
-        if abs(crossing.at) > crossing.width / 400:
-            apart = torch.sub(blocks, crossing.at, out=square)
-        torch.mul(apart, apart, out=square)
-        return torch.nonzero(torch.amin(square, -1) < (NEAR * crossing.width) ** 2).flatten()
+    def _near(t: Tensor, crossing: Crossing, scratch: Tensor) -> Tensor:
+        """The entries near a crossing: those of the blocks in which some are, and of what is left behind the blocks."""
+        limit, count = (NEAR * crossing.width) ** 2, t.shape[0] // BLOCK
+        whole = count * BLOCK
+        blocks = t[:whole].view(count, BLOCK)
+        least = torch.amin(_squares(blocks, crossing, scratch[:whole].view(count, BLOCK)), -1)
+        rows = torch.nonzero(least < limit)
+        found = [t.new_empty(0, dtype=torch.int64)]
+        if rows.shape[0]:
+            some = blocks.index_select(0, rows.view(-1))
+            places = rows * BLOCK + torch.arange(BLOCK, device=t.device)
+            found.append(places.masked_select(_squares(some, crossing) < limit))
+        if whole < t.shape[0]:
+            found.append(torch.nonzero(_squares(t[whole:], crossing) < limit).view(-1) + whole)
+        return torch.cat(found[1:]) if len(found) > 2 else found[-1]
 
-    def _mended(self, t: Tensor, q: Tensor, crossing: Crossing) -> Tensor:
-        """q where it is far from a crossing, and what the steep anchor and the gentle ones give together near it."""
-        apart = t - crossing.at if abs(crossing.at) > crossing.width / 400 else t
+    def _mended(self, t: Tensor, crossing: Crossing) -> Tensor:
+        """What the steep anchor and the gentle ones give together near a crossing."""
         total = t - self.found.origin
         self._polynomial(total, torch.empty_like(total))
         logit = (t - crossing.at) * crossing.slope
         weight = torch.softmax(torch.stack([torch.zeros_like(logit), logit]), 0)[1]  # whose exp is the one tested
-        mixed = crossing.value + (total - crossing.value) * weight
-        return torch.where(apart * apart < (NEAR * crossing.width) ** 2, mixed, q)
+        return crossing.value + (total - crossing.value) * weight
+
+
+def _squares(t: Tensor, crossing: Crossing, out: Tensor | None = None) -> Tensor:
+    """(t - crossing)^2; a crossing that is next to nothing of a width is taken for 0."""
+    if abs(crossing.at) > crossing.width / 400:
+        t = torch.sub(t, crossing.at, out=out)
+    return torch.mul(t, t, out=out)
 
 
 class SoftmaxHead:
@@ -111,7 +119,7 @@ class SoftmaxHead:
 
     def __call__(self, t: Tensor, scratch: Tensor) -> None:
         keys = self.slopes.shape[0]
-        logits, weights = scratch[: 2 * keys * len(t)].view(2, keys, len(t)).unbind()
+        logits, weights = scratch[: 2 * keys * t.shape[0]].view(2, keys, t.shape[0]).unbind()
         torch.mul(self.slopes, t, out=logits)
         logits.add_(self.offsets)
         torch.softmax(logits, 0, out=weights)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Affine:
 
     @property
     def width(self) -> int:
-        return len(self.bias)
+        return self.bias.shape[0]
 
     def __call__(self, v: Tensor) -> Tensor:
         return torch.addmm(self.bias, v, self.weight.t())
@@ -71,11 +72,12 @@ class Neurons:
 
     @property
     def width(self) -> int:
-        return sum(group.width for group in self.groups) if self.bias is None else len(self.bias)
+        return sum(group.width for group in self.groups) if self.bias is None else self.bias.shape[0]
 
     def __call__(self, v: Tensor) -> Tensor:
         """(rows, entries) to (rows, outputs)."""
-        y = v.new_empty(len(v), self.width) if self.bias is None else self.bias.expand(len(v), -1).clone()
+        rows = v.shape[0]  # len of a tensor takes as long as a small product
+        y = v.new_empty(rows, self.width) if self.bias is None else self.bias.expand(rows, -1).clone()
         start = 0
         for group in self.groups:
             self._add(group, v, y if group.after is not None else y[:, start : start + group.width])
@@ -85,15 +87,15 @@ class Neurons:
     def _add(self, group: Group, v: Tensor, y: Tensor) -> None:
         on_cpu = v.device.type == "cpu"
         most = group.head.block * torch.get_num_threads() if on_cpu else ON_DEVICE // group.head.scratch
-        rows = max(1, min(len(v), max(most, LEAST) // group.width))
+        rows = max(1, min(v.shape[0], max(most, LEAST) // group.width))
         small = max(1, most)
         queries = _buffer("queries", rows * group.width, v).view(rows, -1)
         scratch = _buffer("scratch", group.head.scratch * min(small, queries.numel()), v)
-        for start in range(0, len(v), rows):
+        for start in range(0, v.shape[0], rows):
             some = v[start : start + rows]
-            t = torch.addmm(group.before.bias, some, group.before.weight.t(), out=queries[: len(some)])
+            t = torch.addmm(group.before.bias, some, group.before.weight.t(), out=queries[: some.shape[0]])
             for part in t.view(-1).split(small):
-                group.head(part, scratch[: group.head.scratch * len(part)])
+                group.head(part, scratch[: group.head.scratch * part.shape[0]])
             if group.after is None:
                 y[start : start + rows] = t if group.head.scale == 1 else t.mul_(group.head.scale)
                 if group.head.shift:
@@ -117,7 +119,7 @@ def _buffer(name: str, count: int, like: Tensor) -> Tensor:
     if like.device.type != "cpu" or count > MAX_HELD:
         return like.new_empty(count)
     held = _buffers.held.get((name, like.dtype))
-    if held is None or len(held) < count:
+    if held is None or held.shape[0] < count:
         with lasting_tensors():
             held = _buffers.held[name, like.dtype] = like.new_empty(count)
     return held[:count]
@@ -140,8 +142,8 @@ class Outputs:
         self.constant = torch.tensor(flat < 0, device=device)
 
     def __call__(self, v: Tensor) -> Tensor:
-        if self.as_they_are and v.shape[1] == len(self.place):
-            return v.view(len(v), *self.shape)
+        if self.as_they_are and v.shape[1] == self.place.shape[0]:
+            return v.view(v.shape[0], *self.shape)
         picked = v.index_select(1, self.place) * self.factor
         return torch.where(self.constant, self.factor, picked).view(len(v), *self.shape)
 
@@ -153,7 +155,7 @@ class DirectModule:
     steps: tuple[Step, ...]
     outputs: Outputs
 
-    @property
+    @cached_property
     def numbers(self) -> int:
         """How many numbers one row takes between steps, at the widest place."""
         return max([len(self.outputs.place), *(step.width for step in self.steps)])

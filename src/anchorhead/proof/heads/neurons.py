@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -34,9 +35,9 @@ class Layer:
     def neurons(self) -> int:
         return len(self.which)
 
-    @property
+    @cached_property
     def parts(self) -> int:
-        """How many heads a neuron has: those of the largest shape."""
+        """How many heads a neuron has: those of the largest shape. Asked for neuron by neuron, and found once."""
         return max(len(self.shapes[k].parts) for k in np.unique(self.which))
 
     def exact(self, sources: Sources) -> tuple[np.ndarray, np.ndarray, Sources]:

@@ -267,16 +267,6 @@ def _split(function: Expression) -> tuple[float, Expression]:
     return 1.0, function
 
 
-def split_affine(function: Expression) -> tuple[float, float] | None:
-    """a and b with function = a x + b, exact floats; None if it is no such function."""
-    with precision(PRECISION):
-        form = function.affine()
-        if form is None:
-            return None
-        slope, constant = _exact(form[0].get("x", arb(0))), _exact(form[1])
-        return None if slope is None or constant is None else (slope, constant)
-
-
 def _exact(value: arb) -> float | None:
     """The number as a float, if it is one exactly."""
     near = float(value.mid())

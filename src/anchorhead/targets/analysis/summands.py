@@ -19,13 +19,14 @@ from flint import arb, fmpq
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.targets.analysis.ridges import PRECISION, Structure, fraction, ridge_of, structure
-from anchorhead.targets.expression_network import name_of, ridge_network
 from anchorhead.targets.expressions import build
 from anchorhead.targets.expressions.build import ZERO, add, mul, neg
 from anchorhead.targets.expressions.complex_balls import resolve
 from anchorhead.targets.expressions.expression import Expression, postorder
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.expressions.simplify import simplified
+from anchorhead.targets.expressions.text import name_of
+from anchorhead.targets.layered import ridge_network
 from anchorhead.targets.mlp import Mlp
 
 MAX_IN_A_GRID = 4
@@ -66,9 +67,7 @@ class GridPart:
 class Parts:
     """Outputs that are the sum of a network of neurons, if there is one, and of functions for grids."""
 
-    expressions: tuple[Expression, ...]
     variables: tuple[str, ...]
-    tokens: int | None
     network: Mlp | None
     grids: tuple[GridPart, ...]
     terms: tuple[Term, ...]
@@ -124,7 +123,7 @@ def parts_of(
             for number, group in enumerate(groups)
         )
         network = _network(terms, expressions, variables, tokens, needed=not grids)
-        return Parts(expressions, variables, tokens, network, grids, tuple(terms))
+        return Parts(variables, network, grids, tuple(terms))
 
 
 def _resolved(expression: Expression, variables: Sequence[str], ends: Ends | None) -> Expression:

@@ -15,7 +15,6 @@ from flint import arb
 from anchorhead.targets.expressions.expression import Data, Expression
 
 _NARROW = arb(2) ** -40
-_HALF_LINE = arb.pos_inf()
 
 
 def ball(expression: Expression, at: Mapping[str, arb]) -> arb:

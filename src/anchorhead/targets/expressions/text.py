@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from anchorhead.targets.expressions.expression import Expression, postorder
 
 # how tightly a text binds: a sum, a product, a sign, a power, an atom
@@ -13,6 +15,12 @@ def text(root: Expression) -> str:
     for node in postorder(root):
         done[node] = _write(node, done)
     return done[root][0]
+
+
+def name_of(expressions: Sequence[Expression]) -> str:
+    """Several expressions as a text."""
+    name = ", ".join(str(expression) for expression in expressions)
+    return name if len(expressions) == 1 else f"[{name}]"
 
 
 def _write(node: Expression, done: dict[Expression, tuple[str, int]]) -> tuple[str, int]:
