@@ -48,10 +48,11 @@ def test_bounds_of_the_table_follow(name: str, tmp_path: Path) -> None:
     assert "exp within 4 ulp" in str(found)
 
 
-@pytest.mark.parametrize("what", ["kinks", "affine"])
+@pytest.mark.parametrize("what", ["kinks", "affine", "a large bias"])
 def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
     nets = {
         "kinks": lambda: ah.head("abs(x) + relu(x)", on=(-1, 1), within=1e-3).network,
+        "a large bias": lambda: ah.head("elu(x, 1)", on=(-3, 3), within=1e-6).network,
         "affine": lambda: ah.convert(torch.nn.Linear(3, 2), (-1, 1), 1e-3),
     }
     nets[what]().save(tmp_path / "net.safetensors")

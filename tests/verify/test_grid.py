@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from anchorhead.network import Network
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.grids.cover import Lipschitz, _by_chords
+from anchorhead.verify.grids.cover import Cells, Way, _on_cells
 from anchorhead.verify.grids.grid import _Box, _Proof, verify_grid
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.points import look, values_at
+from anchorhead.verify.grids.lipschitz import Lipschitz
+from anchorhead.verify.grids.points import on_tensor
 from anchorhead.verify.grids.polynomial import chebyshev_points, largest
 from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_weights
-from anchorhead.verify.grids.tensor import _prove
+from anchorhead.verify.grids.tensor import prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
 from tests.networks.grids import stored_grid
@@ -50,13 +51,13 @@ Case = tuple[str, str, tuple[float, float], float, str]
 class Built:
     network: Network
     grid: Grid
-    functions: list[Expression]
+    function: Expression
     target: Entries
 
     def verified(self, stated: float, grid: Grid | None = None) -> int:
         t = self.target
         again = grid or self.grid
-        return verify_grid(again, self.functions, t.variables, t.low, t.high, self.network.dtype, stated)
+        return verify_grid(again, self.function, t.variables, t.low, t.high, self.network.dtype, stated)
 
 
 @cache
@@ -65,8 +66,15 @@ def built(case: Case) -> Built:
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, dtype=dtype)
     atom, target = stored_grid(network), Entries.of(network.program)
     axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]
-    rest = (np.asarray(array, np.float64) for array in (atom.origins, atom.values, atom.bias))
-    return Built(network, Grid(axes, *rest), [read_expression(e.to_json()) for e in target.expressions], target)
+    origins, values = (np.asarray(array, np.float64) for array in (atom.origins, atom.values[..., 0]))
+    return Built(network, Grid(axes, origins, values), less(target.expressions[0], float(atom.bias[0])), target)
+
+
+def less(function: object, bias: float) -> Expression:
+    """What a grid stands for, where a bias is added to it."""
+    nodes = read_expression(function.to_json()).nodes  # type: ignore[attr-defined]
+    last = len(nodes)
+    return Expression.of((*nodes, ("number", -bias, ()), ("add", None, (last - 1, last))))
 
 
 def errors(one: Built, count: int) -> np.ndarray:
@@ -98,14 +106,14 @@ def test_less_than_the_largest_error_is_refused(case: Case) -> None:
         one.verified(float(errors(one, 20_000).max()) * 0.97)
 
 
-@pytest.mark.parametrize("what", ["values", "bias", "slopes", "offsets"])
+@pytest.mark.parametrize("what", ["values", "slopes", "offsets"])
 def test_a_moved_weight_is_refused(what: str) -> None:
     one = built(QUICK[0])
     assert one.network.certificate is not None
-    if what in ("values", "bias"):
-        moved = getattr(one.grid, what).copy()
+    if what == "values":
+        moved = one.grid.values.copy()
         moved.flat[moved.size // 2] += 0.05 * np.abs(moved).max() + 1e-3
-        grid = replace(one.grid, **{what: moved})
+        grid = replace(one.grid, values=moved)
     else:
         column = 0 if what == "slopes" else 1
         axis = [array.copy() for array in one.grid.axes[0]]
@@ -128,27 +136,26 @@ def test_what_is_seen_is_not_taken_for_proven() -> None:
     """Between what is seen at points and what follows with rounding, no bound is accepted."""
     one = built(QUICK[0])
     t, terms = one.target, one.network.certificate.terms  # type: ignore[union-attr]
+    allowed = terms[0].amount * 1.2
     with pytest.raises(NotVerified, match="only"):
-        _prove(one.grid, one.functions[0], t.variables, t.low, t.high, "float32", terms[0].amount * 1.2)
+        prove(one.grid, one.function, t.variables, t.low, t.high, arithmetic_of("float32"), allowed)
 
 
 def _flat(value: float) -> Grid:
-    return Grid([(np.zeros(1), np.zeros(1))] * 2, np.zeros(2), np.full((1, 1, 1), value), np.zeros(1))
+    return Grid([(np.zeros(1), np.zeros(1))] * 2, np.zeros(2), np.full((1, 1), value))
 
 
 def test_smoothness_of_functions_counts() -> None:
     """A function that is right in the middle, and nowhere else."""
     with pytest.raises(NotVerified, match="only"):
-        verify_grid(
-            _flat(0.0), [read_expression({"nodes": [["variable", "x"]]})], "xy", [-1, -1], [1, 1], "float64", 0.1
-        )
+        verify_grid(_flat(0.0), read_expression({"nodes": [["variable", "x"]]}), "xy", [-1, -1], [1, 1], "float64", 0.1)
 
 
 def test_values_of_functions_are_off_by_what_is_said() -> None:
     third = read_expression({"nodes": [["variable", "x"], ["number", 3.0], ["div", 0, 1]]})
     with precision():
-        values, off = values_at([third], ["x"], [[arb(1)]])
-        assert abs(arb(float(values[0, 0])) - arb(1) / 3) <= off
+        values, off = on_tensor(third, ["x"], [[arb(1)]])
+        assert abs(arb(float(values[0])) - arb(1) / 3) <= off
     assert off < 1e-15
 
 
@@ -156,18 +163,18 @@ def test_values_of_functions_are_off_by_what_is_said() -> None:
 def test_rests_count(what: str) -> None:
     """A head of one anchor that is the function: nothing but rests is left."""
     one, cuts, sides = read_expression({"nodes": [["number", 1.0]]}), [np.array([-1.0, 1.0])] * 2, [(-1.0, 1.0)] * 2
-    proof = _Proof(_flat(1.0), [one], ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
+    proof = _Proof(_flat(1.0), one, ["x", "y"], cuts, np.zeros((1, 1)), 1e-3)
     rest, off = (1.1e-3, 0.0) if what == "interpolation" else (0.0, 1.1e-3)
     with precision(), pytest.MonkeyPatch.context() as patch:
         assert proof._unproven(_Box(sides, [2, 2], 0.9e-3)) is None
-        patch.setattr(Grid, "at", lambda self, weights, allowed: (np.ones((2, 2, 1)), off))
+        patch.setattr(Grid, "at", lambda self, weights, allowed: (np.ones((2, 2)), off))
         with pytest.raises(NotVerified, match="only"):
             proof._unproven(_Box(sides, [2, 2], rest))
 
 
 def test_a_kink_in_the_box_is_refused() -> None:
     one = built(QUICK[0])
-    kinked = [read_expression({"nodes": [["variable", "x"], ["variable", "y"], ["max", 0, 1]]})]
+    kinked = read_expression({"nodes": [["variable", "x"], ["variable", "y"], ["max", 0, 1]]})
     with pytest.raises(NotVerified, match="smooth"):
         verify_grid(one.grid, kinked, ("x", "y"), (-1.0, -1.0), (1.0, 1.0), "float32", 0.01)
 
@@ -186,7 +193,7 @@ def test_heads_at_points_are_those_of_the_softmax() -> None:
         weights = [one.grid.weights(j, at) for j, at in enumerate(points)]
         found = [one.grid.at(weights, allowed) for allowed in (1.0, 0.0)]  # in float64, and in balls
     w = [_softmax(one.grid, j, np.array([float(x) for x in at])) for j, at in enumerate(points)]
-    truth = np.einsum("ia,jb,abm->ijm", *w, one.grid.values) + one.grid.bias
+    truth = np.einsum("ia,jb,ab->ij", *w, one.grid.values)
     for read, off in found:
         np.testing.assert_allclose(read, truth, atol=1e-12 * np.abs(one.grid.values).max())
         assert off < 1e-12 * np.abs(one.grid.values).max()
@@ -197,8 +204,8 @@ def _interpolated(grid: Grid, low: float, high: float, n: int) -> float:
     with precision():
         nodes = np.array([float(x) for x in chebyshev_points(low, high, n)])
     x = np.linspace(low, high, 4001)
-    p = chebyshev.chebfit((2 * nodes - low - high) / (high - low), _softmax(grid, 0, nodes) @ grid.values[:, 0], n - 1)
-    away = chebyshev.chebval((2 * x - low - high) / (high - low), p) - _softmax(grid, 0, x) @ grid.values[:, 0]
+    p = chebyshev.chebfit((2 * nodes - low - high) / (high - low), _softmax(grid, 0, nodes) @ grid.values, n - 1)
+    away = chebyshev.chebval((2 * x - low - high) / (high - low), p) - _softmax(grid, 0, x) @ grid.values
     return float(np.abs(away).max())
 
 
@@ -211,7 +218,7 @@ def test_interpolation_leaves_no_more_than_is_said(steep: float, allowed: float)
         slopes = np.array([-steep, steep]) if case == 0 else rng.uniform(-steep, steep, 6)
         values = np.array([1.0, -1.0]) if case == 0 else rng.normal(size=6)
         axis = slopes, np.zeros(2) if case == 0 else rng.normal(size=6)
-        grid = Grid([axis], np.zeros(1), values[:, None], np.zeros(1))
+        grid = Grid([axis], np.zeros(1), values)
         low, high = (-1.0, 1.0) if case == 0 else np.sort(rng.uniform(-2, 2, 2)).tolist()
         with precision():
             found = grid.interpolation_errors(0, low, high, allowed, 24)
@@ -224,7 +231,7 @@ def test_interpolation_leaves_no_more_than_is_said(steep: float, allowed: float)
 
 def test_points_too_far_apart_for_a_steep_head_are_not_enough() -> None:
     """With few points allowed for N, the lemma's own rest is what is said."""
-    grid = Grid([(np.array([-9.0, 9.0]), np.zeros(2))], np.zeros(1), np.array([[1.0], [-1.0]]), np.zeros(1))
+    grid = Grid([(np.array([-9.0, 9.0]), np.zeros(2))], np.zeros(1), np.array([1.0, -1.0]))
     with precision():
         found = grid.interpolation_errors(0, -1.0, 1.0, 50.0, 24)
     assert _interpolated(grid, -1.0, 1.0, 24) <= found[24]
@@ -254,7 +261,7 @@ def test_rounding_covers_what_the_dtype_computes() -> None:
 def steep() -> Grid:
     """Two anchors an axis, whose logits cancel where they cross: rounding of the logits is nearly all there is."""
     axis = np.array([-40.0, 40.0]), np.array([30.0, -30.0])
-    return Grid([axis, axis], np.zeros(2), np.array([[[1.0], [-2.0]], [[0.5], [3.0]]]), np.zeros(1))
+    return Grid([axis, axis], np.zeros(2), np.array([[1.0, -2.0], [0.5, 3.0]]))
 
 
 @pytest.mark.parametrize("x", [(-0.9, 0.8), (0.1, -0.2), (0.75, 0.751)], ids=str)
@@ -271,7 +278,7 @@ def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> No
     w = np.exp(z - z.max())
     w /= w.sum()
     worst = 0.0
-    for v in grid.values.reshape(len(z), -1).T:
+    for v in (grid.values.reshape(-1),):
         wrong = 0.99 * (4 * u * size + u * (z.max() - z) + model.exp_error) * np.sign(v - w @ v)
         moved = abs((w * np.exp(wrong)) @ v / (w @ np.exp(wrong)) - w @ v)
         summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
@@ -282,7 +289,7 @@ def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> No
 def test_every_rounding_along_an_axis_counts() -> None:
     """Products and sums of logits, the largest taken off, and the input less its origin, all at their worst."""
     model, steep = arithmetic_of("float32"), 100.0
-    grid = Grid([(np.array([-steep, steep]), np.zeros(2))], np.array([0.5]), np.ones((2, 1)), np.zeros(1))
+    grid = Grid([(np.array([-steep, steep]), np.zeros(2))], np.array([0.5]), np.ones(2))
     found = axis_errors(grid, 0, np.array([1.5, 1.5]), 1, model)
     worst = model.unit * steep * np.array([2 + 2 + 1, 2 + 0 + 1])
     assert (worst <= found[0]).all()
@@ -293,8 +300,8 @@ def test_every_rounding_along_an_axis_counts() -> None:
 def test_every_rounding_of_a_grids_weights_counts(what: str) -> None:
     """Anchors that weigh the same: exponentials that err against one another, or values that do not differ."""
     model, count = arithmetic_of("float32"), 2 if what == "exp" else 500
-    values = np.array([[1.0], [-1.0]]) if what == "exp" else np.ones((count, 1))
-    grid = Grid([(np.zeros(count), np.zeros(count))], np.zeros(1), values, np.zeros(1))
+    values = np.array([1.0, -1.0]) if what == "exp" else np.ones(count)
+    grid = Grid([(np.zeros(count), np.zeros(count))], np.zeros(1), values)
     _, found = grid_rounding(grid, (0.0,), (1.0,), model, 0.0)
     worst = (8 + 3) * model.unit if what == "exp" else 2 * count * model.unit
     assert 0.99 * worst <= float(found.max()) <= 2.5 * worst
@@ -330,26 +337,18 @@ def test_factors_of_functions_count() -> None:
 
 def test_work_is_bounded() -> None:
     """A steep grid, and a bound of nothing: refused, in words, and soon."""
-    steep = Grid([(np.array([0.0, 1e12]), np.zeros(2))], np.zeros(1), np.eye(2)[:, :1], np.zeros(1))
+    steep = Grid([(np.array([0.0, 1e12]), np.zeros(2))], np.zeros(1), np.eye(2)[0])
     with precision():
         assert steep.interpolation_errors(0, -1.0, 1.0, 1e-6, 24) == [np.inf] * 25
-    one = [read_expression({"nodes": [["variable", "x"]]})]
+    one = read_expression({"nodes": [["variable", "x"]]})
     with pytest.raises(NotVerified, match="grid"):
         verify_grid(steep, one, ["x"], [-1.0], [1.0], "float64", 0.1)
     assert largest(np.array([0.5, 0.0, 0.25]), 0.0)[1] >= 0.75
     assert largest(np.array([0.5, 0.0, 0.25]), -1.0)[1] >= 0.75
 
 
-@pytest.mark.parametrize("what", ["values", "slopes"])
-def test_what_is_hopeless_is_seen_at_a_look(what: str) -> None:
-    one = built(QUICK[0])
-    t, stated = one.target, one.network.certificate.bound  # type: ignore[union-attr]
-    box = list(zip(t.low, t.high, strict=True))
-    look(one.grid, one.functions, t.variables, box, stated)
-    moved = {"values": one.grid.values * 1.01, "axes": [(a * 1.05, g) for a, g in one.grid.axes]}
-    key = what if what == "values" else "axes"
-    with pytest.raises(NotVerified, match="in places"):
-        look(replace(one.grid, **{key: moved[key]}), one.functions, t.variables, box, stated)
+def _chords(values: Any, cells: Cells) -> list[Way]:
+    return [Lipschitz((2.0,), euclidean=False)._chords(values, cells)]
 
 
 @pytest.mark.parametrize("width", [1.0, 0.1, 1e-3, 1e-6])
@@ -358,20 +357,21 @@ def test_chords_bound_the_functions_that_turn_the_furthest_from_them(width: floa
     rng, shares = np.random.default_rng(3), []
     for _ in range(300):
         slopes, offsets, values = (rng.normal(size=4) * size for size in (6.0, 1.0, 2.0))
-        grid = Grid([(slopes, offsets)], np.zeros(1), values[:, None], np.zeros(1))
+        grid = Grid([(slopes, offsets)], np.zeros(1), values)
         low, sign = float(rng.uniform(-1, 1)), float(rng.choice([-1.0, 1.0]))
         high, rise = low + width, float(rng.uniform(-2.0, 2.0)) * width
 
         def cone(x: np.ndarray, low: float = low, high: float = high, rise: float = rise, sign: float = sign) -> Any:
-            x = x[:, 0]
-            return sign * np.minimum(2 * (x - low), sign * rise + 2 * (high - x))
+            return sign * np.minimum(2 * (x[:, 0] - low), sign * rise + 2 * (high - x[:, 0]))
 
         x = np.linspace(low, high, 801)
         w = np.exp(x[:, None] * slopes + offsets)
         read = w @ values / w.sum(axis=1)
         shift = float(read[400] - rise / 2)  # the head is then right at the middle of the chord
         worst = float(np.abs(read - cone(x[:, None]) - shift).max())
-        (bound,) = _by_chords(grid, cone, shift, Lipschitz((2.0,), euclidean=False), np.array([[low, high]]))
+        values = partial(lambda cone, shift, x: (cone(x) + shift, 4e-16 * np.ones(len(x))), cone, shift)
+        chords = partial(_chords, values)
+        ((bound,), _, _) = _on_cells(grid, chords, lambda cells, moved: 0 * moved, [np.array([low, high])])
         shares.append(worst / float(bound))
     assert max(shares) <= 1
     assert max(shares) > 0.5

@@ -19,11 +19,16 @@ from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.grids import lipschitz as verified_by
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.slopes import slopes_of
-from anchorhead.verify.grids.uniform import verify_uniform_grid, verify_uniform_lipschitz
-from anchorhead.verify.programs.expressions import read_expression
+from anchorhead.verify.grids.points import values_of
+from anchorhead.verify.grids.uniform import modulus_of, verify_even
+from anchorhead.verify.programs.expressions import Expression, read_expression
+from anchorhead.verify.programs.slopes import slopes_of
+from anchorhead.verify.rounding import arithmetic_of
 from tests.networks.grids import stored_grid
+
+from .test_grid import less
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
@@ -33,49 +38,53 @@ CASES = [
 Case = tuple[str, str, tuple[float, float], float, str]
 
 
-def stored(atom: object) -> Grid:
+def stored(atom: object) -> tuple[Grid, float]:
+    """A grid of one output, and what is added to it."""
     axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]  # type: ignore[attr-defined]
-    return Grid(axes, *(np.asarray(getattr(atom, name), np.float64) for name in ("origins", "values", "bias")))
+    origins, values, bias = (np.asarray(getattr(atom, name), np.float64) for name in ("origins", "values", "bias"))
+    return Grid(axes, origins, values[..., 0]), float(bias[0])
 
 
 @cache
-def built(case: Case) -> tuple[Network, Grid, Entries]:
+def built(case: Case) -> tuple[Network, Grid, Expression, Entries]:
     text, names, on, within, dtype = case
     network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, placement="uniform", dtype=dtype)
-    return network, stored(stored_grid(network)), Entries.of(network.program)
+    (grid, bias), target = stored(stored_grid(network)), Entries.of(network.program)
+    return network, grid, less(target.expressions[0], bias), target
 
 
-def verified(grid: Grid, target: Entries, dtype: str, stated: float) -> float:
-    functions = [read_expression(one.to_json()) for one in target.expressions]
-    return verify_uniform_grid(grid, functions, target.variables, target.low, target.high, dtype, stated)
+def verified(grid: Grid, function: Expression, target: Entries, dtype: str, stated: float) -> float:
+    box = list(zip(target.low, target.high, strict=True))
+    known = modulus_of(function, target.variables, box), values_of(function, target.variables)
+    return verify_even(grid, *known, target.low, target.high, arithmetic_of(dtype), stated)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_stated_follows(case: Case) -> None:
-    network, grid, target = built(case)
+    network, grid, function, target = built(case)
     assert network.certificate is not None
-    found = verified(grid, target, network.dtype, network.certificate.bound)
+    found = verified(grid, function, target, network.dtype, network.certificate.bound)
     x = np.random.default_rng(0).uniform(target.low, target.high, (3_000, len(target.low))).astype(network.dtype)
     worst = float(np.abs(np.asarray(network(x), np.longdouble) - network.program(x)).max())
     assert worst <= found <= network.certificate.bound
     with pytest.raises(NotVerified, match="even grid"):
-        verified(grid, target, network.dtype, worst * 0.97)
+        verified(grid, function, target, network.dtype, worst * 0.97)
 
 
-@pytest.mark.parametrize("what", ["values", "bias", "slopes", "offsets"])
+@pytest.mark.parametrize("what", ["values", "slopes", "offsets"])
 def test_a_moved_weight_is_refused(what: str) -> None:
-    network, grid, target = built(CASES[0])
+    network, grid, function, target = built(CASES[0])
     assert network.certificate is not None
-    if what in ("values", "bias"):
-        moved = getattr(grid, what).copy()
+    if what == "values":
+        moved = grid.values.copy()
         moved.flat[0] += 0.05
-        wrong = replace(grid, **{what: moved})
+        wrong = replace(grid, values=moved)
     else:
         axis = [array.copy() for array in grid.axes[0]]
         axis[what == "offsets"][3] += 60.0
         wrong = replace(grid, axes=[(axis[0], axis[1]), grid.axes[1]])
     with pytest.raises(NotVerified):
-        verified(wrong, target, network.dtype, network.certificate.bound)
+        verified(wrong, function, target, network.dtype, network.certificate.bound)
 
 
 @pytest.mark.parametrize("constants", [1.5, (1.0, 1.0)], ids=str)
@@ -89,12 +98,20 @@ def test_a_function_with_its_constant(constants: float | tuple[float, float]) ->
     places = np.linspace(-1, 1, 17)
     values = f(np.stack(np.meshgrid(places, places, indexing="ij"), axis=-1))
     stated = prove_uniform_lipschitz(atom, values, lipschitz, (-1.0, -1.0), (1.0, 1.0), FLOAT64).total * 1.01
-    given = (lipschitz.constants, lipschitz.euclidean, (-1.0, -1.0), (1.0, 1.0), "float64")
-    assert verify_uniform_lipschitz(stored(atom), f, *given, stated) <= stated
+    grid, bias = stored(atom)
+    modulus = verified_by.Lipschitz(lipschitz.constants, lipschitz.euclidean).modulus
+
+    def verify(by: float, stated: float) -> float:
+        def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return f(x)[:, 0] - bias + by * x[:, 0], np.full(len(x), 1e-15)
+
+        return verify_even(grid, modulus, values, (-1.0, -1.0), (1.0, 1.0), arithmetic_of("float64"), stated)
+
+    assert verify(0.0, stated) <= stated
     with pytest.raises(NotVerified):
-        verify_uniform_lipschitz(stored(atom), lambda x: f(x) + 0.01 * x[..., :1], *given, stated)
+        verify(0.01, stated)
     with pytest.raises(NotVerified):
-        verify_uniform_lipschitz(stored(atom), f, *given, stated * 0.9)
+        verify(0.0, stated * 0.9)
 
 
 SLOPES = ["sin(x*y) + exp(-x)", "max(x, y*y)", "abs(x - y)/(2 + y)", "sqrt(1 + x*x)*tanh(y)"]

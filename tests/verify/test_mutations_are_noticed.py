@@ -27,8 +27,7 @@ ELSEWHERE = {
     "programs/expressions.py", "programs/text.py", "folders/activations.py", "folders/folder.py",
     "grids/callables.py",
 }  # fmt: skip
-"""What holds no lemma, or what suites of their own break: values of functions, files, programs, their text; lemmas of
-callables (test_callables.py)."""
+"""What holds no lemma, or what suites of their own break: values of functions, files, programs, their text."""
 
 
 @cache

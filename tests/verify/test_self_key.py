@@ -12,11 +12,11 @@ from flint import arb, arb_poly, arb_series
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.tables.self_key_table import self_key_frontiers
 from anchorhead.targets.expressions.parser import parse
-from anchorhead.verify.balls import precision
+from anchorhead.verify.balls import coefficient, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import read_expression
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
+from anchorhead.verify.self_keys.cover import cover, taylor_bound
 from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey
 from anchorhead.verify.self_keys.rounding import largest_move, moved_weights, powers_rounding, softmax_rounding
 from anchorhead.verify.self_keys.self_key import _spans, require_room, verify_self_key
@@ -199,8 +199,8 @@ def test_the_worst_errors_of_powers_are_covered(s: float) -> None:
 
 
 def test_coefficients_that_were_cut_off_are_no_zeros() -> None:
-    with precision(cap=4), pytest.raises(NotVerified, match="coefficients"):
-        coefficients(arb_series([0.5, 1]).exp(), 6)
+    with precision(cap=4), pytest.raises(NotVerified, match="cut off"):
+        coefficient(arb_series([0.5, 1]).exp(), 5)
 
 
 def test_cells_end_at_numbers_of_the_dtype() -> None:

@@ -161,3 +161,17 @@ def test_what_is_not_known_exactly_is_no_zero() -> None:
     ):
         assert not unknown.zero.any()
         assert unknown.fixed.all()
+
+
+def test_a_bias_that_cancels_costs_what_is_rounded() -> None:
+    """A feature of 10^6 and its opposite: what float64 loses is a part of what is left, and is counted."""
+    rng = np.random.default_rng(12)
+    for by in (1.0, -2.0, 0.25):
+        for _ in range(50):
+            constant, weight = rng.normal() * 1e6, np.array([[0.0, by, 0.0]])
+            bias = np.array([-by * constant + rng.normal() * 10.0 ** rng.integers(-12, 7)])
+            x = Forms.constants(np.array([[0.0, constant, 0.0]]))
+            found = mapped(weight, bias, x, Quantities(), EXACT)
+            exactly = Fraction(by) * Fraction(constant) + Fraction(float(bias[0]))
+            lost = abs(exactly - Fraction(float(found.constant[0, 0])))
+            assert lost <= found.rounding[0, 0] <= 4 * 2.0**-53 * abs(found.constant[0, 0])

@@ -301,7 +301,7 @@ class Claims:
             words = f"{atom.where} = {f}"
         total = proven.total
         approximation = approximation + min(proven.approximation, total)
-        rounding = rounding + max(total - proven.approximation, 0.0) + 8 * 2.0**-53 * abs(claim.beta)
+        rounding = rounding + max(total - proven.approximation, 0.0)
         form = Forms(form.ids, form.coefficients, form.constant, approximation, rounding)
         error = float((approximation + rounding)[0, 0])
         terms = sum(len(part.slopes) for part in unit.parts)

@@ -171,8 +171,9 @@ def mapped(
 ) -> Forms:
     """W x + b on the features of every token, as the dtype computes it: `dot_error` beside the exact map.
 
-    A row with one entry that is a power of two changes no digit: a constant stays as exact as it was. What the float64
-    of this file loses is at most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|).
+    A row with one entry that is a power of two changes no digit: a constant stays as exact as it was, and the float64
+    of this file loses what it rounds where a bias is added; of other rows at most own_error(n) (|W| (|coefficients|
+    |quantities| + |constant|) + |b|).
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
@@ -188,16 +189,16 @@ def mapped(
     count = (present * several) @ touched.T
     lossless = (count <= 1) & (np.where(power_of_two(weight), 0.0, present[:, None, :] * touched).sum(axis=2) == 0)
     magnitude = x.exact_size(quantities) @ absolute.T
-    plain = lossless  # whether float64 itself loses nothing: a scaled feature, beside a bias only if it has no constant
+    slack = np.where(lossless, 0.0, own_error(weight.shape[1]) * magnitude)
     if bias is not None:
         bias = np.broadcast_to(bias, constant.shape)
-        plain = lossless & ((bias == 0) | (np.abs(x.constant) @ absolute.T == 0))
+        added = np.where((bias != 0) & (constant != 0), 2 * OWN_UNIT * np.abs(constant + bias), 0.0)
+        slack = np.where(lossless, added, slack + own_error(weight.shape[1]) * np.abs(bias))
         lossless = np.where(bias != 0, count == 0, lossless)
         constant, products, exact = constant + bias, products + np.abs(bias), exact + np.abs(bias)
-        count, magnitude = count + (bias != 0), magnitude + np.abs(bias)
+        count = count + (bias != 0)
     require(bool((products < model.largest / 4).all()), "a sum may overflow")
     carried_a, carried_r = x.approximation @ absolute.T * SLACK, x.rounding @ absolute.T * SLACK
-    slack = np.where(lossless | plain, 0.0, own_error(weight.shape[1]) * magnitude)
     result = Forms(x.ids, coefficients, constant, carried_a, carried_r + slack)
     settled = lossless & result.fixed & (result.error == 0) & ((constant == 0) | (np.abs(constant) >= model.tiny))
     wrong = dot_error(products, exact, count, result.size(quantities), model)

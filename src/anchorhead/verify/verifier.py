@@ -18,7 +18,7 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.folders.folder import verify_folder
 from anchorhead.verify.grammar import Network, read_network
-from anchorhead.verify.grids.callables import callable_bound, is_callable
+from anchorhead.verify.grids.callables import is_callable, read_given
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt, is_learner
@@ -145,28 +145,33 @@ def _verify(stored: Stored, known: _Known, given: Given) -> str:
     if is_learner(program) or is_many(program):
         return _verify_learner(stored, network, program, known, given)
     require(given.prompt is None, "prompt= is for learners: leave it out")
-    if opaque:
-        return _verify_callable(stored, network, program, known, given)
-    return _verify_network(stored, network, program, known, given.tell)
+    return _verify_network(stored, network, program, known, given)
 
 
-def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, tell: Tell) -> str:
-    """A certificate for all inputs of a box."""
+def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
+    """A certificate for all inputs of a box; where the program is about a callable, given that."""
     certificate = _certificate_of(stored, network, program, known)
     model = replace(arithmetic_of(network.dtype), direct="direct" in certificate.evaluations)
-    require_only(certificate, "excluded")
-    program, off = _as_built(stored, program, network, certificate, known)
+    function, off, where = None, 0.0, "on the stated box"
+    if is_callable(program):
+        require(certificate.evaluations == ("plain",), "a grid has no other evaluation than 'plain'")
+        function = read_given(stored, program, certificate, given.function)
+        known.assumptions += function.assumed
+        where += ", given the function and its constant"
+    else:
+        require_only(certificate, "excluded")
+        program, off = _as_built(stored, program, network, certificate, known)
     bound = certificate.bound - off
-    exact = Exact(program, certificate.low, certificate.high, certificate.excluded)
+    exact = Exact(program, certificate.low, certificate.high, certificate.excluded, function)
     if isinstance(program.steps[program.outputs[0]], Attend):
         require_only(certificate)
         require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
         require(off == 0, "a kernel smoother that was written as another program is not modelled")
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
-        return "on the stated box"
+        return where
     limit = (1 - 1e-5) * bound if len(network.layers) == 1 else 0.0
-    context = Context(exact, model, pool_of(stored), limit, tell)
+    context = Context(exact, model, pool_of(stored), limit, given.tell)
     try:
         error, grids = _shared_out(network, context, bound, grid_errors(stored))
     finally:
@@ -178,9 +183,9 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
             f"the bound {certificate.bound:.6g} does not follow at output {feature} of token {token}: only "
             f"{known.found:.6g} could be shown"
         )
-    grids.verify(network.dtype, tell)
+    grids.verify(given.tell)
     covered = " and ".join(f"'{one}'" for one in certificate.evaluations)
-    return "on the stated box" + f", for the evaluations {covered}" * (len(certificate.evaluations) > 1)
+    return where + f", for the evaluations {covered}" * (len(certificate.evaluations) > 1)
 
 
 def _certificate_of(stored: Stored, network: Network, program: Program, known: _Known) -> Certificate:
@@ -193,20 +198,6 @@ def _certificate_of(stored: Stored, network: Network, program: Program, known: _
     model = replace(arithmetic_of(network.dtype), direct="direct" in certificate.evaluations)
     known.assumptions.append(f"arithmetic: {model}")
     return certificate
-
-
-def _verify_callable(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
-    """A certificate for a function that is given, and for the constant that is assumed of it."""
-    certificate = _certificate_of(stored, network, program, known)
-    require(certificate.evaluations == ("plain",), "a grid has no other evaluation than 'plain'")
-    known.found, steps, assumed = callable_bound(stored, network, program, certificate, given.function)
-    known.steps += steps
-    known.assumptions += assumed
-    require(
-        known.found <= certificate.bound,
-        f"the bound {certificate.bound:.6g} does not follow: only {known.found:.6g} could be shown",
-    )
-    return "on the stated box, given the function and its constant"
 
 
 def _verify_folder(folder: Path, known: _Known, given: Given) -> str:

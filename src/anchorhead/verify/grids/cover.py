@@ -1,12 +1,12 @@
-"""A softmax over a grid against a function of which values and a Lipschitz constant are known.
+"""A softmax over a grid against a function that need not be smooth, cell by cell.
 
-Lemma. On a cell |x_j - c_j| <= h_j, for L(h) = L |h|_2 or sum_j L_j h_j,
+Lemma. On a cell |t_j| <= h_j around c let |f(c + t) - value - sum_j slope_j t_j| <= unsure + sum_j spread_j. Then
 
-    |f - r| <= |f(c) - r(c)| + L(h) + sum_j |d_j r(c)| h_j + 1/2 sum_jl h_j h_l sup |d_j d_l r|.
+    |f - r| <= |value - r(c)| + sum_j |slope_j - d_j r(c)| h_j + 1/2 sum_jl h_j h_l sup |d_j d_l r| + unsure + spread.
 
-Proof. f moves by at most L(h), r by Taylor's theorem. Along one axis w_k' = w_k (a_k - A), A = sum w a, A' the variance
-V of the slopes, so w_k'' = w_k ((a_k - A)^2 - V); weights of different axes are factors of their own. With U_k >= w_k
-on the cell (`upper_weights`), |a_k - A| <= |a_k - A(c)| + h V and V <= sum U (a - A(c))^2,
+Proof. Taylor's theorem for r. Along one axis w_k' = w_k (a_k - A), A = sum w a, A' the variance V of the slopes, so
+w_k'' = w_k ((a_k - A)^2 - V); weights of different axes are factors of their own. With U_k >= w_k on the cell
+(`upper_weights`), |a_k - A| <= |a_k - A(c)| + h V and V <= sum U (a - A(c))^2,
 
     sup |d_j^2 r| <= sum_k U_k ((a_k - A)^2 + V) |v_k - v'|,
     sup |d_j d_l r| <= sum_k U_k |a_k - A| |b_k - B| |v_k - v'|
@@ -14,14 +14,8 @@ on the cell (`upper_weights`), |a_k - A| <= |a_k - A(c)| + h V and V <= sum U (a
 for any constant v', which derivatives of sum_k w_k v_k = v' + sum_k w_k (v_k - v') do not see. All sums over anchors
 are contractions, one axis after the other.
 
-Along one axis, on a cell [a, b] of width w with D = f(b) - f(a), f is between the cones of slope L at both ends, and no
-further than (L^2 w^2 - D^2) / (2 L w) from its chord. So as well, with the chord's middle m = (f(a) + f(b)) / 2,
-
-    |f - r| <= |m - r(c)| + |D / w - r'(c)| h + h^2 / 2 sup |r''| + (L w - D^2 / (L w)) / 2,
-
-which needs few cells where f is as steep as L allows.
-
-Values of f are taken as right to VALUE_ERROR of themselves: an assumption.
+What is known of f on cells, in one way or in several, the caller says (`slopes`, `lipschitz`). A box is looked at in
+some cells; the smallest box around those on which the bound does not follow is halved, along the axis that adds most.
 """
 
 from __future__ import annotations
@@ -35,183 +29,103 @@ import numpy as np
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.polynomial import contract
-from anchorhead.verify.grids.rounding import grid_rounding, upper_weights
-from anchorhead.verify.grids.uniform import UP, VALUE_ERROR
-from anchorhead.verify.rounding import OWN_UNIT, Arithmetic
-from anchorhead.verify.scalar import Part, Softmax
+from anchorhead.verify.grids.rounding import upper_weights
+from anchorhead.verify.rounding import OWN_UNIT
 
-FIRST = 64
-"""Cells of an interval to begin with."""
-MAX_CELLS = 2_000_000
-CHUNK = 1 << 16
-CONTRADICTED = "values of the function contradict its constant: {}"
-Values = Callable[[np.ndarray], np.ndarray]
+CELLS = {1: 4096, 2: 64, 3: 16, 4: 8}
+"""Of a box, along each of so many axes."""
+UP = 1 + 1e-9
 
 
-@dataclass(frozen=True)
-class Lipschitz:
-    """|f(x) - f(y)| <= L |x - y|_2, or with a constant for each axis sum_j L_j |x_j - y_j|."""
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells between cuts along each axis: their centres and half widths, (cells_1, …, cells_d, d)."""
 
-    constants: tuple[float, ...]
-    euclidean: bool
-
-    def over(self, step: np.ndarray) -> np.ndarray:
-        """How much f may change over steps (..., d)."""
-        if self.euclidean:
-            return self.constants[0] * np.sqrt((step**2).sum(axis=-1)) * UP
-        return (np.abs(step) * np.array(self.constants)).sum(axis=-1) * UP
-
-    def __str__(self) -> str:
-        if self.euclidean:
-            return f"|f(x) - f(y)| <= {self.constants[0]:g} |x - y|"
-        return f"|f(x) - f(y)| <= sum of L_j |x_j - y_j|, L = ({', '.join(f'{one:g}' for one in self.constants)})"
+    cuts: list[np.ndarray]
+    centre: np.ndarray
+    half: np.ndarray
 
 
-def cover_bound(
-    grid: Grid,
-    function: Values,
-    shift: float,
-    lipschitz: Lipschitz,
-    low: Sequence[float],
-    high: Sequence[float],
-    model: Arithmetic,
-    counts: Sequence[int],
-    enough: float,
-) -> float:
-    """A bound on |computed r - (f + shift)| for every x of the box, f (n, d) -> (n,), from so many cells along each
-    axis, or more of them while it is not enough and that helps."""
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The lemma's numbers, slope and spread (…, d). central: whether the value is that at the centre, up to unsure."""
+
+    value: np.ndarray
+    unsure: np.ndarray
+    slope: np.ndarray
+    spread: np.ndarray
+    central: bool = False
+
+
+Ways = Callable[[Cells], list[Way]]
+Rounding = Callable[[Cells, np.ndarray], np.ndarray]
+"""Of the head on cells, on which it moves by at most so much."""
+
+
+def cover(
+    grid: Grid, ways: Ways, rounding: Rounding, low: Sequence[float], high: Sequence[float], stated: float, most: int
+) -> int:
+    """The number of cells that it took, at most so many, to show |computed r - f| <= stated on a box; raises
+    NotVerified where that does not follow."""
     grid.check()
-    rounding = float(grid_rounding(grid, low, high, model, 0.0)[1].max())
-    best = math.inf
-    while math.prod(counts) <= MAX_CELLS and not best * UP <= enough:
-        found, seen = _on_box(grid, function, shift, lipschitz, low, high, counts)
-        found += rounding
-        if not found < 0.98 * best or seen > enough:
-            best = min(best, found)
-            break
-        best, counts = found, [2 * count for count in counts]
-    require(best < math.inf, f"a grid compared in {math.prod(counts):,} cells: at most {MAX_CELLS:,}")
-    return best * UP
+    waiting, spent = [list(zip(map(float, low), map(float, high), strict=True))], 0
+    while waiting:
+        box = waiting.pop()
+        cuts = [np.linspace(a, b, 1 + (CELLS[len(box)] if a < b else 1)) for a, b in box]
+        spent += math.prod(len(one) - 1 for one in cuts)
+        require(spent <= most, f"the bound {stated:.6g} on a grid does not follow within {most:,} cells")
+        bound, least, along = _on_cells(grid, ways, rounding, cuts)
+        if not float(least.max()) <= stated:
+            raise NotVerified(f"a bound of {stated:.6g} does not follow on a grid: it is off by {least.max():.6g}")
+        wide = ~(bound <= stated)
+        if wide.any():
+            axis = int(along[np.unravel_index(int(np.where(wide, bound, 0.0).argmax()), bound.shape)].argmax())
+            left = [(cut[n.min()], cut[n.max() + 1]) for cut, n in zip(cuts, np.nonzero(wide), strict=True)]
+            a, b = left[axis]
+            require(bool(a < a / 2 + b / 2 < b), f"a bound of {stated:.6g} does not follow on a grid near {left}")
+            waiting += [[*left[:axis], half, *left[axis + 1 :]] for half in ((a, a / 2 + b / 2), (a / 2 + b / 2, b))]
+    return spent
 
 
-def interval_bound(
-    part: Part,
-    origin: float,
-    function: Values,
-    shift: float,
-    lipschitz: Lipschitz,
-    ends: tuple[float, float],
-    enough: float,
-) -> float:
-    """Along one axis, for a head on t = fl(x - origin), of which the part's `lean` says how far it is off: cells are
-    halved until each is good enough, and the rounding of each is that of a scalar head."""
-    grid = Grid([(part.slopes, part.offsets)], np.array([origin]), part.values[:, None], np.zeros(1))
-    softmax = Softmax(part, [(ends[0] - origin, ends[1] - origin)], part.model)
-    cuts = np.linspace(*ends, FIRST + 1)
-    left, right, worst, spent = cuts[:-1], cuts[1:], 0.0, 0
-    anchors = len(part.slopes)
-    while len(left):
-        spent += len(left)
-        require(spent <= MAX_CELLS, f"a head of {anchors} anchors takes more than {MAX_CELLS:,} values of a function")
-        bounds = []
-        for some in np.array_split(np.stack([left, right], 1), -(-len(left) * anchors // CHUNK)):
-            # between the cuts of cells that need not touch, every other cell is one of them
-            wrong, moved, centre, half = _on_cells(grid, function, shift, lipschitz, [some.reshape(-1)], 2)
-            bound = np.minimum(wrong + moved, _by_chords(grid, function, shift, lipschitz, some)) * UP
-            good = np.flatnonzero(bound <= enough)
-            if len(good):
-                nothing = np.zeros(len(good))
-                rounded = softmax.rounding(centre[good] - origin, half[good, 0], moved[good], None, nothing)[0]
-                bound[good] = (bound[good] + rounded[:, 0]) * UP
-            bounds.append(bound)
-        bound = np.concatenate(bounds)
-        wide, middle = bound > enough, left / 2 + right / 2
-        require(bool(((left < middle) & (middle < right))[wide].all()), f"a head of {anchors} anchors has no bound")
-        worst = max(worst, float(bound[~wide].max(initial=0.0)))
-        both = np.stack([left[wide], middle[wide], middle[wide], right[wide]], 1).reshape(-1, 2)
-        left, right = both[:, 0], both[:, 1]
-    return worst * UP
-
-
-def _by_chords(grid: Grid, function: Values, shift: float, lipschitz: Lipschitz, ends: np.ndarray) -> np.ndarray:
-    """The bound by chords on cells (n, 2) of an interval."""
-    axis = _axis(grid, 0, ends.reshape(-1), 2)
-    values, size = grid.values[:, 0], np.abs(grid.values[:, 0])
-    off = axis.off + 8 * (len(values) + 17) * OWN_UNIT
-    left, right = function(ends.reshape(-1, 1)).reshape(-1, 2).T
-    uncertain = (2 * VALUE_ERROR + 8 * OWN_UNIT) * (np.maximum(np.abs(left), np.abs(right)) + abs(shift))
-    width, rise = ends[:, 1] - ends[:, 0], right - left
-    steepest = float(lipschitz.over(np.ones((1, 1)))[0])
-    most = steepest * width * UP + 1e-300
-    if (np.abs(rise) > most + 2 * uncertain).any():
-        raise NotVerified(CONTRADICTED.format(lipschitz))
-    cone = (most - np.maximum(np.abs(rise) - uncertain, 0.0) ** 2 / most).clip(0.0) / 2
-    middle = np.abs((left + right) / 2 + shift - axis.weights @ values) + (axis.weights * off) @ size * UP
-    middle += uncertain + 8 * OWN_UNIT * steepest * np.abs(ends).max()  # the centre is rounded
-    slope = (axis.weights * axis.lean) @ values
-    slope_off = (axis.weights * (axis.wide * off + axis.lean_off)) @ size * UP
-    turned = (np.abs(rise / width - slope) + slope_off + 4 * OWN_UNIT * steepest + uncertain / width) * axis.half
-    apart = np.abs(values - (values.max() / 2 + values.min() / 2)) * UP
-    bend = (axis.upper * (axis.wide**2 + axis.variance)) @ apart
-    return (middle + turned + bend * axis.half**2 / 2 * UP + cone) * UP
-
-
-def _on_box(
-    grid: Grid,
-    function: Values,
-    shift: float,
-    lipschitz: Lipschitz,
-    low: Sequence[float],
-    high: Sequence[float],
-    counts: Sequence[int],
-) -> tuple[float, float]:
-    """The bound, and the largest difference that was seen."""
-    cuts = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
-    rows = max(1, CHUNK // math.prod(counts[1:]))
-    parts = ([cuts[0][first : first + rows + 1], *cuts[1:]] for first in range(0, counts[0], rows))
-    worst = seen = 0.0
-    for part in parts:
-        wrong, moved, _, half = _on_cells(grid, function, shift, lipschitz, part, 1)
-        worst = max(worst, float((wrong + moved).max()))
-        seen = max(seen, float((wrong - UP * lipschitz.over(half)).max()))
-    return worst, seen
-
-
-def _on_cells(
-    grid: Grid, function: Values, shift: float, lipschitz: Lipschitz, cuts: list[np.ndarray], every: int
-) -> tuple[np.ndarray, ...]:
-    """The lemma on the cells between cuts, or on every other of them: tensors (cells_1, …, cells_d) of what is wrong at
-    the centre or f moves by, and of what r moves by; centres and half widths (…, d)."""
-    d = len(cuts)
-    axes = [_axis(grid, j, one, every) for j, one in enumerate(cuts)]
-    places = np.stack(np.meshgrid(*(axis.centre for axis in axes), indexing="ij"), axis=-1)
-    half = np.stack(np.meshgrid(*(axis.half for axis in axes), indexing="ij"), axis=-1)
-    truth = function(places.reshape(-1, d)).reshape(places.shape[:-1])
-    _require_constant(truth, places, lipschitz)
-    values, weights, upper = grid.values[..., 0], [a.weights for a in axes], [a.upper for a in axes]
+def _on_cells(grid: Grid, ways: Ways, rounding: Rounding, cuts: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The lemma with the rounding, the least that an error surely is at the centre, and what each axis adds."""
+    axes = [_axis(grid, j, one) for j, one in enumerate(cuts)]
+    half, centre = (
+        np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1)
+        for columns in ([axis.half for axis in axes], [axis.centre for axis in axes])
+    )
+    values, weights, upper = grid.values, [a.weights for a in axes], [a.upper for a in axes]
     size, apart = np.abs(values), np.abs(values - (values.max() / 2 + values.min() / 2)) * UP
-    own = 8 * (sum(grid.values.shape) + 16) * OWN_UNIT
+    own = 8 * (sum(grid.values.shape) + 17) * OWN_UNIT
     lost = sum(float(axis.off.max()) for axis in axes) + own
     require(lost < 1, "keys of a grid that float64 cannot hold")
+    read = contract(values, weights)
     there = contract(size, weights) * own
     for j, axis in enumerate(axes):
         there = there + contract(size, _with(weights, {j: axis.weights * axis.off}))
     there = there * (1 + 2 * lost)  # for errors of several axes at once
-    wrong = np.abs(truth + shift - contract(values, weights)) + there
-    wrong = wrong + VALUE_ERROR * np.abs(truth) + 4 * OWN_UNIT * (np.abs(truth) + abs(shift))
-    moved = np.zeros(truth.shape)
+    slopes, unsure, bends = (np.zeros(half.shape) for _ in range(3))
     for j, axis in enumerate(axes):
-        slope = np.abs(contract(values, _with(weights, {j: axis.weights * axis.lean})))
+        slopes[..., j] = contract(values, _with(weights, {j: axis.weights * axis.lean}))
         off = axis.off + (lost - float(axis.off.max()))
         leaning = axis.weights * (axis.wide * off + axis.lean_off)
-        slope = slope + contract(size, _with(weights, {j: leaning})) * (1 + 2 * lost)
-        moved = moved + slope * half[..., j]
-        bend = contract(apart, _with(upper, {j: axis.upper * (axis.wide**2 + axis.variance)}))
-        moved = moved + bend * half[..., j] ** 2 / 2 * UP
+        unsure[..., j] = contract(size, _with(weights, {j: leaning})) * (1 + 2 * lost)
+        turned = contract(apart, _with(upper, {j: axis.upper * (axis.wide**2 + axis.variance)}))
+        bends[..., j] += turned * half[..., j] ** 2 / 2
         for i in range(j):
             both = {j: axis.upper * axis.wide, i: axes[i].upper * axes[i].wide}
-            moved = moved + contract(apart, _with(upper, both)) * half[..., j] * half[..., i] * UP
-    return (wrong + lipschitz.over(half)) * UP, moved * UP, places, half
+            bends[..., j] += contract(apart, _with(upper, both)) * half[..., j] * half[..., i]
+    moved = ((np.abs(slopes) + unsure) * half + bends * UP).sum(axis=-1) * UP
+    best, least, adds = np.full(read.shape, np.inf), np.zeros(read.shape), np.full(half.shape, np.inf)
+    for way in ways(Cells(cuts, centre, half)):
+        away = np.abs(way.value - read)
+        around = there + way.unsure + 4 * OWN_UNIT * (np.abs(way.value) + np.abs(read))
+        turned = np.abs(way.slope - slopes) + unsure + 4 * OWN_UNIT * (np.abs(way.slope) + np.abs(slopes))
+        along = (turned * half + way.spread + bends * UP) * UP
+        bound = (away + around + along.sum(axis=-1)) * UP
+        adds = np.where((bound <= best)[..., None], along, adds)
+        best, least = np.fmin(best, bound), np.fmax(least, away - around * UP if way.central else 0.0)
+    return best + rounding(Cells(cuts, centre, half), moved), least, adds
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +143,9 @@ class _Axis:
     variance: np.ndarray
 
 
-def _axis(grid: Grid, j: int, cuts: np.ndarray, every: int) -> _Axis:
+def _axis(grid: Grid, j: int, cuts: np.ndarray) -> _Axis:
     slopes = grid.axes[j][0]
-    centre, half, w, upper, _, off = (one[::every] for one in upper_weights(grid, j, cuts))
+    centre, half, w, upper, _, off = upper_weights(grid, j, cuts)
     steep = slopes - slopes[w.argmax(axis=1)][:, None]  # what all slopes share is no error of a - A
     lean = steep - (w * steep).sum(axis=1, keepdims=True)
     lean_off = (w * (off + (len(slopes) + 8) * OWN_UNIT) * np.abs(steep)).sum(axis=1, keepdims=True) * UP
@@ -243,11 +157,3 @@ def _axis(grid: Grid, j: int, cuts: np.ndarray, every: int) -> _Axis:
 
 def _with(matrices: list[np.ndarray], changed: dict[int, np.ndarray]) -> list[np.ndarray]:
     return [changed.get(j, one) for j, one in enumerate(matrices)]
-
-
-def _require_constant(values: np.ndarray, places: np.ndarray, lipschitz: Lipschitz) -> None:
-    """Refuses a constant that values at neighbouring places contradict."""
-    for axis in range(values.ndim):
-        steps, gaps = np.diff(places, axis=axis), np.abs(np.diff(values, axis=axis))
-        if (gaps > lipschitz.over(steps) + 8 * VALUE_ERROR * np.abs(values).max()).any():
-            raise NotVerified(CONTRADICTED.format(lipschitz))

@@ -1,6 +1,6 @@
-"""A softmax over a tensor grid of anchors against functions of up to four variables.
+"""A softmax over a tensor grid of anchors against a function of up to four variables.
 
-Claim: for every x of the dtype in a box, in every output, |computed r(x) - f(x)| <= stated.
+Claim: for every x of the dtype in a box |computed r(x) - f(x)| <= stated.
 
 On a box of half widths h_j let I_j interpolate along x_j at n_j Chebyshev points. Then, for f and for r,
 
@@ -10,7 +10,7 @@ On a box of half widths h_j let I_j interpolate along x_j at n_j Chebyshev point
 the derivatives being bounded by Taylor series over the box itself (arb_series along x_j, balls for the others). The
 interpolant of r - f is a polynomial that is known from values at points (`points`), and bounded (`polynomial`); it, the
 rests and the rounding on the box (`rounding`) have to add up to no more than what is stated. Boxes on which that is
-not shown are halved; first of all those on which functions are not smooth enough, so that a kink is met early.
+not shown are halved; first of all those on which the function is not smooth enough, so that a kink is met early.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, exact, hull, precision, size
+from anchorhead.verify.balls import above, coefficient, exact, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.points import Interval, values_at
+from anchorhead.verify.grids.points import on_tensor
 from anchorhead.verify.grids.polynomial import chebyshev_points, from_values, largest
 from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
-from anchorhead.verify.self_keys.cover import coefficients
 
+Interval = tuple[float, float]
 MAX_DEGREE, MAX_NODES = 24, 15_000
 MAX_BOXES, MAX_POINTS = 2_000, 4_000_000
 """Boxes, and points in all of them."""
@@ -41,7 +41,7 @@ REST = 0.001
 
 def verify_grid(
     grid: Grid,
-    functions: Sequence[Expression],
+    function: Expression,
     variables: Sequence[str],
     low: Sequence[float],
     high: Sequence[float],
@@ -50,13 +50,13 @@ def verify_grid(
 ) -> int:
     """The number of boxes that it took; raises NotVerified where the bound does not follow."""
     grid.check()
-    fits = len(grid.axes) == len(variables) == len(low) == len(high) and len(functions) == len(grid.bias)
+    fits = len(grid.axes) == len(variables) == len(low) == len(high)
     require(fits and all(a <= b for a, b in zip(low, high, strict=True)), "a grid and a target of other sizes")
     model, box = arithmetic_of(dtype), [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     with precision(cap=MAX_DEGREE + 2):
         cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
         require(float(rounding.min()) < stated, f"a bound of {stated:.6g} on a grid whose rounding alone is larger")
-        return _Proof(grid, list(functions), list(variables), cuts, rounding, stated).cover(box)
+        return _Proof(grid, function, list(variables), cuts, rounding, stated).cover(box)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class _Box:
 @dataclass(eq=False)
 class _Proof:
     grid: Grid
-    functions: list[Expression]
+    function: Expression
     variables: list[str]
     cuts: list[np.ndarray]
     rounding: np.ndarray
@@ -135,41 +135,37 @@ class _Proof:
         return self._heads[place]
 
     def _derivatives(self, balls: list[arb], j: int) -> list[float]:
-        """Bounds on |d_j^n f| / n! on the box, n = 0, 1, …; infinite where a function may not be smooth."""
+        """Bounds on |d_j^n f| / n! on the box, n = 0, 1, …; infinite where f may not be smooth."""
         at: dict[str, arb_series | arb] = dict(zip(self.variables, balls, strict=True))
         at[self.variables[j]] = arb_series([balls[j], 1], prec=MAX_DEGREE + 2)
-        most = [0.0] * (MAX_DEGREE + 2)
-        for function in self.functions:
-            try:
-                found = function.series(at)
-            except Undecided:
-                return [math.inf] * len(most)
-            most = [max(pair) for pair in zip(most, map(size, coefficients(found, len(most))), strict=True)]
-        return most
+        try:
+            found = self.function.series(at)
+            return [size(coefficient(found, n)) for n in range(MAX_DEGREE + 2)]
+        except Undecided:
+            return [math.inf] * (MAX_DEGREE + 2)
 
     def _unproven(self, box: _Box) -> int | None:
         """Nothing, if the bound follows on the box; else the axis along which to halve it. Raises where it is hopeless:
         what is met at a point, and the rests and the smallest rounding, are more than what is stated."""
         axes = [chebyshev_points(*side, n) for side, n in zip(box.sides, box.counts, strict=True)]
         read, off = self.grid.at([self._weights_at(j, axis, box) for j, axis in enumerate(axes)], REST * self.stated)
-        truth, more = values_at(self.functions, self.variables, axes)
-        p, error = from_values(read - truth, len(axes))
+        truth, more = on_tensor(self.function, self.variables, axes)
+        p, error = from_values(read - truth)
         norm = math.prod(1 + 2 / math.pi * math.log(n) + 1e-9 for n in box.counts)
         sizes = float(np.abs(read).max() + np.abs(truth).max())
         error += box.rest + (off + more + 2 * OWN_UNIT * sizes) * norm
         cells = [slice(*_between(cuts, *one)) for cuts, one in zip(self.cuts, box.sides, strict=True)]
         rounding = self.rounding[tuple(cells)]
-        for i in range(p.shape[-1]):
-            met, bound, worst = largest(p[..., i], self.stated - (error + float(rounding.max())) * SLACK)
-            shown = met + error + float(rounding.min())
-            if not shown <= self.stated:
-                raise NotVerified(
-                    f"a bound of {self.stated:.6g} on a grid: near {_shown(box.sides)} only {shown:.6g} is shown"
-                )
-            if not (bound + error + float(rounding.max())) * SLACK <= self.stated:
-                shares = [np.ptp(side) / (np.ptp(cuts) or 1.0) for side, cuts in zip(box.sides, self.cuts, strict=True)]
-                return worst if bound - met > np.ptp(rounding) else int(np.argmax(shares))
-        return None
+        met, bound, worst = largest(p, self.stated - (error + float(rounding.max())) * SLACK)
+        shown = met + error + float(rounding.min())
+        if not shown <= self.stated:
+            raise NotVerified(
+                f"a bound of {self.stated:.6g} on a grid: near {_shown(box.sides)} only {shown:.6g} is shown"
+            )
+        if (bound + error + float(rounding.max())) * SLACK <= self.stated:
+            return None
+        shares = [np.ptp(side) / (np.ptp(cuts) or 1.0) for side, cuts in zip(box.sides, self.cuts, strict=True)]
+        return worst if bound - met > np.ptp(rounding) else int(np.argmax(shares))
 
     def _weights_at(self, j: int, points: list[arb], box: _Box) -> np.ndarray:
         place = j, box.sides[j], box.counts[j]
@@ -181,7 +177,7 @@ class _Proof:
 def _halves(box: list[Interval], worst: int) -> list[list[Interval]]:
     low, high = box[worst]
     middle = low / 2 + high / 2
-    require(low < middle < high, f"functions of a grid are not known to be smooth near {_shown(box)}")
+    require(low < middle < high, f"the function of a grid is not known to be smooth near {_shown(box)}")
     return [[*box[:worst], half, *box[worst + 1 :]] for half in ((low, middle), (middle, high))]
 
 

@@ -37,8 +37,8 @@ MAX_ANCHORS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What is stored: slopes and offsets of the anchors along each axis, of inputs less the origins; values of m
-    entries at each of the p_1 x … x p_d anchors; and a bias. All float64 arrays of numbers of the dtype.
+    """What is stored: slopes and offsets of the anchors along each axis, of inputs less the origins; and a value
+    at each of the p_1 x … x p_d anchors. All float64 arrays of numbers of the dtype.
 
     wrong   how far logits along each axis may be off beyond the rounding of one input's; () where they are not
     """
@@ -46,16 +46,15 @@ class Grid:
     axes: Sequence[tuple[np.ndarray, np.ndarray]]
     origins: np.ndarray
     values: np.ndarray
-    bias: np.ndarray
     wrong: tuple[np.ndarray, ...] = ()
 
     def check(self) -> None:
         sides = tuple(len(slopes) for slopes, _ in self.axes)
-        shapes = self.values.shape == (*sides, len(self.bias)) and len(self.origins) == len(sides)
+        shapes = self.values.shape == sides and len(self.origins) == len(sides)
         pairs = all(slopes.shape == offsets.shape == (len(slopes),) for slopes, offsets in self.axes)
         require(shapes and pairs and 1 <= len(sides) <= MAX_AXES, "a grid whose arrays do not fit together")
         require(0 < self.values.size <= MAX_ANCHORS, f"a grid of {self.values.size} values")
-        numbers = [self.origins, self.values, self.bias, *(array for pair in self.axes for array in pair)]
+        numbers = [self.origins, self.values, *(array for pair in self.axes for array in pair)]
         require(all(np.isfinite(array).all() for array in numbers), "a grid with a weight that is not finite")
 
     def interpolation_errors(self, axis: int, low: float, high: float, allowed: float, most: int) -> list[float]:
@@ -70,7 +69,7 @@ class Grid:
             return [0.0] * (most + 1)
         s = CIRCLE / reach
         rho = (s + math.sqrt(s * s + 1)) / SLACK
-        spread = float(np.ptp(self.values.reshape(-1, len(self.bias)), axis=0).max()) / 2
+        spread = float(np.ptp(self.values)) / 2
         scale = 4 * spread / math.cos(CIRCLE) / (rho - 1) * SLACK if rho > 1 else math.inf
         n = 2 + math.ceil(max(0.0, math.log(max(scale, 1e-300) / allowed)) / math.log(rho)) if scale < math.inf else 0
         if not 0 < n <= MAX_DEGREE:
@@ -108,9 +107,9 @@ class Grid:
         wrong = sum((one.shape[1] + 8) * OWN_UNIT + float(off.sum(axis=1).max()) for one, off in rounded)
         wrong *= 1.01 * float(np.abs(self.values).max())
         if wrong <= allowed:
-            return contract(self.values, [one for one, _ in rounded]) + self.bias, wrong
+            return contract(self.values, [one for one, _ in rounded]), wrong
         read, off = floats(contract(self.values.astype(object) * arb(1), list(weights)))
-        return read + self.bias, float(off.max()) * SLACK
+        return read, float(off.max()) * SLACK
 
 
 @lru_cache(maxsize=16)

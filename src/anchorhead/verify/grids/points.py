@@ -1,4 +1,4 @@
-"""Functions and grids at the points of a tensor grid, in balls: what is compared, and a first look at it."""
+"""A function at many points, in balls, and from there in float64 with what that may be off."""
 
 from __future__ import annotations
 
@@ -9,51 +9,53 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from anchorhead.verify.balls import precision
-from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.polynomial import chebyshev_points, floats
+from anchorhead.verify.balls import exact, precision
+from anchorhead.verify.errors import require
+from anchorhead.verify.grids.polynomial import floats
+from anchorhead.verify.grids.uniform import Values
 from anchorhead.verify.programs.expressions import BALLS, Expression, evaluated
 from anchorhead.verify.rounding import SLACK
 
-Interval = tuple[float, float]
-FIRST_LOOK = 2_500
-"""Points of a box at which functions are compared before anything is proven."""
+
+def values_of(function: Expression, variables: Sequence[str]) -> Values:
+    """The function of places (n, d)."""
+
+    def found(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with precision():
+            return _at(
+                function,
+                variables,
+                [np.array(list(map(exact, column)), dtype=object) for column in x.T.tolist()],
+                (len(x),),
+            )
+
+    return found
 
 
-def values_at(
-    functions: Sequence[Expression], variables: Sequence[str], axes: Sequence[Sequence[arb]]
+def on_tensor(
+    function: Expression, variables: Sequence[str], axes: Sequence[Sequence[arb]]
 ) -> tuple[np.ndarray, float]:
-    """Functions at all points of a tensor grid, (n_1, …, n_d, m), and how far off they may be."""
-    sides = [[-1 if i == j else 1 for i in range(len(axes))] for j in range(len(axes))]
-    grids = [np.array(axis, dtype=object).reshape(side) for axis, side in zip(axes, sides, strict=True)]
-    values = np.empty((*map(len, axes), len(functions)))
-    off = 0.0
-    for i, function in enumerate(functions):
-        balls = evaluated(function, dict(zip(variables, grids, strict=True)), ON_ARRAYS)
-        values[..., i], wrong = floats(balls)
-        off = max(off, float(wrong.max()))
-    require(bool(np.isfinite(values).all()) and off < np.inf, "functions of a grid are not finite on the box")
+    """The function at all points of a tensor grid, (n_1, …, n_d), and how far off that may be."""
+    d = len(axes)
+    sides = [[-1 if i == j else 1 for i in range(d)] for j in range(d)]
+    arrays = [np.array(axis, dtype=object).reshape(side) for axis, side in zip(axes, sides, strict=True)]
+    values, off = _at(function, variables, arrays, tuple(map(len, axes)))
+    return values, float(off.max())
+
+
+def _at(
+    function: Expression, variables: Sequence[str], arrays: Sequence[np.ndarray], shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of arrays of balls that are broadcast: what depends on one axis is done once."""
+    balls = evaluated(function, dict(zip(variables, arrays, strict=True)), ON_ARRAYS)
+    values, off = floats(np.broadcast_to(balls, shape))
+    finite = np.isfinite(values).all() and np.isfinite(off).all()
+    require(bool(finite), "the function of a grid is not finite on the box")
     return values, off * SLACK
 
 
-def look(
-    grid: Grid, functions: Sequence[Expression], variables: Sequence[str], box: Sequence[Interval], stated: float
-) -> None:
-    """Refuses a bound that does not hold at some points: what is hopeless takes no time."""
-    most = int(FIRST_LOOK ** (1 / len(box)))
-    with precision():
-        counts = [min(most, 4 * len(slopes)) for slopes, _ in grid.axes]
-        axes = [chebyshev_points(*one, n) for one, n in zip(box, counts, strict=True)]
-        read, off = grid.at([grid.weights(j, points) for j, points in enumerate(axes)], stated)
-        truth, more = values_at(functions, variables, axes)
-    seen = float(np.abs(read - truth).max()) - off - more
-    if seen > stated:
-        raise NotVerified(f"a bound of {stated:.6g} on a grid that is off by {seen:.6g} in places")
-
-
 def _on_arrays(rule: Callable[..., arb]) -> Callable[..., Any]:
-    """An operation on balls, entry by entry of arrays that are broadcast: what depends on one axis is done once."""
+    """An operation on balls, entry by entry."""
 
     def found(*args: Any) -> Any:
         if args and isinstance(args[0], str | int):

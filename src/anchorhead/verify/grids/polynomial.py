@@ -55,15 +55,15 @@ def cosines(n: int) -> np.ndarray:
     return np.cos(angles * (math.pi / (2 * n)))
 
 
-def from_values(values: np.ndarray, axes: int) -> tuple[np.ndarray, float]:
-    """Coefficients from values (n_1, …, n_d, m) at the zeros of T_(n_j), and a bound on the sum of their errors.
+def from_values(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Coefficients from values (n_1, …, n_d) at the zeros of T_(n_j), and a bound on the sum of their errors.
 
     A row of the transform adds up to at most 2 in size, and a coefficient passes one of n_j terms for each axis.
     """
-    counts = values.shape[:axes]
+    counts = values.shape
     matrices = [cosines(n) * (np.where(np.arange(n) > 0, 2.0, 1.0) / n)[:, None] for n in counts]
     found = contract(values, matrices)
-    error = sum(n + 24 for n in counts) * OWN_UNIT * 2.0**axes * float(np.abs(values).max()) * found[..., 0].size
+    error = sum(n + 24 for n in counts) * OWN_UNIT * 2.0 ** len(counts) * float(np.abs(values).max()) * found.size
     return found, error * SLACK
 
 

@@ -1,7 +1,7 @@
 """Rounding of a softmax over a tensor grid, on cells of the box, without an axis of all anchors.
 
 Computed, in any order: t_j = fl(x_j - origin_j), z_k = sum_j (a^j t_j + g^j), a softmax over P anchors, sums with the
-values, the bias. The dot product of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|). The rounding of t_j moves
+values. The dot product of 2 d terms errs by gamma_2d sum_j (|a^j t_j| + |g^j|). The rounding of t_j moves
 every logit by a^j e, |e| <= u |t_j|; what all anchors share changes nothing, so |a^j - a'| e remains, a' the middle of
 the slopes. Taking the largest logit off rounds by u (max z - z_k), a sum over axes too, and by u times twice the
 largest error of a logit; exp adds its own. So the computed weights are those of z_k + lambda_k, |lambda_k| <= Lambda_k
@@ -34,24 +34,24 @@ UP = 1 + 1e-6
 def grid_rounding(
     grid: Grid, low: Sequence[float], high: Sequence[float], model: Arithmetic, enough: float
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Cuts along each axis, and a bound on |computed r - r| for each cell between them: the largest of all outputs.
+    """Cuts along each axis, and a bound on |computed r - r| for each cell between them.
 
     Cells are halved until the largest bound is at most `enough`, or no longer falls.
     """
     count, best = FIRST, math.inf
     while True:
         cuts = [np.linspace(a, b, count + 1) for a, b in zip(low, high, strict=True)]
-        found = _on_cells(grid, cuts, model)
+        found = on_cells(grid, cuts, model)
         worst = float(found.max())
         more = (2 * count) ** len(cuts)
-        if worst <= enough or worst > 0.98 * best or more * len(grid.bias) > MAX_CELLS:
+        if worst <= enough or worst > 0.98 * best or more > MAX_CELLS:
             return cuts, found
         best, count = worst, 2 * count
 
 
-def _on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarray:
+def on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarray:
     """(cells_1, …, cells_d)."""
-    d, anchors, u = len(cuts), math.prod(grid.values.shape[:-1]), model.unit
+    d, anchors, u = len(cuts), grid.values.size, model.unit
     weights, errors = zip(*(_axis(grid, j, cuts[j], d, model) for j in range(d)), strict=True)
     most = sum(float(error.max()) for error in errors)
     shared = model.exp_error + 2 * u * most + 8 * d * model.tiny
@@ -59,18 +59,16 @@ def _on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarr
     grown = math.exp(2 * (most + shared))
     size = np.abs(grid.values)
     read = contract(size, list(weights))
-    wrong, mean = shared * read, np.full((1,) * (d + 1), shared)
+    wrong, mean = shared * read, np.full((1,) * d, shared)
     for j, error in enumerate(errors):
         leaning = weights[j] * error
         wrong = wrong + contract(size, [leaning if i == j else one for i, one in enumerate(weights)])
-        mean = mean + leaning.sum(axis=1).reshape([-1 if i == j else 1 for i in range(d + 1)])
+        mean = mean + leaning.sum(axis=1).reshape([-1 if i == j else 1 for i in range(d)])
     moved = grown * (wrong + mean * read)
     few, many = float(model.gamma(anchors - 1)), float(model.gamma(anchors + 1))
     summed = (many * grown * read + few * (read + moved)) / (1 - few)
-    bias = np.abs(grid.bias)
-    biased = np.where(bias > 0, u * (read + moved + summed + bias), 0.0)
     lost = 8 * anchors * model.tiny * (size.max() + 1)
-    return ((moved + summed + biased + lost) * UP).max(axis=-1)
+    return (moved + summed + lost) * UP
 
 
 def _axis(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> tuple[np.ndarray, np.ndarray]:

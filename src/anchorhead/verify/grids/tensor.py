@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
@@ -21,21 +21,26 @@ import numpy as np
 from flint import arb
 
 from anchorhead.verify.balls import precision
+from anchorhead.verify.claims import Explained, Unit
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, summed
+from anchorhead.verify.grids.cover import Cells, Rounding, cover
 from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.points import look
-from anchorhead.verify.grids.uniform import verify_uniform_grid
+from anchorhead.verify.grids.lipschitz import MAX_CELLS
+from anchorhead.verify.grids.points import values_of
+from anchorhead.verify.grids.rounding import on_cells
+from anchorhead.verify.grids.uniform import Modulus, Values, modulus_of, verify_even
 from anchorhead.verify.programs.exact import Atom, Exact
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
+from anchorhead.verify.scalar import Part, Softmax
 
 SAMPLES = 48
 GATE = 4000.0
 EVEN = 1e-4
-"""How far the differences of slopes may be apart, of the largest slope, for keys to be tried as evenly spaced ones."""
+"""How far the differences of slopes may be apart, of the largest slope, for keys to count as evenly spaced."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,19 @@ def _largest(one: Reading) -> float:
     return float((np.abs(one.logits.slopes) * max(abs(end) for end in one.ends) + np.abs(one.logits.offsets)).max())
 
 
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """A grid that may be `allowed` off a sum of functions of the inputs `ids`, a form (1, 1), and beta; of one axis
+    with the softmax as the walk has it."""
+
+    grid: Grid
+    form: Forms
+    beta: float
+    ids: tuple[int, ...]
+    allowed: float
+    part: Part | None
+
+
 @dataclass(eq=False)
 class Grids:
     """The grids of a walk, with what each is allowed; `hints`: errors in proportion to which that is shared out."""
@@ -128,15 +146,16 @@ class Grids:
     model: Arithmetic
     hints: Sequence[float]
     scale: float = 0.0
-    waiting: list[tuple[Grid, Expression, tuple[int, ...], float]] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
     _met: list[GridReading] = field(default_factory=list)
 
     def explain(
-        self, reading: GridReading, values: np.ndarray, betas: Sequence[float]
+        self, reading: GridReading, values: np.ndarray, betas: Sequence[float], part: Part | None = None
     ) -> tuple[Forms, float, str] | None:
         """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may
         be missing from a function."""
         quantities = self.exact.quantities
+        reading = reading if self.exact.given is None else _of_all(reading, self.exact.inputs.tolist())
         table = values[reading.places]
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
         x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
@@ -144,7 +163,7 @@ class Grids:
         read = head_values(reading, table, x)
         best: tuple[float, Forms, float] | None = None
         for form in _sums(self.exact, set(reading.ids)):
-            y = _values(self.exact, form, reading.ids, x)
+            y = self._values(form, reading.ids, x)
             if y is None:
                 continue
             middle = float((read - y).min() / 2 + (read - y).max() / 2)
@@ -156,8 +175,8 @@ class Grids:
             return None
         allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
         _, form, beta = best
-        grid = Grid(reading.axes, reading.origins, table[..., None], np.zeros(1))
-        self.waiting.append((grid, _expression(self.exact, form, beta), reading.ids, allowed))
+        grid = Grid(reading.axes, reading.origins, table)
+        self.waiting.append(Waiting(grid, form, beta, reading.ids, allowed, part))
         constant = Forms.constants(np.array([[beta]]))
         found = summed([form, constant], quantities)
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
@@ -165,6 +184,22 @@ class Grids:
         sides = " x ".join(map(str, table.shape))
         size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
+
+    def of_unit(self, unit: Unit) -> Explained | None:
+        """A head on one number, the only input, that stands for a function which is given: a grid of one axis."""
+        (part, *more), t = unit.parts, unit.reading.t
+        exactly = not (part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or (part.terms > 1).any())
+        plain = t.ids.tolist() == self.exact.inputs.tolist() == [0] and t.coefficients[0, 0, 0] == 1
+        rounded = self.model.unit * max(map(abs, unit.reading.ends)) if t.constant[0, 0] else 0.0
+        if more or not exactly or not plain or t.error[0, 0] > (1 + 1e-7) * rounded + 64 * self.model.tiny:
+            return None
+        reading = GridReading((0,), ((part.slopes, part.offsets),), -t.constant[0], np.arange(len(part.slopes)))
+        betas = [0.0, *(beta for pairs in unit.hints.values() for alpha, beta in pairs if alpha == 1)]
+        found = self.explain(reading, part.values, betas, replace(part, lean=part.lean + float(t.error[0, 0])))
+        if found is None:
+            return None
+        form, size, words = found
+        return Explained(form, size, size, len(part.slopes), words, float(form.approximation[0, 0]))
 
     def _number(self, reading: GridReading) -> int:
         """How many other grids were met before: several outputs, and tokens that do not see an input, may read one."""
@@ -176,37 +211,98 @@ class Grids:
         self._met.append(reading)
         return len(self._met) - 1
 
-    def verify(self, dtype: str, tell: Callable[[int, int, str], object]) -> None:
+    def _values(self, form: Forms, ids: tuple[int, ...], x: np.ndarray) -> np.ndarray | None:
+        """A sum of functions at places, in float64, to choose by."""
+        if self.exact.given is not None:
+            return self.exact.given.summed(_outputs(self.exact, form), form, 0.0)(x[:, np.argsort(ids)])[0]
+        expression = _expression(self.exact, form, 0.0)
+        with precision(64):
+            rows = [{f"x{q}": arb(float(value)) for q, value in zip(ids, row, strict=True)} for row in x]
+            found = np.array([float(expression.ball(row).mid()) for row in rows])
+        return found if np.isfinite(found).all() else None
+
+    def verify(self, tell: Callable[[int, int, str], object]) -> None:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
-        quantities = self.exact.quantities
-        for number, (grid, expression, ids, allowed) in enumerate(self.waiting):
+        for number, one in enumerate(self.waiting):
             tell(number, len(self.waiting), f"grid {number + 1}")
-            low, high = (tuple(end[list(ids)].tolist()) for end in (quantities.low, quantities.high))
-            _prove(grid, expression, [f"x{q}" for q in ids], low, high, dtype, allowed)
+            self._prove(one)
+
+    def _prove(self, one: Waiting) -> None:
+        given, ends = self.exact.given, (self.exact.quantities.low, self.exact.quantities.high)
+        low, high = (tuple(end[list(one.ids)].tolist()) for end in ends)
+        if given is None:
+            function, names = _expression(self.exact, one.form, one.beta), [f"x{q}" for q in one.ids]
+            prove(one.grid, function, names, low, high, self.model, one.allowed)
+            return
+        back, sums = np.argsort(one.ids), given.summed(_outputs(self.exact, one.form), one.form, one.beta)
+        lipschitz = given.lipschitz.of_sum(one.ids, float(np.abs(one.form.coefficients).sum()))
+
+        def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return sums(x[:, back])
+
+        if not _even(one.grid, lipschitz.modulus, values, low, high, self.model, one.allowed):
+            rounding = self._rounding(one, list(zip(low, high, strict=True)))
+            cover(one.grid, lipschitz.ways(values), rounding, low, high, one.allowed, MAX_CELLS)
+
+    def _rounding(self, one: Waiting, box: Sequence[tuple[float, float]]) -> Rounding:
+        """That of a grid on cells; of a head on one number that of a scalar head."""
+        if one.part is None:
+            return lambda cells, moved: on_cells(one.grid, cells.cuts, self.model)
+        origin, part = float(one.grid.origins[0]), one.part
+        softmax = Softmax(part, [(end[0] - origin, end[1] - origin) for end in box], part.model)
+
+        def found(cells: Cells, moved: np.ndarray) -> np.ndarray:
+            nothing = np.zeros(len(moved))
+            return softmax.rounding(cells.centre - origin, cells.half[:, 0], moved, None, nothing)[0][:, 0]
+
+        return found
 
 
-def _bytes(axis: tuple[np.ndarray, np.ndarray]) -> tuple[bytes, bytes]:
-    return axis[0].tobytes(), axis[1].tobytes()
-
-
-def _prove(
+def prove(
     grid: Grid,
     function: Expression,
     variables: Sequence[str],
     low: tuple[float, ...],
     high: tuple[float, ...],
-    dtype: str,
+    model: Arithmetic,
     allowed: float,
 ) -> None:
-    """After a first look, by the lemma of smooth functions; or else, where keys are evenly spaced, by that of even
-    places, which takes kinks."""
-    look(grid, [function], variables, list(zip(low, high, strict=True)), allowed)
-    given = grid, [function], variables, low, high, dtype, allowed
-    even = [np.ptp(np.diff(slopes)) <= EVEN * np.abs(slopes).max() for slopes, _ in grid.axes if len(slopes) > 1]
-    with suppress(*([NotVerified] if all(even) else [])):
-        verify_grid(*given)
-        return
-    verify_uniform_grid(*given)
+    """By the lemma of even places, where keys are evenly spaced, which takes kinks; else, or where that does not do, by
+    that of smooth functions."""
+    box = list(zip(low, high, strict=True))
+    known = modulus_of(function, variables, box), values_of(function, variables)
+    if not _even(grid, *known, low, high, model, allowed):
+        verify_grid(grid, function, variables, low, high, model.dtype, allowed)
+
+
+def _even(
+    grid: Grid, modulus: Modulus, values: Values, low: tuple, high: tuple, model: Arithmetic, most: float
+) -> bool:
+    """Whether a bound follows by the lemma of even places."""
+    if any(np.ptp(np.diff(slopes)) > EVEN * np.abs(slopes).max() for slopes, _ in grid.axes if len(slopes) > 1):
+        return False
+    with suppress(NotVerified):
+        verify_even(grid, modulus, values, low, high, model, most)
+        return True
+    return False
+
+
+def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:
+    """The reading with an axis of one anchor for every input that it does not depend on."""
+    more = [q for q in inputs if q not in reading.ids]
+    flat = [(np.zeros(1), np.zeros(1))] * len(more)
+    origins = np.concatenate([reading.origins, np.zeros(len(more))])
+    places = reading.places.reshape(reading.places.shape + (1,) * len(more))
+    return GridReading((*reading.ids, *more), (*reading.axes, *flat), origins, places)
+
+
+def _outputs(exact: Exact, form: Forms) -> list[int]:
+    """Which outputs of the function that is given a form is a sum of."""
+    return [exact.atoms[q].function.output for q in form.ids.tolist()]  # type: ignore[union-attr]
+
+
+def _bytes(axis: tuple[np.ndarray, np.ndarray]) -> tuple[bytes, bytes]:
+    return axis[0].tobytes(), axis[1].tobytes()
 
 
 def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -278,13 +374,3 @@ def _copied(atom: Atom, nodes: list[tuple]) -> int:
         name = f"x{int(atom.arguments[data].ids[0])}" if op == "variable" else data
         nodes.append((op, name, tuple(first + place for place in places)))
     return len(nodes) - 1
-
-
-def _values(exact: Exact, form: Forms, ids: tuple[int, ...], x: np.ndarray) -> np.ndarray | None:
-    if any(q in exact.atoms and not isinstance(exact.atoms[q].function, Expression) for q in form.ids.tolist()):
-        return None
-    expression = _expression(exact, form, 0.0)
-    with precision(64):
-        rows = [{f"x{q}": arb(float(value)) for q, value in zip(ids, row, strict=True)} for row in x]
-        found = np.array([float(expression.ball(row).mid()) for row in rows])
-    return found if np.isfinite(found).all() else None

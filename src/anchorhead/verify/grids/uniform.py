@@ -2,7 +2,7 @@
 
 Weights are at least 0 and add up to 1. So for every x of the box, whatever places a_k the anchors are given,
 
-    |r(x) - f(x)| <= max_k |v_k + bias - f(a_k)| + sum_k w_k(x) |f(a_k) - f(x)|.
+    |r(x) - f(x)| <= max_k |v_k - f(a_k)| + sum_k w_k(x) |f(a_k) - f(x)|.
 
 On a cell between neighbouring places along every axis the second sum is at most the smaller of
 
@@ -30,19 +30,16 @@ from itertools import product
 
 import numpy as np
 
-from anchorhead.verify.balls import above, below, exact, hull, precision, size
+from anchorhead.verify.balls import above, below, hull, precision, size
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.points import values_at
 from anchorhead.verify.grids.rounding import axis_errors, upper_weights
-from anchorhead.verify.grids.slopes import slopes_of
 from anchorhead.verify.programs.expressions import Expression
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, arithmetic_of
+from anchorhead.verify.programs.slopes import slopes_of
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 
 BLOCKS, PARTS, MAX_PARTS = 3, 64, 8_000
 UP = 1 + 1e-9
-VALUE_ERROR = 2.0**-51
-"""Values of a function that is given are taken as right to this part of themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,61 +52,29 @@ class Axis:
     beyond: np.ndarray
 
 
-def verify_uniform_grid(
-    grid: Grid,
-    functions: Sequence[Expression],
-    variables: Sequence[str],
-    low: Sequence[float],
-    high: Sequence[float],
-    dtype: str,
-    stated: float,
-) -> float:
-    """The bound that follows for expressions, at most `stated`; raises NotVerified where it is larger."""
-    grid.check()
-    fits = len(functions) == len(grid.bias) and len(variables) == len(grid.axes) == len(low)
-    require(fits, "a grid and a target of other sizes")
-    with precision():
-        axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
-        ends = [_ends(axis, float(a), float(b)) for axis, a, b in zip(axes, low, high, strict=True)]
-        exact_part = max(_modulus(function, variables, axes, ends) for function in functions)
-        values, off = values_at(functions, variables, [[exact(one) for one in axis.places] for axis in axes])
-    stored = _stored(grid, values, off)
-    return _accepted(grid, axes, low, high, exact_part, stored, arithmetic_of(dtype), stated)
+Modulus = Callable[[list[Axis]], float]
+"""From what is known of weights along each axis a bound on sum_k w_k |f(a_k) - f(x)| in exact arithmetic."""
+Values = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From places (n, d) to values (n,), and how far they may be off."""
 
 
-def verify_uniform_lipschitz(
+def verify_even(
     grid: Grid,
-    function: Callable[[np.ndarray], np.ndarray],
-    constants: Sequence[float],
-    euclidean: bool,
+    modulus: Modulus,
+    values: Values,
     low: Sequence[float],
     high: Sequence[float],
-    dtype: str,
+    model: Arithmetic,
     stated: float,
 ) -> float:
-    """The same for a function (n, d) -> (n, m) with a Lipschitz constant, for each axis or for distances."""
+    """The bound that follows, at most `stated`; raises NotVerified where it is larger."""
     grid.check()
     axes = [_axis(grid, j, float(a), float(b)) for j, (a, b) in enumerate(zip(low, high, strict=True))]
-    require(len(constants) == (1 if euclidean else len(axes)), "a Lipschitz constant for each axis, or one")
-    if euclidean:
-        sums = [
-            sum(float(column.max()) for column in columns)
-            for columns in ([a.first for a in axes], [a.second for a in axes])
-        ]
-        exact_part = constants[0] * min(sums[0], math.sqrt(sums[1]))
-    else:
-        exact_part = sum(constant * float(axis.first.max()) for constant, axis in zip(constants, axes, strict=True))
-    points = np.stack(np.meshgrid(*(axis.places for axis in axes), indexing="ij"), axis=-1)
-    values = np.asarray(function(points.reshape(-1, len(axes))), np.float64).reshape(grid.values.shape)
-    stored = _stored(grid, values, VALUE_ERROR * np.abs(values))
-    return _accepted(grid, axes, low, high, exact_part * UP, stored, arithmetic_of(dtype), stated)
-
-
-def _stored(grid: Grid, values: np.ndarray, off: np.ndarray | float) -> float:
-    """How far the values that are stored are from those at their places, which may be off."""
-    held = grid.values + grid.bias
-    sizes = np.abs(grid.values) + np.abs(grid.bias) + np.abs(values)
-    return float((np.abs(held - values) + off + 4 * OWN_UNIT * sizes).max())
+    places = np.stack(np.meshgrid(*(axis.places for axis in axes), indexing="ij"), axis=-1)
+    held, (truth, off) = grid.values.reshape(-1), values(places.reshape(-1, len(axes)))
+    stored = float((np.abs(held - truth) + off + 4 * OWN_UNIT * (np.abs(held) + np.abs(truth))).max())
+    require(stored <= stated, f"a bound of {stated:.6g} on an even grid whose values are off by {stored:.6g}")
+    return _accepted(grid, axes, low, high, modulus(axes), stored, model, stated)
 
 
 def _accepted(
@@ -133,18 +98,11 @@ def _accepted(
     largest = float(np.abs(grid.values).max())
     many, few = float(model.gamma(count + 1)), float(model.gamma(count))
     summed = (many + few) / (1 - few) * largest + 8 * beyond * largest
-    bias = float(np.abs(grid.bias).max())
-    added = u * (largest + summed + bias) if bias else 0.0
     lost = 8 * grid.values.size * model.tiny * (largest + 1)
-    found = (grown * exact_part + stored + summed + added + lost) * UP
+    found = (grown * exact_part + stored + summed + lost) * UP
     if not found <= stated:
         raise NotVerified(f"a bound of {stated:.6g} on an even grid: only {found:.6g} is shown")
     return found
-
-
-def _ends(axis: Axis, low: float, high: float) -> np.ndarray:
-    """Where cells begin and end."""
-    return axis.places if len(axis.places) > 1 else np.array([low, high])
 
 
 def _axis(grid: Grid, j: int, low: float, high: float) -> Axis:
@@ -187,15 +145,24 @@ def _cell(grid: Grid, j: int, places: np.ndarray, i: int) -> tuple[float, ...]:
     return (*found, *(min(one, 1.0) for one in beyond))
 
 
-def _modulus(function: Expression, variables: Sequence[str], axes: list[Axis], ends: list[np.ndarray]) -> float:
-    """sup over all cells of sum_k w_k |f(a_k) - f(x)|, by slopes or by ranges."""
-    shape = tuple(len(one) - 1 for one in ends)
-    low, high, steep = _ranges(function, variables, ends, shape)
+def modulus_of(function: Expression, variables: Sequence[str], box: Sequence[tuple[float, float]]) -> Modulus:
+    """By slopes or by ranges."""
+
+    def found(axes: list[Axis]) -> float:
+        ends = [a.places if len(a.places) > 1 else np.array(side) for a, side in zip(axes, box, strict=True)]
+        with precision():
+            return _modulus(axes, *_ranges(function, variables, ends, tuple(len(one) - 1 for one in ends)))
+
+    return found
+
+
+def _modulus(axes: list[Axis], low: np.ndarray, high: np.ndarray, steep: list[np.ndarray]) -> float:
+    """sup over all cells, of ranges and slopes on each."""
     whole = float(high.max() - low.min()) * SLACK
     require(math.isfinite(whole), "a function that may be unbounded on the box")
     blocks = [_blocks(low, high, steep, r) for r in range(BLOCKS)]
     worst = 0.0
-    for cell in np.ndindex(*shape):
+    for cell in np.ndindex(*low.shape):
         beyond = [min(1.0, sum(float(a.beyond[r][i]) for a, i in zip(axes, cell, strict=True))) for r in range(BLOCKS)]
         oscillations = [float(block[0][cell]) for block in blocks]
         steps = zip(oscillations, [*oscillations[1:], whole], beyond, strict=True)

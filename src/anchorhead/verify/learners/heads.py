@@ -108,7 +108,7 @@ class Heads:
             share = min(1.1 * low, (low + high) / 2)
             stated = max(share * (seen + rounding), at.aim)
             try:
-                verify_grid(grid, [link.phi], ["x", "y"], *ends, model.dtype, stated)
+                verify_grid(grid, link.phi, ["x", "y"], *ends, model.dtype, stated)
                 high = share if stated > at.aim else low
             except NotVerified:
                 low = share
@@ -125,7 +125,7 @@ def _seen(grid: Grid, link: Link, ends: tuple[tuple[float, float], ...]) -> floa
         z = x[:, None] * slopes + offsets
         w = np.exp(z - z.max(axis=1, keepdims=True))
         weights.append(w / w.sum(axis=1, keepdims=True))
-    read = weights[0] @ grid.values[..., 0] @ weights[1].T
+    read = weights[0] @ grid.values @ weights[1].T
     with precision(64):
         exact = [[float(link.phi.ball({"x": arb(s), "y": arb(y)}).mid()) for y in points[1]] for s in points[0]]
     return float(np.abs(read - np.array(exact)).max())

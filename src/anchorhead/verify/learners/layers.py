@@ -411,5 +411,5 @@ class Points:
                 (b == b[:1]).all() for b in (labels, beside)
             ):
                 axes = (slopes[:, 0], along[:, 0]), (labels[0], beside[0])
-                return Grid(axes, np.zeros(2), self.values[:, :1].reshape(p, -1, 1), np.zeros(1))
+                return Grid(axes, np.zeros(2), self.values[:, 0].reshape(p, -1))
         raise NotVerified("the anchors of a link are no grid")

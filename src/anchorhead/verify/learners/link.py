@@ -7,19 +7,17 @@ For a margin, examples are shown as y a, and then mean a g(w . a, y) = mean (y a
 seen by its sum (sums.py): g(x + y, y) does not depend on y, or g(x, y) + y does not, or g(x, 1) is -g(-x, -1); phi is
 then g with a number in the place of y.
 
-Slopes are enclosures of difference quotients along x: where a switch (max, min, abs) is undecided on a ball, a quotient
-of the whole lies between those of its sides (Lebourg's mean value theorem), so the hull of both is taken.
+Slopes are enclosures of difference quotients along x, across kinks too (programs/slopes.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from flint import arb, arb_series
@@ -27,7 +25,8 @@ from flint import arb, arb_series
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.sums import Sums, constant, plus, put, scaled
-from anchorhead.verify.programs.expressions import SERIES, Expression, Undecided, evaluated
+from anchorhead.verify.programs.expressions import Expression, Undecided, evaluated
+from anchorhead.verify.programs.slopes import SLOPES
 
 FINE, COARSE = 1e-7, 3e-3
 """Cells are halved until their slopes are this close, relatively, to one that is met: of all, and of a part."""
@@ -88,27 +87,6 @@ def _link(g: Expression, form: str, numbers: Mapping[str, float], labels: float 
     return Link(form, phi, line if line is not None and line[0] > 0 and form != "both" else None, labels)
 
 
-def _hull(which: int) -> Callable[..., Any]:
-    def two(a: Any, b: Any) -> Any:
-        one, other = (x if isinstance(x, arb_series) else arb_series([x]) for x in (a, b))
-        difference = (one[0] - other[0]) * which
-        if difference >= 0:
-            return one
-        if difference <= 0:
-            return other
-        extreme = one[0].max(other[0]) if which > 0 else one[0].min(other[0])
-        return arb_series([extreme, coefficient(one, 1).union(coefficient(other, 1))], prec=2)
-
-    return lambda *args: reduce(two, args)
-
-
-def _abs(a: Any) -> Any:
-    return _hull(1)(a, -a)
-
-
-QUOTIENTS = {**SERIES, "max": _hull(1), "min": _hull(-1), "abs": _abs}
-
-
 @cache
 def slopes(
     link: Link, low: float, high: float, fine: float = FINE, enough: tuple[float, float] | None = None
@@ -160,7 +138,7 @@ def _quotients(phi: Expression, a: arb, b: arb, y: arb) -> arb:
 
 def _slope(phi: Expression, at: arb_series, y: arb) -> arb:
     try:
-        found = evaluated(phi, {"x": at, "y": y}, QUOTIENTS)
+        found = evaluated(phi, {"x": at, "y": y}, SLOPES)
     except Undecided:
         return arb.nan()
     return coefficient(found, 1) if isinstance(found, arb_series) else arb(0)

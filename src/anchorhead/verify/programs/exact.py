@@ -7,7 +7,7 @@ are kept: heads are compared with atoms. Functions that are affine themselves ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flint import arb, arb_series
@@ -16,6 +16,7 @@ from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.functions import behaviour, range_on
+from anchorhead.verify.grids.callables import Given
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.programs.program import Affine, Apply, Input, Opaque, Program
 
@@ -44,10 +45,16 @@ class Exact:
     """The program's quantities over a box of inputs (tokens, features)."""
 
     def __init__(
-        self, program: Program, low: np.ndarray, high: np.ndarray, excluded: tuple[tuple[float, float], ...] = ()
+        self,
+        program: Program,
+        low: np.ndarray,
+        high: np.ndarray,
+        excluded: tuple[tuple[float, float], ...] = (),
+        given: Given | None = None,
     ) -> None:
-        """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies."""
-        self.program, self.quantities, self.excluded = program, Quantities(), excluded
+        """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies; given: the
+        one function that the program does not hold."""
+        self.program, self.quantities, self.excluded, self.given = program, Quantities(), excluded, given
         self.atoms: dict[int, Atom] = {}
         self._known: dict[tuple, int] = {}
         self.forms: list[Forms | None] = []
@@ -122,6 +129,8 @@ class Exact:
     def _apply(self, step: Apply, place: int) -> Forms | None:
         if any(self.forms[of] is None for of in step.of):
             return None
+        if any(isinstance(one, Opaque) for one in step.functions):
+            return self._outputs(step, place)
         given = [self.of(of) for of in step.of]
         tokens, width = max(one.shape[0] for one in given), len(step.which)
         for one in given:
@@ -143,19 +152,35 @@ class Exact:
             raise NotVerified("a condition on arguments is modelled for one function of one argument")
         return joined(entries).reshaped(tokens, width)
 
+    def _outputs(self, step: Apply, place: int) -> Forms:
+        """Feature r is output r of the function that is given; arguments are the inputs, in their order."""
+        require(len(step.of) == len(self.inputs), "a callable of other than all inputs")
+        if self.given is None or self.atoms:
+            raise NotVerified("a program that is more than one callable on a box")
+        given = [self.of(of) for of in step.of]
+        for wanted, one in zip(np.eye(len(given)), given, strict=True):
+            z = one.aligned(self.inputs)
+            require(not z.constant.any() and not z.error.any() and bool((z.coefficients == wanted).all()),
+                    "a callable of something else than the inputs as they are")  # fmt: skip
+        numbers = self.quantities.add(*self.given.ends(len(step.which)))
+        arguments = {name: one.pruned() for name, one in zip(step.arguments, given, strict=True)}
+        for r, number in enumerate(numbers.tolist()):
+            function = replace(step.functions[step.which[r]], output=r)  # type: ignore[type-var]
+            self.atoms[number] = Atom(number, function, arguments, f"{self.program.name(place)}[{r}]")
+        nothing = np.zeros((1, len(numbers)))
+        return Forms(numbers, np.eye(len(numbers))[None], nothing, nothing, nothing)
+
     def _prepare(self, jobs: list) -> None:
         """One look at each function of one argument, on the hull of all its arguments."""
         self._reach: dict[str, tuple[float, float]] = {}
         for function, arguments, _ in jobs:
-            if isinstance(function, Expression) and len(function.variables) == 1:
+            if len(function.variables) == 1:
                 low, high = (float(end[0, 0]) for end in arguments[function.variables[0]].ends(self.quantities))
                 before = self._reach.get(function.key, (low, high))
                 self._reach[function.key] = min(low, before[0]), max(high, before[1])
 
-    def _entry(self, function: Expression | Opaque, arguments: Mapping[str, Forms], where: str) -> Forms:
+    def _entry(self, function: Expression, arguments: Mapping[str, Forms], where: str) -> Forms:
         """One entry of an Apply, (1, 1)."""
-        if isinstance(function, Opaque):
-            return self._atom(function, {name: arguments[name] for name in function.arguments}, where)
         own = {name: arguments[name] for name in function.variables}
         linear = split(function)
         if all(part.nodes[-1][0] == "variable" for part, _ in linear.terms):
@@ -231,10 +256,12 @@ class Exact:
         return summed(terms, self.quantities).pruned()
 
     def _atom(
-        self, function: Expression | Opaque, arguments: Mapping[str, Forms], where: str, parts: Forms | None = None
+        self, function: Expression, arguments: Mapping[str, Forms], where: str, parts: Forms | None = None
     ) -> Forms:
-        name = function.key if isinstance(function, Expression) else function.digest
-        key = (name, *((n, one.ids.tobytes(), *(a.tobytes() for a in one.arrays)) for n, one in arguments.items()))
+        key = (
+            function.key,
+            *((n, one.ids.tobytes(), *(a.tobytes() for a in one.arrays)) for n, one in arguments.items()),
+        )
         if key not in self._known:
             low, high = self._range(function, arguments)
             number = int(self.quantities.add(np.array([low]), np.array([high]))[0])
@@ -243,16 +270,15 @@ class Exact:
         zero = np.zeros((1, 1))
         return Forms(np.array([self._known[key]]), np.ones((1, 1, 1)), zero, zero, zero)
 
-    def _range(self, function: Expression | Opaque, arguments: Mapping[str, Forms]) -> tuple[float, float]:
-        require(isinstance(function, Expression), f"{function} is not known: its values cannot be bounded")
+    def _range(self, function: Expression, arguments: Mapping[str, Forms]) -> tuple[float, float]:
         ends = {name: [float(end[0, 0]) for end in one.ends(self.quantities)] for name, one in arguments.items()}
         if len(ends) == 1:
             low, high = next(iter(ends.values()))
-            whole = self._reach.get(function.key, (low, high))  # type: ignore[union-attr]
+            whole = self._reach.get(function.key, (low, high))
             whole = min(low, whole[0]), max(high, whole[1])
-            return range_on(function, behaviour(function, *whole), low, high)  # type: ignore[arg-type]
+            return range_on(function, behaviour(function, *whole), low, high)
         with precision():
-            value = function.ball({name: hull(*one) for name, one in ends.items()})  # type: ignore[union-attr]
+            value = function.ball({name: hull(*one) for name, one in ends.items()})
         require(value.is_finite(), f"{function} is not bounded on the box by balls")
         return below(value), above(value)
 

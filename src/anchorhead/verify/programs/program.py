@@ -48,11 +48,13 @@ class Affine:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A function that the file does not hold: its digest, arguments, and the Lipschitz constants vouched for."""
+    """A function that the file does not hold: its digest, arguments, and the Lipschitz constants vouched for; and which
+    of its outputs is meant."""
 
     digest: str
     arguments: tuple[str, ...]
     lipschitz: tuple[float, ...] | None
+    output: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,31 +13,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_series
+from flint import arb
 
-from anchorhead.verify.balls import above
-from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.balls import above, hull
+from anchorhead.verify.errors import NotVerified
 
 MAX_CELLS = 200_000
-
-
-def interval(low: float, high: float) -> arb:
-    """A ball that contains [low, high]; exactly that where the ends have few digits."""
-    a, b = arb(low), arb(high)
-    return arb((a + b) / 2, (b - a) / 2)
-
-
-def coefficients(series: arb_series, count: int) -> list[arb]:
-    """The first of a series. python-flint gives 0 for those that were cut off: here that is an error."""
-    require(series.prec >= count, f"a series of {series.prec} coefficients, where {count} are needed")
-    return [series[i] for i in range(count)]
 
 
 def taylor_bound(series: Callable[[arb], Any], low: float, high: float, order: int) -> float:
     """A bound on |g| on [low, high]; series(s): at least order + 1 coefficients of g(s + t), s a point or a ball."""
     centre = low / 2 + high / 2
     r = (arb(high) - centre).max(arb(centre) - low)
-    rest = series(interval(low, high))[order]
+    rest = series(hull(low, high))[order]
     if not rest.is_finite():
         return math.inf
     near = series(arb(centre))

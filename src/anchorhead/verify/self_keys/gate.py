@@ -9,20 +9,16 @@ with its own key. Underflow: u, F u and its product with the weight may each bec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flint import arb, arb_series
-
-from anchorhead.verify.balls import precision, size
+from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import require
-from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
 from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey
 from anchorhead.verify.self_keys.rounding import gate_rounding
-from anchorhead.verify.self_keys.self_key import require_room, scales
+from anchorhead.verify.self_keys.self_key import covered, require_room
 
 
 @dataclass(frozen=True)
@@ -48,31 +44,14 @@ def verify_gate(
     heads = [part.head() for part in parts]
     for head in heads:
         require_room(head, low, high, model)
-    (name,) = function.variables or ("x",)
     with precision(cap=ORDER + 1):
         mixtures = [head.mixture() for head in heads]
 
-        def gap(s: arb) -> list[arb]:
-            f = coefficients(function.series({name: arb_series([s, 1])}), ORDER + 1)
-            found = [one.series(s) for one in mixtures]
-            return [f[i] - sum((one[i] for one in found), arb(0)) for i in range(ORDER + 1)]
-
-        def bound(a: float, b: float) -> float:
-            cell = Cell.of(a, b)
-            try:
-                exact = taylor_bound(gap, a, b, ORDER)
-            except Undecided:
-                exact = math.inf
-            if not exact < math.inf:
-                made = sum((one.enclosure(cell.ball) for one in mixtures), arb(0))
-                exact = size(function.ball({name: cell.ball}) - made)
-            exact *= (1 + 1e-9) / max(1.0, cell.near)
-            if exact > stated:
-                return exact
+        def rounding(cell: Cell) -> float:
             pairs = zip(heads, mixtures, strict=True)
-            return exact + sum(gate_rounding(head, one, cell, len(parts), model) for head, one in pairs)
+            return sum(gate_rounding(head, one, cell, len(parts), model) for head, one in pairs)
 
-        return cover(bound, scales(low, high), stated, dtype)
+        return covered(mixtures, function, (low, high), stated, rounding, model)
 
 
 def underflow(parts: Sequence[GatePart], dtype: str) -> float:

@@ -12,6 +12,8 @@ from typing import Any
 
 from flint import arb, arb_mat
 
+from anchorhead.verify.balls import hull
+
 ORDER = 10
 """The Taylor polynomials of r have coefficients up to that of t^ORDER."""
 SURELY_SMALL = 30_000
@@ -38,7 +40,7 @@ class Cell:
 
     @classmethod
     def of(cls, low: float, high: float) -> Cell:
-        ball = arb((arb(low) + high) / 2, (arb(high) - low) / 2)
+        ball = hull(low, high)
         sign = 1 if high > 0 else -1
         near, far = sorted((abs(low), abs(high)))
         if near >= 1:

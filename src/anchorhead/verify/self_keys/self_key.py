@@ -10,16 +10,16 @@ y = e^(rate t), t = s clipped (powers), whose keys weigh in proportion to denomi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, precision, size
+from anchorhead.verify.balls import above, coefficient, precision, size
 from anchorhead.verify.errors import require
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
-from anchorhead.verify.self_keys.cover import coefficients, cover, taylor_bound
+from anchorhead.verify.self_keys.cover import cover, taylor_bound
 from anchorhead.verify.self_keys.head import ORDER, Cell, Mixture, Quotient, SelfKey
 from anchorhead.verify.self_keys.rounding import powers_rounding, softmax_rounding
 from anchorhead.verify.self_keys.tail import line_of
@@ -41,7 +41,7 @@ def verify_self_key(
         def rounding(cell: Cell) -> float:
             return softmax_rounding(head, softmax, cell, model)
 
-        cells = _covered(softmax, function, (low, high), stated, rounding, model)
+        cells = covered([softmax], function, (low, high), stated, rounding, model)
         if quotient is not None:
             for a, b, at in _spans(quotient, low, high, model):
                 cells += _powers(head, quotient, function, (a, b, at), stated, model)
@@ -71,22 +71,23 @@ def _powers(
     def rounding(cell: Cell) -> float:
         return powers_rounding(head, quotient, mixture, cell, at, model)
 
-    return _covered(mixture, function, (low, high), stated, rounding, model)
+    return covered([mixture], function, (low, high), stated, rounding, model)
 
 
-def _covered(
-    mixture: Mixture,
+def covered(
+    mixtures: Sequence[Mixture],
     function: Expression,
     ends: tuple[float, float],
     stated: float,
     rounding: Callable[[Cell], float],
     model: Arithmetic,
 ) -> int:
+    """The number of cells that it took to show |f - sum of mixtures| / max(1, |s|) + rounding <= stated."""
     (name,) = function.variables or ("x",)
 
     def gap(s: arb) -> list[arb]:
-        f = coefficients(function.series({name: arb_series([s, 1])}), ORDER + 1)
-        return [one - two for one, two in zip(f, mixture.series(s), strict=True)]
+        f, found = function.series({name: arb_series([s, 1])}), [one.series(s) for one in mixtures]
+        return [coefficient(f, i) - sum((one[i] for one in found), arb(0)) for i in range(ORDER + 1)]
 
     def by_taylor(cell: Cell, a: float, b: float) -> float:
         if cell.far > 4 * cell.near > 0:
@@ -94,7 +95,7 @@ def _covered(
         try:
             found = taylor_bound(gap, a, b, ORDER)
         except Undecided:
-            found = size(function.ball({name: cell.ball}) - mixture.enclosure(cell.ball))
+            found = size(function.ball({name: cell.ball}) - sum((one.enclosure(cell.ball) for one in mixtures), arb(0)))
         return found / max(1.0, cell.near) * (1 + 1e-9)
 
     def bound(a: float, b: float) -> float:
@@ -102,7 +103,7 @@ def _covered(
         too much already."""
         cell = Cell.of(a, b)
         best, rounded = math.inf, None
-        for way in (_far_out(mixture, function, cell) if cell.near >= 1 else math.inf, None):
+        for way in (_far_out(mixtures, function, cell) if cell.near >= 1 else math.inf, None):
             found = by_taylor(cell, a, b) if way is None else way
             if found <= stated:
                 rounded = rounding(cell) if rounded is None else rounded
@@ -115,18 +116,19 @@ def _covered(
     return cover(bound, scales(*ends), stated, model.dtype)
 
 
-def _far_out(mixture: Mixture, function: Expression, cell: Cell) -> float:
+def _far_out(mixtures: Sequence[Mixture], function: Expression, cell: Cell) -> float:
     """|f - r| / |s| where both are nearly straight: by their lines, and what keys add beside the heaviest."""
     try:
         slope, rest = line_of(function, cell.ball)
     except Undecided:
         return math.inf
-    j = mixture.heaviest(float(cell.ball.mid()))
-    weights = mixture.exponentials(cell.ball, j)
-    _, apart = mixture.held(cell, j)
-    others = sum((w * d for w, d in zip(weights, apart, strict=True)), arb(0)) / sum(weights, arb(0))
-    lines = abs(slope - mixture.skip - mixture.own[j]) + abs(rest - mixture.bias - mixture.values[j]) * abs(cell.unit)
-    return above(lines + abs(others))
+    others = arb(0)
+    for one in mixtures:
+        j = one.heaviest(float(cell.ball.mid()))
+        weights, (_, apart) = one.exponentials(cell.ball, j), one.held(cell, j)
+        others += abs(sum((w * d for w, d in zip(weights, apart, strict=True)), arb(0)) / sum(weights, arb(0)))
+        slope, rest = slope - one.skip - one.own[j], rest - one.bias - one.values[j]
+    return above(abs(slope) + abs(rest) * abs(cell.unit) + others)
 
 
 def scales(low: float, high: float) -> list[tuple[float, float]]:

@@ -1,0 +1,103 @@
+"""Grids against functions with a Lipschitz constant, by cells: no difference exceeds what is said, on any cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.grids.cover import CELLS, _on_cells, cover
+from anchorhead.verify.grids.head import Grid
+from anchorhead.verify.grids.lipschitz import Lipschitz
+from anchorhead.verify.grids.rounding import on_cells
+from anchorhead.verify.rounding import arithmetic_of
+
+FLOAT32 = arithmetic_of("float32")
+
+
+def ripple(x: np.ndarray) -> np.ndarray:
+    """With slopes of up to 3 along each axis."""
+    return np.sin(3 * x[:, 0]) * np.cos(3 * x[:, 1])
+
+
+def flat(x: np.ndarray) -> np.ndarray:
+    return np.zeros(len(x))
+
+
+def sine(x: np.ndarray) -> np.ndarray:
+    return np.sin(3 * x[:, 0])
+
+
+def _grid(sides: tuple[int, ...], scale: float = 1.0) -> Grid:
+    rng = np.random.default_rng(4)
+    slopes = [np.linspace(-6, 6, side).astype(np.float32).astype(float) for side in sides]
+    offsets = [(-(one**2) / 12).astype(np.float32).astype(float) for one in slopes]
+    values = scale * rng.normal(size=sides).astype(np.float32).astype(float)
+    return Grid(list(zip(slopes, offsets, strict=True)), np.zeros(len(sides)), values)
+
+
+def _worst(grid: Grid, function: Callable[..., Any]) -> float:
+    """The largest difference that is found between a grid and a function."""
+    x = np.random.default_rng(1).uniform(-1, 1, (4000, len(grid.axes)))
+    read = np.broadcast_to(grid.values, (len(x), *grid.values.shape))
+    for j, (slopes, offsets) in enumerate(grid.axes):
+        w = np.exp(x[:, j : j + 1] * slopes + offsets)
+        read = np.einsum("nk...,nk->n...", read, w / w.sum(axis=1, keepdims=True))
+    return float(np.abs(read - function(x)).max())
+
+
+def _known(function: Callable[..., Any], steep: float, d: int) -> tuple[Any, Any]:
+    """What `cover` asks for."""
+    ways = Lipschitz((steep,) * d, euclidean=False).ways(lambda x: (function(x), 1e-15 * np.ones(len(x))))
+    return ways, lambda grid: lambda cells, moved: on_cells(grid, cells.cuts, FLOAT32)
+
+
+CASES: dict[str, tuple[tuple[int, ...], float, Callable[..., Any], float, int, float]] = {
+    "coarse": ((5, 4), 1.0, ripple, 3.0, 12, 0.1),
+    "fine": ((5, 4), 1.0, ripple, 3.0, 96, 0.5),
+    "one cell": ((5, 4), 0.0, ripple, 3.0, 1, 0.1),
+    "flat": ((5, 4), 1.0, flat, 0.0, 4, 0.01),
+    "interval": ((5,), 1.0, sine, 3.0, 64, 0.3),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_difference_exceeds_the_bounds_on_cells(case: str) -> None:
+    sides, scale, function, steep, count, least = CASES[case]
+    grid, (ways, rounding) = _grid(sides, scale), _known(function, steep, len(sides))
+    bound, _, _ = _on_cells(grid, ways, rounding(grid), [np.linspace(-1, 1, count + 1)] * len(sides))
+    assert least < _worst(grid, function) / float(bound.max()) <= 1
+
+
+@pytest.mark.parametrize("sides", [(5,), (5, 4), (3, 4, 2), (2, 3, 2, 2)], ids=str)
+def test_what_is_stated_is_shown_or_refused(sides: tuple[int, ...]) -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.abs(x).max(axis=1)
+
+    grid, (ways, rounding) = _grid(sides), _known(function, 1.0, len(sides))
+    worst, low, high = _worst(grid, function), [-1.0] * len(sides), [1.0] * len(sides)
+    assert cover(grid, ways, rounding(grid), low, high, 1.3 * worst, 2_000_000) > 0
+    for stated in (0.97 * worst, 0.0):
+        with pytest.raises(NotVerified, match="does not follow"):
+            cover(grid, ways, rounding(grid), low, high, stated, 2_000_000)
+
+
+def test_a_constant_that_values_contradict_is_refused() -> None:
+    grid, (ways, rounding) = _grid((5, 4)), _known(ripple, 1.0, 2)
+    with pytest.raises(NotVerified, match="contradict"):
+        cover(grid, ways, rounding(grid), [-1.0] * 2, [1.0] * 2, 9.0, 2_000_000)
+
+
+def test_what_is_between_the_centres_of_cells_counts() -> None:
+    """A function that is 0 at the centres of all the first cells, and rises from there."""
+    width = 2 / CELLS[2]
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return (np.abs((x + 1) / width % 1 - 0.5) * width).sum(axis=1)
+
+    grid, (ways, rounding) = _grid((5, 4), 0.0), _known(function, 1.0, 2)
+    with pytest.raises(NotVerified, match="does not follow"):
+        cover(grid, ways, rounding(grid), [-1.0] * 2, [1.0] * 2, 0.6 * width, 2_000_000)
