@@ -1,14 +1,17 @@
-"""Saves networks of the tests' table for later versions to read: `python -m tools.make_golden`.
+"""Saves networks of the tests' table for later versions to read: `python -m tools.make_golden [NAME ...]`.
 
 Files go to tests/golden/format-N, N the format that this version writes, with what they must still give in
 expected.json: some inputs and the outputs of today, the certificate's kind, bound and box. What is there is never
-written again: a file is worth what it is because an earlier version wrote it.
+written again: a file is worth what it is because an earlier version wrote it. Without names it saves what no folder
+has; format-3-words holds files of format 3 from when terms of certificates were words and numbers.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -72,12 +75,13 @@ def said(net: Network) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
+    known = {name for one in GOLDEN.glob(f"*/{EXPECTED}") for name in json.loads(one.read_text())}
     folder = GOLDEN / f"format-{FORMAT}"
     folder.mkdir(parents=True, exist_ok=True)
     listed = folder / EXPECTED
     expected = json.loads(listed.read_text()) if listed.exists() else {}
-    for name in wanted():
+    for name in names or [name for name in wanted() if name not in known]:
         if name in expected:
             continue
         path, net = folder / file_name(name), network(name)
@@ -96,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from anchorhead.as_html import block, table
@@ -13,6 +12,7 @@ from anchorhead.conditions import Condition, Excluded, conditions_from_json
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.terms import Term, find, terms_from_json
 
 Kind = Literal["proven", "measured"]
 C = TypeVar("C", bound=Condition)
@@ -43,10 +43,10 @@ class Certificate:
                 bound is for what they become
     dtype       the floating-point type in which the network is evaluated
     arithmetic  the model of that evaluation: which roundings the proof allows for
-    terms       the parts that the bound adds up
+    terms       the parts that the bound adds up: `term.amount` is how much, `str(term)` says of what
     method      how the bound was obtained, in a sentence
     target      what the network approximates, in words
-    reference   bounds of others to compare with, such as the theorem's own
+    reference   bounds of others to compare with: what theorems state
     conditions  what else must hold of an input of the box
     worst       the largest error in exact arithmetic that a proof met, and where
     evaluations the ways to compute the network that the bound covers: "plain", or that and "direct"
@@ -54,6 +54,12 @@ class Certificate:
         >>> certificate = ah.head("gelu", on=(-10, 10), within=1e-6).certificate
         >>> certificate.kind, certificate.dtype, bool(certificate.bound <= 1e-6)
         ('proven', 'float64', True)
+        >>> for term in certificate.terms:
+        ...     print(term, term.amount < certificate.bound)
+        approximation, in exact arithmetic True
+        rounding of the softmaxes and their sums True
+        >>> certificate.term("rounding").kind
+        'rounding'
     """
 
     kind: Kind
@@ -61,10 +67,10 @@ class Certificate:
     on: Box
     dtype: str
     arithmetic: str
-    terms: Mapping[str, float]
+    terms: tuple[Term, ...]
     method: str
     target: str
-    reference: Mapping[str, float] = field(default_factory=dict)
+    reference: tuple[Term, ...] = ()
     conditions: tuple[Condition, ...] = ()
     worst: Worst | None = None
     evaluations: tuple[str, ...] = ("plain",)
@@ -81,8 +87,14 @@ class Certificate:
             raise AnchorheadError(
                 f"evaluations={self.evaluations!r} of a certificate: {EVALUATIONS[:1]!r} or {EVALUATIONS!r}"
             )
-        for name in ("terms", "reference"):
-            object.__setattr__(self, name, {str(key): float(value) for key, value in getattr(self, name).items()})
+        for name, to_compare in (("terms", False), ("reference", True)):
+            found = getattr(self, name)
+            if not isinstance(found, tuple) or not all(isinstance(one, Term) for one in found):
+                raise AnchorheadError(f"{name}={found!r} of a certificate: a tuple of terms")
+            if any(one.kind != "other" and (one.kind == "theorem") != to_compare for one in found):
+                raise AnchorheadError(
+                    f"{name} of a certificate: what theorems state is its reference, the rest its terms"
+                )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -91,10 +103,10 @@ class Certificate:
             "on": self.on.to_json(),
             "dtype": self.dtype,
             "arithmetic": self.arithmetic,
-            "terms": dict(self.terms),
+            "terms": [term.to_json() for term in self.terms],
             "method": self.method,
             "target": self.target,
-            "reference": dict(self.reference),
+            "reference": [term.to_json() for term in self.reference],
             "conditions": [condition.to_json() for condition in self.conditions],
             "worst": None if self.worst is None else {"error": self.worst.error, "at": list(self.worst.at)},
             "evaluations": list(self.evaluations),
@@ -106,6 +118,7 @@ class Certificate:
         fields["evaluations"] = tuple(fields.get("evaluations", EVALUATIONS[:1]))  # older files do not say
         fields["on"] = Box.from_json(fields["on"])
         fields["conditions"] = conditions_from_json(fields["conditions"])
+        fields |= {name: terms_from_json(fields[name]) for name in ("terms", "reference")}
         worst = fields["worst"]
         fields["worst"] = worst and Worst(float(worst["error"]), tuple(map(float, worst["at"])))
         return cls(**fields)
@@ -113,6 +126,10 @@ class Certificate:
     def condition(self, kind: type[C]) -> C | None:
         """The condition of a kind, if there is one."""
         return next((one for one in self.conditions if isinstance(one, kind)), None)
+
+    def term(self, kind: str, of: str | None = None) -> Term | None:
+        """The first term of a kind, such as "rounding", and of something if that is given; None if there is none."""
+        return find(self.terms, kind, of)
 
     @property
     def excluded(self) -> tuple[tuple[float, float], ...]:
@@ -125,8 +142,8 @@ class Certificate:
         return [
             ("target", self.target),
             *(("provided", str(condition)) for condition in self.conditions),
-            *((f"{round_up(value):.3g}", name) for name, value in self.terms.items()),
-            *((f"{value:.3g}", f"to compare: {name}") for name, value in self.reference.items()),
+            *((f"{round_up(term.amount):.3g}", str(term)) for term in self.terms),
+            *((f"{term.amount:.3g}", f"to compare: {term}") for term in self.reference),
             *(((f"{self.worst.error:.3g}", f"largest error found, at {self.worst}"),) if self.worst else ()),
             ("method", self.method),
             *((("evaluations", ", ".join(self.evaluations)),) if len(self.evaluations) > 1 else ()),
@@ -142,14 +159,24 @@ class Certificate:
     def _claim(self) -> str:
         return f"{self.error_in_words} (sup norm) on {self.on}, in {self.dtype}"
 
+    @property
+    def headline(self) -> str:
+        """The claim, as it is printed first."""
+        return _wrapped(f"{self.kind}:", self._claim)
+
+    @property
+    def details(self) -> str:
+        """What is printed below it."""
+        return "\n".join(_wrapped(label, text) for label, text in self._rows())
+
     def __str__(self) -> str:
-        rows = [(f"{self.kind}:", self._claim), *self._rows()]
-        return "\n".join(line for label, text in rows for line in _wrapped(label, text))
+        return f"{self.headline}\n{self.details}"
 
     def _repr_html_(self) -> str:
         return block(f"{self.kind}: {self._claim}", table((), self._rows()), kind=self.kind)
 
 
-def _wrapped(label: str, text: str, width: int = 96) -> list[str]:
+def _wrapped(label: str, text: str, width: int = 96) -> str:
     """A label in a column of its own, and the text beside it."""
-    return textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12) or [label]
+    lines = textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
+    return "\n".join(lines) or label

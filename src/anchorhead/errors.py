@@ -44,6 +44,17 @@ class NotReached(AnchorheadError):
         return block(self, f"the best there was, as error.network, for {self.within:g} asked for:", shown(self.network))
 
 
+class NotAnExpression(AnchorheadError):
+    """A text is not an expression.
+
+    column   where, counted from 1
+    """
+
+    def __init__(self, message: str, column: int = 1) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class NotDefined(AnchorheadError):
     """A function of one variable has no value, or a jump, somewhere on the interval asked for."""
 

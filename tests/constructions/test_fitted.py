@@ -7,10 +7,11 @@ import torch
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.constructions.fitting import fitted, ridge_fit
-from anchorhead.constructions.fitting.fitted import CONVERTING, FITTING, approximate_fitted
+from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.proof.search import callable_search
 from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.terms import added_up
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +58,9 @@ def test_a_function_of_five_inputs_is_fitted_and_its_error_is_split():
     certificate = certificate_of(network)
     assert certificate.kind == "measured"
     assert certificate.bound <= 1e-2
-    assert set(certificate.terms) == {FITTING, CONVERTING}
-    assert sum(certificate.terms.values()) <= certificate.bound
-    assert certificate.terms[CONVERTING] <= 0.02 * 1e-2
+    assert [(term.kind, term.of) for term in certificate.terms] == [("found", "fitting"), ("error", "conversion")]
+    assert added_up(certificate.terms) <= certificate.bound
+    assert certificate.term("error").amount <= 0.02 * 1e-2
     assert "evaluations" in certificate.method
     assert "seed 0" in certificate.method
     assert network.construction == "opaque several"
@@ -72,7 +73,7 @@ def test_the_fitting_error_is_that_of_the_place_the_certificate_names():
     at = certificate.method.split("at (")[1].split(")")[0]
     x = np.array([[float(c) for c in at.split(",")]])
     found = float(np.abs(values(network, one)(x) - one.values(x)).max())
-    assert found == pytest.approx(certificate.terms[FITTING], rel=1e-3)
+    assert found == pytest.approx(certificate.term("found").amount, rel=1e-3)
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others():

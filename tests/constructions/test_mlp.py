@@ -119,7 +119,7 @@ def test_bounds_hold_for_deep_networks_with_linear_layers_between(layout, dtype,
 def test_the_papers_anchors_keep_their_bound_too(form, layout):
     target = mlp((4, 5, 2), 2, seed=5)
     network = ah.convert(target, on=(0, 1), within=0.2, form=form, layout=layout, placement="uniform")
-    assert network.certificate.bound <= min(0.2, *network.certificate.reference.values())
+    assert network.certificate.bound <= min(0.2, *(theirs.amount for theirs in network.certificate.reference))
     assert_never_exceeded(network, target)
 
 
@@ -362,7 +362,7 @@ def test_what_is_out_of_reach_can_be_had_at_the_bound_that_the_message_says():
 
 def test_a_box_on_which_a_converted_network_would_overflow_is_refused():
     network = ah.convert(mlp((3, 4, 2)), on=(-1e30, 1e30), within=1e27, dtype="float32")
-    wider = dataclasses.replace(network.certificate, on=Box.of((-1e38, 1e38)), bound=1e45, terms={})
+    wider = dataclasses.replace(network.certificate, on=Box.of((-1e38, 1e38)), bound=1e45, terms=())
     with pytest.raises(ah.CertificateError):
         ah.check(network.with_(certificate=wider))
 

@@ -226,7 +226,7 @@ def test_a_box_on_which_logits_overflow_is_refused_when_built_and_when_checked(o
         ah.truncated_linear(*functions(), -1, 1, on=(-1e37, 1e37), dtype="float32", **options)
     network = ah.truncated_linear(*functions(), -1, 1, on=(-1e30, 1e30), dtype="float32", **options)
     assert network.certificate is not None
-    wider = replace(network.certificate, on=Box.of((-1e37, 1e37)), bound=1e50, terms={})
+    wider = replace(network.certificate, on=Box.of((-1e37, 1e37)), bound=1e50, terms=())
     with pytest.raises(ah.CertificateError):
         ah.check(network.with_(certificate=wider))
 

@@ -12,6 +12,7 @@ from anchorhead.network import Network
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.terms import added_up
 from tests.networks.grids import sides_of, stored_grid
 
 
@@ -64,12 +65,14 @@ def test_what_is_asked_for_is_proven_and_checked_again(name, built):
     assert certificate.kind == "proven"
     assert 0.5 * within <= certificate.bound <= within
     assert certificate.dtype == dtype
-    assert sum(certificate.terms.values()) <= certificate.bound <= 1.021 * sum(certificate.terms.values())
-    modulus, tail, rounding = certificate.terms.values()
-    assert modulus > tail > 0
-    assert modulus > rounding > 0
+    assert added_up(certificate.terms) <= certificate.bound <= 1.021 * added_up(certificate.terms)
+    modulus, tail, rounding = certificate.terms
+    assert [term.of for term in certificate.terms] == ["modulus", "tail", "softmax"]
+    assert modulus.amount > tail.amount > 0
+    assert modulus.amount > rounding.amount > 0
+    assert [even.sides for even in modulus.anchors] == [sides_of(network)]
     sides = " x ".join(map(str, sides_of(network)))
-    assert f"p = {sides}, beta = " in next(iter(certificate.terms))
+    assert f"p = {sides}, beta = " in str(modulus)
     assert ah.check(network).stated == certificate.bound
 
 
@@ -159,7 +162,7 @@ def test_tampered_weights_are_refused(name, change, built):
 @pytest.mark.parametrize("name", ["kinks, float32", pytest.param("a sequence of one feature", marks=pytest.mark.slow)])
 def test_a_bound_that_does_not_follow_is_refused(name, built):
     network = built(name)
-    certificate = dataclasses.replace(network.certificate, bound=0.9 * network.certificate.bound, terms={})
+    certificate = dataclasses.replace(network.certificate, bound=0.9 * network.certificate.bound, terms=())
     with pytest.raises(ah.CertificateError, match="grid"):
         ah.check(network.with_(certificate=certificate))
 

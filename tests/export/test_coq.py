@@ -15,7 +15,7 @@ import anchorhead as ah
 from anchorhead.export.coq.head_file import make
 from anchorhead.export.coq.proof import SETTINGS
 from anchorhead.export.coq.terms import dyadic, term
-from anchorhead.proof.heads.head import TERMS
+from anchorhead.proof.heads.head import head_errors
 from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
 from tools import coq
@@ -62,7 +62,7 @@ def test_weights_in_the_file_are_the_stored_ones(head: ah.Head) -> None:
 
 def test_the_statement_is_the_certificate_s(head: ah.Head) -> None:
     low, high, eps = statement(ah.export(head, to="coq", progress=False))
-    exact, rounding = (Fraction(head.certificate.terms[name]) for name in TERMS)
+    exact, rounding = map(Fraction, head_errors(head.certificate))
     assert (low, high) == tuple(map(Fraction, head.on))
     assert exact <= eps
     assert eps + rounding <= Fraction(head.certificate.bound)

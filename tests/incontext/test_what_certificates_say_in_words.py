@@ -157,7 +157,7 @@ def test_a_certificate_for_one_prompt_is_verified() -> None:
     assert ah.check(net.with_(certificate=certificate)).found <= certificate.bound
     assert ah.check(net, prompt=prompt).stated == certificate.bound
     with pytest.raises(CertificateError, match=r"does not follow|more than what is stated"):
-        ah.check(net.with_(certificate=replace(certificate, bound=0.2 * certificate.bound, terms={})))
+        ah.check(net.with_(certificate=replace(certificate, bound=0.2 * certificate.bound, terms=())))
     net = incontext.gradient_descent(steps=2, rate=0.1, features=2, examples=4)
     certificate = net.certify(net.prompt(*_data(1.0, 4)))
     with pytest.raises(AnchorheadError, match=r"for one prompt.*net\.certify\(prompt\)"):

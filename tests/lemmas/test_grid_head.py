@@ -22,6 +22,7 @@ from anchorhead.proof.arithmetic.readings import of_grid
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.targets.mlp import Affine
+from anchorhead.terms import Term
 
 KINDS = ["one token", "two tokens", "causal"]
 
@@ -33,7 +34,7 @@ def grid(dtype: Any, outputs: int = 2, seed: int = 0) -> ProvenGrid:
     axes = [(np.sort(rng.normal(size=p) * 3), rng.normal(size=p)) for p in sides]
     atom = GridAtom.of(axes, low / 2 + high / 2, rng.normal(size=(*sides, outputs)), rng.normal(size=outputs), dtype)
     rounding = prove_grid_rounding(atom, low, high, arithmetic_of(dtype))
-    return ProvenGrid(atom, low, high, {"approximation": 0.0}, rounding, "by itself")
+    return ProvenGrid(atom, low, high, (Term("approximation", 0.0),), rounding, "by itself")
 
 
 def made(kind: str, dtype: Any) -> tuple[Network, GridClaim, Box]:

@@ -25,7 +25,6 @@ from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.targets.ramp import TruncatedLinear
 
-NAMES = ("exact", "rounding")
 RAMPS: dict[str, dict[str, Any]] = {
     "one head": {"anchors": 6},
     "fewer anchors than tokens": {"anchors": 2},
@@ -96,7 +95,7 @@ def changed(network: Network, rng: np.random.Generator) -> Network:
 @pytest.mark.parametrize("words", RAMPS.values(), ids=list(RAMPS))
 def test_what_is_stated_of_truncated_lines_follows_from_the_walk(words, dtype):
     network, claim, target, on = ramp(dtype, **words)
-    bound = prove_functions(network, claim, on, NAMES)
+    bound = prove_functions(network, claim, on)
     assert bound.total <= network.certificate.bound <= 1.02 * bound.total
     assert error(network, target, on, np.random.default_rng(0)) <= bound.total
 
@@ -104,7 +103,7 @@ def test_what_is_stated_of_truncated_lines_follows_from_the_walk(words, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_is_stated_of_heads_follows_from_the_walk(dtype):
     network, claim, _, on = head(dtype)
-    bound = prove_functions(network, claim, on, NAMES, cast=False)
+    bound = prove_functions(network, claim, on, cast=False)
     assert bound.total <= network.certificate.bound <= 1.02 * bound.total
     assert read_network(network, on).atom(dtype).origin == 0.25
 
@@ -112,7 +111,7 @@ def test_what_is_stated_of_heads_follows_from_the_walk(dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_is_stated_of_smoothers_follows_from_the_walk(dtype):
     network, claim, target, on = smoother(dtype)
-    bound = prove_functions(network, claim, on, NAMES)
+    bound = prove_functions(network, claim, on)
     assert bound.total <= network.certificate.bound <= 1.02 * bound.total
     assert error(network, target, on, np.random.default_rng(0)) <= bound.total
 
@@ -127,7 +126,7 @@ def test_bounds_hold_for_changed_weights(what):
     loose = 0
     for _ in range(25):
         other = changed(network, rng)
-        bound = prove_functions(other, claim, on, NAMES, cast=what != "a head").total
+        bound = prove_functions(other, claim, on, cast=what != "a head").total
         loose += bound > 1.02 * network.certificate.bound
         assert error(other, target, on, rng) <= bound
     assert loose >= 5
@@ -135,4 +134,4 @@ def test_bounds_hold_for_changed_weights(what):
 
 def test_inputs_of_another_type_cost_a_head_its_bound():
     network, claim, _, on = head("float32")
-    assert prove_functions(network, claim, on, NAMES).total > 1  # an interval: the proof is about inputs of the dtype
+    assert prove_functions(network, claim, on).total > 1  # an interval: the proof is about inputs of the dtype

@@ -7,6 +7,7 @@ from typing import Any
 from anchorhead.certificate import Certificate
 from anchorhead.conditions import Excluded
 from anchorhead.domain import Box
+from anchorhead.terms import Term
 
 
 def certificate(on: Any = (-1.0, 1.0), **changes: Any) -> Certificate:
@@ -16,10 +17,10 @@ def certificate(on: Any = (-1.0, 1.0), **changes: Any) -> Certificate:
         "on": Box.of(on),
         "dtype": "float64",
         "arithmetic": "dot products in any order",
-        "terms": {"interpolation": 0.075, "rounding": 1e-12},
+        "terms": (Term("approximation", 0.075), Term("rounding", 1e-12)),
         "method": "a search",
         "target": "nothing in particular",
-        "reference": {"theorem": 1.0},
+        "reference": (Term("theorem", 1.0, "single head"),),
         "conditions": (Excluded(((-0.1, 0.1), (0.5, 0.6))),),
     }
     return Certificate(**(fields | changes))

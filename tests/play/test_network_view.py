@@ -19,6 +19,7 @@ from anchorhead.network import Network
 from tests.networks import network
 from tests.play.conftest import show
 from tests.play.waiting import settle, until
+from tools.make_golden import GOLDEN, file_name
 
 EXAMPLES = [one["name"] for one in json.loads((files("anchorhead.play") / "examples" / "examples.json").read_text())]
 
@@ -72,6 +73,27 @@ def test_a_file_of_the_users_is_opened_and_shown(page_of: Callable[..., Any], tm
     assert "abs(s)" in page.text_content(".layers")
     assert 'ah.load("own.safetensors")' in page.evaluate("anchorhead.current().python()")
     assert page.evaluate("anchorhead.current().state().file") == "own.safetensors"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["parts, tokens (float32)", "grid, uniform (float64)", "neurons, uniform (float32)", "callable, fitted (float32)"],
+)
+def test_terms_are_shown_in_the_words_of_python(name: str, page_of: Callable[..., Any], tmp_path: Path) -> None:
+    """Of a file of today, and of one from when files held words."""
+    certificate = network(name).certificate
+    assert certificate is not None
+    network(name).save(tmp_path / "today.safetensors")
+    before = GOLDEN / "format-3-words" / file_name(name)
+    page = page_of("network")
+    for path in (tmp_path / "today.safetensors", before):
+        page.set_input_files("#network-file", path)
+        until(page, f"anchorhead.current().opened().file === '{path.name}'")
+        text = page.text_content(".certificate")
+        for term in certificate.terms:
+            assert str(term) in text
+        for term in certificate.reference:
+            assert f"to compare: {term}" in text
 
 
 def test_a_dropped_file_is_opened(page_of: Callable[..., Any]) -> None:

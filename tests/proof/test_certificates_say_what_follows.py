@@ -26,8 +26,9 @@ def certified(name: str) -> tuple[Network, Certificate]:
 
 def edits(certificate: Certificate) -> Iterator[Certificate]:
     """One field at a time, changed to something that does not follow, or contradicts the rest."""
-    for term, value in certificate.terms.items():
-        yield replace(certificate, terms={**certificate.terms, term: value + 0.2 * certificate.bound})
+    for place, term in enumerate(certificate.terms):
+        more = replace(term, amount=term.amount + 0.2 * certificate.bound)
+        yield replace(certificate, terms=(*certificate.terms[:place], more, *certificate.terms[place + 1 :]))
     yield replace(certificate, conditions=(*certificate.conditions, AtMostExamples(10**9), AtMostExamples(10**9)))
     yield replace(certificate, bound=0.9 * certificate.bound)
     yield replace(certificate, worst=Worst(1.1 * certificate.bound, (0.0,)))

@@ -8,6 +8,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.conditions import Excluded
 from anchorhead.network import Attention, Network
+from anchorhead.terms import Term
 from tests.networks import network as of_table
 
 CASES = {
@@ -76,7 +77,9 @@ def test_what_has_no_certificate_or_is_measured_is_refused():
 def test_an_error_is_the_one_line_and_holds_the_report():
     network = of_table("two-layer, causal (float64)")
     certificate = network.certificate
-    less = dataclasses.replace(certificate, bound=0.96 * certificate.bound, terms={"all": 0.95 * certificate.bound})
+    less = dataclasses.replace(
+        certificate, bound=0.96 * certificate.bound, terms=(Term("error", 0.95 * certificate.bound, "heads"),)
+    )
     with pytest.raises(ah.CertificateError, match="does not follow at output") as caught:
         ah.check(network.with_(certificate=less))
     report = caught.value.report

@@ -41,7 +41,7 @@ def test_a_bound_that_is_too_small_is_refused(f):
     net = ah.approximate(f, on=ON, within=0.1, lipschitz=1.5)
     certificate = net.certificate
     assert certificate is not None
-    small = replace(certificate, bound=1e-3, terms={}, worst=None)
+    small = replace(certificate, bound=1e-3, terms=(), worst=None)
     with pytest.raises(CertificateError, match="does not follow"):
         ah.check(net.with_(certificate=small), function=f)
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotAnExpression
 from anchorhead.targets import NAMED, Expression, parse
+from anchorhead.targets.expressions import build
 
 REFUSED = [
     ("9**9**9", 4),
@@ -81,8 +82,21 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "column"), REFUSED)
 def test_what_is_not_maths_is_refused_with_its_column(text: str, column: int) -> None:
-    with pytest.raises(AnchorheadError, match=rf"^column {column} of "):
+    with pytest.raises(NotAnExpression, match=rf"^column {column} of ") as found:
         parse(text)
+    assert found.value.column == column
+
+
+def test_a_refusal_without_a_place_gets_one_however_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a place is known is not told by how the words begin."""
+
+    def refuse(*args: Expression) -> Expression:
+        raise AnchorheadError("column inches are not maths")
+
+    monkeypatch.setattr(build, "neg", refuse)
+    with pytest.raises(NotAnExpression, match=r"^column 5 of '2 \* -x': column inches are not maths") as found:
+        parse("2 * -x")
+    assert found.value.column == 5
 
 
 @pytest.mark.parametrize("text", ["sin(" * 50 + "x" + ")" * 50, "exp(-(" * 25 + "x" + "))" * 25])

@@ -101,9 +101,9 @@ def _print_weights(head: Head) -> None:
 
 def _print_certificate(certificate: Certificate) -> None:
     """Its own words; green where it is proven."""
-    first, _, rest = str(certificate).partition("\n")
+    first = certificate.headline
     typer.secho(first[0].upper() + first[1:], fg="green" if certificate.kind == "proven" else "yellow")
-    typer.echo(rest)
+    typer.echo(certificate.details)
 
 
 def _columns(frontier: Frontier) -> dict[str, Callable[[FrontierRow], str]]:

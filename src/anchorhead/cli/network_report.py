@@ -24,9 +24,8 @@ def report(network: Network) -> None:
     """The certificate, green if it is proven; the size."""
     certificate = network.certificate
     if certificate is not None:
-        first, _, rest = str(certificate).partition("\n")
-        typer.secho(first, fg="green" if certificate.kind == "proven" else "yellow")
-        typer.echo(rest)
+        typer.secho(certificate.headline, fg="green" if certificate.kind == "proven" else "yellow")
+        typer.echo(certificate.details)
     typer.echo(sizes(network))
 
 

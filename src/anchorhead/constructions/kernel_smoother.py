@@ -19,13 +19,14 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.language.of_targets import program_of
 from anchorhead.lemmas.functions import prove_functions
-from anchorhead.lemmas.kernel import METHOD, TERMS, Smoothed, exact_logits
+from anchorhead.lemmas.kernel import METHOD, Smoothed, exact_logits
 from anchorhead.network import Attention, Embed, Network, Outside
 from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.terms import Term
 
 MAX_NUMBERS = 1_000_000
 """How many numbers the centres may have in all: weights are worked out in rational arithmetic."""
@@ -53,7 +54,7 @@ def kernel_smoother(
     inner = box.broadcast_to((target.inputs,))
     require_model(kind)
     network = _network(target, inner, kind)
-    bound = prove_functions(network, Smoothed(target), inner, TERMS)
+    bound = prove_functions(network, Smoothed(target), inner)
     if within is not None and not round_up(bound.total) <= within:
         raise AnchorheadError(
             f"within={within:g} is not reached by the {target} in {kind}: its rounding is proven to stay within "
@@ -61,7 +62,9 @@ def kernel_smoother(
             "smaller box, a larger bandwidth"
         )
     entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
-    certificate = Statement(bound.total, bound.terms(), METHOD, str(target)).certificate(box, kind, within)
+    stored, computed = bound.worst
+    terms = Term("rounding", stored, "stored weights"), Term("rounding", computed, "inputs and softmax")
+    certificate = Statement(bound.total, terms, METHOD, str(target)).certificate(box, kind, within)
     return network.with_(
         program=program_of(target, box),
         derivation=Derivation("kernel smoother", entries=(entry,)),

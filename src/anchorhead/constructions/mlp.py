@@ -118,7 +118,7 @@ def _proven(
         )
     known, network, laid = best
     network = certified(network, target, on, laid.layers, laid.readout, known, outside)
-    terms = ", ".join(f"{value:.3g} by {what}" for what, value in known.terms().items())
+    terms = ", ".join(f"{term.amount:.3g} by {term}" for term in known.terms("activations"))
     raise NotReached(
         f"{_refusal(within, options)}: the best bound found is {known.total:.3g} ({terms}). {_helps(options)}",
         network,

@@ -21,12 +21,11 @@ from anchorhead.constructions.mlp import ProvenMlp, proven_mlp
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.of_targets import program_of
-from anchorhead.lemmas.mlp import TERMS, prove_claims
+from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.proof.grids.grid import APPROXIMATION
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.analysis.jump_search import find_jump_of
@@ -34,6 +33,7 @@ from anchorhead.targets.analysis.resolver import short
 from anchorhead.targets.analysis.summands import GridPart
 from anchorhead.targets.mlp import Affine
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.terms import Term, added_up
 
 SHARES = (0.5, 0.9, 0.1)
 """Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
@@ -124,7 +124,7 @@ def _claim(target: SeveralVariables, part: GridPart, several: SeveralVariables, 
     """The functions of a grid, by the places of its variables among all; of one that is not proven, what was found."""
     known, ends = found.proven, (np.array(several.low), np.array(several.high))
     if known is None:
-        known = ProvenGrid(found.atom, *ends, {"largest error found": found.bound}, 0.0, found.why)
+        known = ProvenGrid(found.atom, *ends, (Term("found", found.bound),), 0.0, found.why)
     places = [target.variables.index(name) for name in part.variables]
     readers = [output // target.columns if target.tokens else 0 for output in part.outputs]
     return GridClaim.of(known, places, readers, part.variables, several.expressions)
@@ -244,14 +244,19 @@ def _statement(
     claims = [*(grid.claim for grid in grids), *layers]
     bound = prove_claims(network, claims, readout, target.on.broadcast_to(target.input_shape))
     worst = int((bound.approximation + bound.rounding).argmax())
-    terms = {f"{grid.part}: {APPROXIMATION}": grid.claim.grid.exact for grid in grids if worst in grid.part.outputs}
+    terms = [
+        Term("approximation", grid.claim.grid.exact, "grid", variables=grid.part.variables)
+        for grid in grids
+        if worst in grid.part.outputs
+    ]
     if neurons is not None:
-        terms[f"neurons: {APPROXIMATION}"] = max(float(bound.approximation[worst]) - sum(terms.values()), 0.0)
-    terms[TERMS[1]] = float(bound.rounding[worst])
+        left = max(float(bound.approximation[worst]) - added_up(terms), 0.0)
+        terms.append(Term("approximation", left, "neurons"))
+    terms.append(Term("rounding", float(bound.rounding[worst]), "network"))
     sides = {str(grid.part): f"{' x '.join(map(str, grid.found.atom.sides))} anchors" for grid in grids}
     methods = [f"{name}, {sides.get(name, one.method)}" for name, one in known.items()]
     method = f"parts side by side, {'; '.join(methods)}; one walk over all of them"
-    return Statement(bound.total, terms, method, str(target))
+    return Statement(bound.total, tuple(terms), method, str(target))
 
 
 def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: bool) -> Part:

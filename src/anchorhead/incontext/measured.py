@@ -17,6 +17,7 @@ from anchorhead.network.threads import threads_for
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.targets.descent import Descent
 from anchorhead.targets.losses import Loss
+from anchorhead.terms import Term
 
 PROMPTS = 48
 MAX_EXAMPLES = 256
@@ -53,7 +54,7 @@ def measured_certificate(
         on=Box.of((-ends, ends)),
         dtype=network.dtype,
         arithmetic=str(arithmetic_of(network.dtype)),
-        terms={"largest distance found at any step": worst},
+        terms=(Term("found", worst, "path"),),
         method=f"{PROMPTS} random prompts of 1 to {max(sizes)} examples, seed {seed}, for which the rate is safe. Not "
         f"proven: {why}",
         target=str(target),

@@ -126,14 +126,14 @@ def sample_functions(tokens: int, features: int, low: float, high: float, seed: 
 
 def _row(network: Network, size: int, heads: int, intervals: int, seed: int) -> Row:
     target, certificate = known_of(network)
-    (theorem,) = certificate.reference.values()
+    (theorem,) = certificate.reference
     worst = worst_error(network, target, certificate.on, seed)
     return Row(
         size=size,
         tokens=network.embed.tokens or 0,
         heads=heads,
         intervals=intervals,
-        theorem=theorem,
+        theorem=theorem.amount,
         proven=certificate.bound,
         measured=worst.error,
         c=sharpness_of(network),

@@ -15,9 +15,7 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.overflow import require_room
 
 
-def prove_functions(
-    network: Network, claim: OneNumber | Smoothed, on: Box, names: tuple[str, str], cast: bool = True
-) -> OutputBound:
+def prove_functions(network: Network, claim: OneNumber | Smoothed, on: Box, cast: bool = True) -> OutputBound:
     """A bound for every input in the box; one of intervals alone where the weights are not those of such heads.
 
     cast   inputs may be of another type than the network's
@@ -30,4 +28,4 @@ def prove_functions(
     require_room(network, box)
     sources = Sources(*(end.astype(np.float64)[:, None] for end in (box.low, box.high)))
     y, exact = walk(network, [claim], sources, cast)
-    return compared(y, None, exact, names)
+    return compared(y, None, exact)

@@ -50,7 +50,6 @@ from anchorhead.targets.kernel_smoother import KernelSmoother
 
 FAR = 1000.0
 LOG_ERROR = 2.0**-140
-TERMS = ("rounding of the stored weights", "rounding of the inputs, the logits, the softmax and its sums")
 METHOD = (
     "the head is the smoother in exact arithmetic; stored weights compared with exact ones in rational arithmetic, "
     "logits that err by L move an average by tanh(L/2) of the range of its values"

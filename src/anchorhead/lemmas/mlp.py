@@ -15,8 +15,6 @@ from anchorhead.proof.arithmetic.overflow import require_room
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.targets.mlp import Affine, Mlp
 
-TERMS = ("anchors: heads in place of activations, in exact arithmetic", "rounding, weights as stored included")
-
 
 def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine, on: Box) -> OutputBound:
     """A bound for every input in the box; one of intervals alone where the weights are not those of the target."""
@@ -28,7 +26,7 @@ def prove_claims(network: Network, claims: Sequence[Claim], readout: Affine, box
     """A bound for every input in a box of the network's input shape, against a readout of what the walk ends with."""
     require_room(network, box)
     y, exact = walk(network, claims, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
-    return compared(y, readout, exact, TERMS)
+    return compared(y, readout, exact)
 
 
 def _require_shapes(network: Network, target: Mlp) -> None:

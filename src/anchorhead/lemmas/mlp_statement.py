@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.mlp import Affine, Mlp
+from anchorhead.terms import EvenAnchors, Term
 
 
 def mlp_statement(
@@ -43,18 +45,18 @@ def _placement(shape: ActivationHead) -> str:
     return "uniform" if shape.in_scale != 1 else "solved"
 
 
-def _terms(bound: OutputBound, used: Sequence[ActivationHead]) -> dict[str, float]:
+def _terms(bound: OutputBound, used: Sequence[ActivationHead]) -> tuple[Term, ...]:
     """The parts of the bound; where the paper's anchors are used, with its numbers for them."""
     ramps = [shape for shape in used if shape.in_scale != 1]
-    texts = [f"p = {shape.anchors}, H = 1, beta = {SHARPNESS / shape.in_scale**2:.4g}" for shape in ramps]
-    (anchors, approximation), *rest = bound.terms().items()
-    return {f"{anchors} ({'; '.join(texts)})" if texts else anchors: approximation, **dict(rest)}
+    even = tuple(EvenAnchors((shape.anchors,), (SHARPNESS / shape.in_scale**2,), heads=1) for shape in ramps)
+    approximation, rounding = bound.terms("activations")
+    return replace(approximation, anchors=even), rounding
 
 
-def _reference(layers: Sequence[Layer], readout: Affine) -> dict[str, float]:
+def _reference(layers: Sequence[Layer], readout: Affine) -> tuple[Term, ...]:
     """What the theorem's own (b - a)/p gives for one hidden layer of uniform anchors."""
     if len(layers) != 1 or any(shape.in_scale == 1 for shape in layers[0].shapes):
-        return {}
+        return ()
     theirs = np.array([shape.out_scale * (shape.anchors - 1) / shape.anchors for shape in layers[0].shapes])
     total = float((np.abs(readout.weight) @ theirs[layers[0].which]).max())
-    return {"the single-head theorem's (b - a)/p, summed over the neurons": total}
+    return (Term("theorem", total, "neurons"),)

@@ -9,15 +9,15 @@ from jaxtyping import Float
 
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, own_error
 from anchorhead.targets.mlp import Affine
+from anchorhead.terms import Term
 
 
 @dataclass(frozen=True, eq=False)
 class OutputBound:
-    """|network - program| <= approximation + rounding, entry by entry of the output; `names` of the two."""
+    """|network - program| <= approximation + rounding, entry by entry of the output."""
 
     approximation: Float[np.ndarray, " outputs"]
     rounding: Float[np.ndarray, " outputs"]
-    names: tuple[str, str]
 
     @property
     def total(self) -> float:
@@ -29,12 +29,14 @@ class OutputBound:
         at = int((self.approximation + self.rounding).argmax())
         return float(self.approximation[at]), float(self.rounding[at])
 
-    def terms(self) -> dict[str, float]:
-        return dict(zip(self.names, self.worst, strict=True))
+    def terms(self, approximation: str = "", rounding: str = "network") -> tuple[Term, Term]:
+        """The two of that output, each of what is said."""
+        exact, rest = self.worst
+        return Term("approximation", exact, approximation), Term("rounding", rest, rounding)
 
 
 @np.errstate(invalid="ignore")
-def compared(y: Forms, readout: Affine | None, sources: Sources, names: tuple[str, str]) -> OutputBound:
+def compared(y: Forms, readout: Affine | None, sources: Sources) -> OutputBound:
     """The forms of the output against a last affine map, on all sources together; without one, the sources themselves,
     as many a token as there are outputs."""
     if readout is None:
@@ -53,4 +55,4 @@ def compared(y: Forms, readout: Affine | None, sources: Sources, names: tuple[st
     rounding = y.rounding + np.where(same, off, left + noise)
     # infinities that cancel, of logits whose rounding has no bound, leave no number: nothing is known then
     exact, rest = (np.where(np.isnan(one), np.inf, one).reshape(-1) for one in (y.approximation, rounding))
-    return OutputBound(exact, rest, names)
+    return OutputBound(exact, rest)

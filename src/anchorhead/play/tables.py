@@ -17,17 +17,19 @@ import numpy as np
 
 from anchorhead.decimals import round_up
 from anchorhead.targets.expressions.named import NAMED
+from anchorhead.terms import WORDS
 
 
 def tables() -> dict[str, Any]:
-    """What is put into the page: {"named": […], "heads": […], "networks": […]}.
+    """What is put into the page: {"named": […], "heads": […], "networks": […], "terms": {…}}.
 
     named  name, description, signature, and whether it can be used without parameters
     heads  a function, an interval, a dtype, and heads with ever smaller bounds, each as
            [bound, origin, bias, [[slopes, offsets, values] of each part]]
     networks  small saved networks to open: name, title, the call that makes it, and its file in base64
+    terms  words for the terms of a certificate, by their kind and by what they are of
     """
-    return {"named": _named(), "heads": _heads(), "networks": _networks()}
+    return {"named": _named(), "heads": _heads(), "networks": _networks(), "terms": WORDS}
 
 
 def _named() -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ class HeadLine:
 class Stage:
     """One layer.
 
-    name       its number, as in describe(), and what it is
+    number     its own, as in describe()           what     it is, in words
     kind       the class of the layer
     enters     what enters it                      leaves   what leaves it
     heads      what its heads do, line by line     repeats  how often it is run: of every Repeat around it
@@ -46,7 +46,8 @@ class Stage:
     patterns   attention weights for an input, of the last run; tokens that ask and are seen as in Network.attention
     """
 
-    name: str
+    number: str
+    what: str
     kind: type
     enters: Stream
     leaves: Stream
@@ -57,6 +58,10 @@ class Stage:
     layer: Any = None
     keeps: bool = True
     patterns: Float[np.ndarray, "heads asking seen"] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.number} {self.what}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +78,12 @@ class Circuit:
         maps, tokens = (None, network.embed.tokens) if x is None else _attention(network, x)
         layers: Any = network.layers[1:]
         needed = through(layers, everything(network.streams[-1], (network.output,)), network.streams[0])
-        first = Stage("1 Embed", Embed, network.streams[0], network.streams[0], layer=network.embed)
+        first = Stage("1", "Embed", Embed, network.streams[0], network.streams[0], layer=network.embed)
         stages = [first, *_stages(layers, needed, network.streams[0], "", 2, ())]
         if maps is not None:
             runs = _runs(layers, "", 2)
             last = dict(zip(runs, maps, strict=True))  # of several runs the last
-            stages = [replace(stage, patterns=last.get(stage.name.split()[0])) for stage in stages]
+            stages = [replace(stage, patterns=last.get(stage.number)) for stage in stages]
         cut = max(0, len(stages) - MAX_LAYERS)
         kept = [*stages[: MAX_LAYERS - 4], *stages[len(stages) - 4 :]] if cut else stages
         return cls(network, tuple(kept), cut, tokens)
@@ -110,15 +115,15 @@ def _stages(
             case Attention():
                 asks = askers(layer, after)
                 yield Stage(
-                    f"{name} {_attention_words(layer)}", Attention, enters, leaves, repeats, _heads(layer), asks,
+                    name, _attention_words(layer), Attention, enters, leaves, repeats, _heads(layer), asks,
                     seen(layer, asks, enters), layer, layer.skip is not None,
                 )  # fmt: skip
             case Linear():
                 where = "across tokens" if layer.across else "on each token"
-                yield Stage(f"{name} Linear, {where}", Linear, enters, leaves, repeats, layer=layer)
+                yield Stage(name, f"Linear, {where}", Linear, enters, leaves, repeats, layer=layer)
             case Softmax():
                 groups = counted(len(layer.groups), "group")
-                yield Stage(f"{name} Softmax within a token, {groups}", Softmax, enters, leaves, repeats, layer=layer)
+                yield Stage(name, f"Softmax within a token, {groups}", Softmax, enters, leaves, repeats, layer=layer)
 
 
 def _runs(layers: Sequence[Any], prefix: str, first: int) -> Iterator[str]:

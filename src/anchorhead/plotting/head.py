@@ -12,7 +12,6 @@ from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.head_view import HeadView, Keys
 from anchorhead.plotting.page import AS_DESIGNED, Page
-from anchorhead.proof.heads.head import TERMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,14 +68,14 @@ def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) 
 def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> None:
     """The signed error of what the dtype computes; the inner band is what exact arithmetic would keep."""
     kind, bound = head.certificate.kind, head.certificate.bound
-    in_exact = head.certificate.terms[TERMS[0]]
+    in_exact = head.certificate.term("approximation", of="")
     axes.axhspan(-bound, bound, color=style.ORANGE, alpha=0.2, linewidth=0)
     for side in (-bound, bound):
         label = f"{kind}: {bound:.3g}" if side > 0 else None
         axes.axhline(side, color=style.ORANGE, linewidth=style.points(1.8), label=label)
-    if bound - in_exact > _VISIBLE * bound:
-        label = f"in exact arithmetic: {in_exact:.3g}"
-        axes.axhspan(-in_exact, in_exact, color=style.ORANGE, alpha=0.4, linewidth=0, label=label)
+    if in_exact is not None and bound - in_exact.amount > _VISIBLE * bound:
+        label = f"in exact arithmetic: {in_exact.amount:.3g}"
+        axes.axhspan(-in_exact.amount, in_exact.amount, color=style.ORANGE, alpha=0.4, linewidth=0, label=label)
     error = computed - head.exact(s)
     for m, colour in zip(range(min(head.target.outputs, MAX_FUNCTIONS)), style.series(), strict=False):
         label = "head − target" if m == 0 else None

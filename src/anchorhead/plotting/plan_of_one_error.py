@@ -64,5 +64,5 @@ def _panel(axes: Axes, rows: list[Row], size: str, gap: str) -> None:
 
 
 def _name(row: Row, gap: str) -> str:
-    anchors = "even anchors" if row.placement == LATTICE else "solved anchors"
-    return f"head,{gap}{anchors}" if row.form == "head" else f"{row.form},{gap}{row.layout}, {anchors.split()[0]}"
+    placement = "even" if row.placement == LATTICE else "solved"
+    return f"head,{gap}{placement} anchors" if row.form == "head" else f"{row.form},{gap}{row.layout}, {placement}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from anchorhead.certificate import Certificate, Worst
 from anchorhead.conditions import Condition
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.terms import Term
 
 MORE = 1.01
 """So many times what was proven is stated."""
@@ -26,11 +26,11 @@ class Statement:
     """
 
     total: float
-    terms: Mapping[str, float]
+    terms: tuple[Term, ...]
     method: str
     target: str
     conditions: tuple[Condition, ...] = ()
-    reference: Mapping[str, float] = field(default_factory=dict)
+    reference: tuple[Term, ...] = ()
     worst: Worst | None = None
     evaluations: tuple[str, ...] = ("plain",)
     more: float = MORE

@@ -79,16 +79,25 @@ def require_only(certificate: Certificate, *kinds: str) -> None:
 
 
 def _consistent(data: Mapping[str, Any], bound: float) -> None:
-    terms = data["terms"]
-    if not isinstance(terms, dict):
-        raise Unreadable("the terms of the certificate are damaged")
-    total = sum(_number(value, "a term") for value in terms.values())
+    terms = _amounts(data["terms"])
+    total = sum(_number(value, "a term") for value in terms)
     if terms and not 0.9 * bound <= total <= bound * (1 + 1e-6):
         raise NotVerified(f"the terms of the certificate add up to {total:.6g}, its bound is {bound:.6g}")
     worst = data["worst"]
     if worst is not None:
         found = _number(worst.get("error") if isinstance(worst, dict) else None, "the largest error found")
         require(found <= bound, f"the certificate names an error of {found:.6g}, above its own bound {bound:.6g}")
+
+
+def _amounts(terms: Any) -> list[Any]:
+    """The numbers of terms: each has a kind, what it is of and an amount; in files of before they are under words."""
+    if isinstance(terms, dict):
+        return list(terms.values())
+    if not isinstance(terms, list) or not all(
+        isinstance(one, dict) and {"kind", "of", "amount"} <= set(one) for one in terms
+    ):
+        raise Unreadable("the terms of the certificate are damaged")
+    return [one["amount"] for one in terms]
 
 
 def _end(value: Any, shape: tuple[int, int]) -> np.ndarray:

@@ -94,7 +94,8 @@ def bound(file: File, rng: Random) -> bool:
     now = file.header["certificate"]
     by = float(rng.choice([0.0, 0.01, 0.5, 0.9, 0.98, 0.995]))
     now["bound"] *= by
-    now["terms"] = {} if rng.random() < 0.3 else {name: by * term for name, term in now["terms"].items()}
+    kept = [] if rng.random() < 0.3 else now["terms"]
+    now["terms"] = [{**term, "amount": by * term["amount"]} for term in kept]
     now["worst"] = None
     return True
 
@@ -122,7 +123,9 @@ def certificate(file: File, rng: Random) -> bool:
         case 0:
             now["evaluations"] = pick(rng, [["plain"], ["plain", "direct"], ["direct"], [], ["plain", "powers"]])
         case 1:
-            now["terms"] = pick(rng, [{}, {"rounding": 0.0}, {"all": now["bound"]}, {"all": 2 * now["bound"]}])
+            amounts = pick(rng, [[], [0.0], [now["bound"]], [2 * now["bound"]]])
+            typed = [{"kind": "rounding", "of": "", "amount": amount} for amount in amounts]
+            now["terms"] = pick(rng, [typed, {f"term {n}": amount for n, amount in enumerate(amounts)}])
         case 2:
             now["worst"] = pick(rng, [None, {"error": 0.0}, {"error": 10 * now["bound"]}, 3])
         case 3:

@@ -149,7 +149,7 @@ def _fit(model: Any, table: Table, whose: str = "") -> tuple[float, AnchorheadEr
         warnings.simplefilter("always")
         refused = _tried(lambda: model.fit(table.X, table.y))
     seconds = time.perf_counter() - began
-    say(whose + _named(str(one.message), table.names) for one in caught if issubclass(one.category, UserWarning))
+    say(f"{whose}{_named(one.message, table.names)}" for one in caught if issubclass(one.category, UserWarning))
     return seconds, refused
 
 
@@ -164,12 +164,11 @@ def _tried(fit: Callable[[], Any]) -> AnchorheadError | None:
     return None
 
 
-def _named(text: str, names: tuple[str, ...]) -> str:
+def _named(warning: Warning | str, names: tuple[str, ...]) -> Warning | str:
     """A warning that names columns by number, with their names."""
-    start, sign, numbers = text.partition("coefficient 0: ")
-    if not sign:
-        return text
-    return start + sign + ", ".join(names[int(j)] if j.isdigit() else j for j in numbers.split(", "))
+    from anchorhead.incontext.estimators.estimators import ColumnWarning
+
+    return ColumnWarning(warning.columns, names) if isinstance(warning, ColumnWarning) else warning
 
 
 def _draw(table: Table, estimator: Any, other: Any | None, path: Path) -> None:

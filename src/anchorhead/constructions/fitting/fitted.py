@@ -33,6 +33,7 @@ from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.expressions.parser import parse
 from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.terms import Term
 
 MAX_INPUTS = 1000
 AIM = {"solved": 0.95, "uniform": 0.5}
@@ -44,7 +45,6 @@ KINDS = {"solved": ("tanh", "silu", "relu"), "uniform": ("relu",)}
 STIFFNESS = {"float64": (1e-12, 1e-8), "float32": (1e-9, 1e-6)}
 """Of the outer weights; more where the network cannot be converted, for large weights amplify what heads leave."""
 TRIES = 3
-FITTING, CONVERTING = "fitting: the largest error found", "conversion: proven for every input, rounding included"
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def _converted(
         on=known.on,
         dtype=known.dtype,
         arithmetic=known.arithmetic,
-        terms={FITTING: fitted.error, CONVERTING: known.bound},
+        terms=(Term("found", fitted.error, "fitting"), Term("error", known.bound, "conversion")),
         method=f"{fitted.network} fitted, seed {seed}, with {target.evaluations:,} evaluations of the function; the "
         "largest error was found by points spread over the box, its faces and corners, and climbs from the worst: at "
         f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {options}; {known.method}",
@@ -229,7 +229,7 @@ def _converted(
 def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:
     *before, last = [layer.neurons for layer in fitted.network.hidden]
     neurons = " and ".join([*map(str, before), counted(last, "neuron")])
-    split = ", ".join(f"{value:.3g} by {name.split(':')[0]}" for name, value in certificate.terms.items())
+    split = ", ".join(f"{term.amount:.3g} by {term.of}" for term in certificate.terms)
     why = f"; {fitted.ended}" if fitted.ended else ""
     return NotReached(
         f"within={within:g} was not reached: the best network fitted, of {neurons}, errs by "

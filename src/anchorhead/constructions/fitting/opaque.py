@@ -31,6 +31,7 @@ from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.terms import Term
 
 
 def approximate_callable(
@@ -118,7 +119,7 @@ def _found(
         on=box_of(target.low, target.high, target.tokens),
         dtype=atom.dtype,
         arithmetic=str(require_model(atom.dtype)),
-        terms={"largest error found, as the dtype computes it": error},
+        terms=(Term("found", error),),
         method=method,
         target=str(target),
     )

@@ -33,6 +33,7 @@ from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.terms import added_up
 
 MAX_EVALUATIONS = 2_000_000
 _AIM = 0.15
@@ -146,7 +147,7 @@ class _Request:
                 self.progress(Status("solving for a grid", atom.anchors, total))
             if total <= self.within:
                 return found
-            seen, moved = bound.terms.values()
+            seen, moved = (added_up(term for term in bound.terms if term.of == of) for of in ("centres", "cells"))
             room *= 0.97 * (self.within - seen - rounding) / max(moved, 1e-300)
         raise AnchorheadError(f"the best one found is proven within {total:.3g} only")
 

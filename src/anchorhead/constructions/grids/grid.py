@@ -36,6 +36,7 @@ from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.terms import Term
 
 TRIES = 4
 MAX_ANCHORS = 20_000
@@ -183,7 +184,7 @@ def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Ce
         on=on,
         dtype=atom.dtype,
         arithmetic=str(require_model(atom.dtype)),
-        terms={"largest error found, as the dtype computes it": error},
+        terms=(Term("found", error),),
         method=f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, "
         f"ended at ({', '.join(f'{x:.6g}' for x in at)})",
         target=str(target),

@@ -23,7 +23,6 @@ from anchorhead.constructions.planning.uniform_estimates import UniformEstimate,
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.group_values import Taken, weight_sums
 from anchorhead.lemmas.known import Others
-from anchorhead.lemmas.mlp import TERMS
 from anchorhead.lemmas.output import compared
 from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.network import Attention, Embed
@@ -50,7 +49,7 @@ def estimated_bound(laid: Laid, drafts: Sequence[Draft], sources: Sources, token
         y, sources = work.across(x, sources)
     else:
         y, sources = work.heads(x, sources)
-    total = compared(y, laid.readout, sources, TERMS).total * UP
+    total = compared(y, laid.readout, sources).total * UP
     return np.inf if np.isnan(total) else total  # weights that overflow the dtype
 
 

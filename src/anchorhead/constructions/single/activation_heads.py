@@ -16,10 +16,11 @@ from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, lookup
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead, degree_of
-from anchorhead.proof.heads.head import prove_head
+from anchorhead.proof.heads.head import head_errors, prove_head
 from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expressions.expression import Expression
+from anchorhead.targets.expressions.named import call
 from anchorhead.targets.mlp import IDENTITY
 
 UNIT = (-1.0, 1.0)
@@ -155,16 +156,14 @@ def shape_of(
 def shape_of_head(
     found: Head, activation: Expression, interval: tuple[float, float], degree: float | None
 ) -> ActivationHead:
-    exact, rounding = found.certificate.terms.values()
-    return shape_of(found.atom, exact, rounding, activation, interval, degree)
+    return shape_of(found.atom, *head_errors(found.certificate), activation, interval, degree)
 
 
 def table_name(activation: Expression) -> str | None:
     """The name under which the table may hold it: all parameters at their defaults."""
     if activation.op not in STANDARD or activation.args[0].op != "variable":
         return None
-    plain = str(activation).startswith(f"{activation.op}({activation.args[0]})")
-    return activation.op if plain else None
+    return activation.op if activation is call(activation.op, activation.args[:1]) else None
 
 
 def enclosing(activation: Expression, low: float, high: float) -> tuple[float, float]:

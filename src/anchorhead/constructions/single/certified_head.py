@@ -32,7 +32,7 @@ from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
 from anchorhead.proof.arithmetic.overflow import require_room
 from anchorhead.proof.arithmetic.readings import Refusal
 from anchorhead.proof.heads.activation_head import range_of
-from anchorhead.proof.heads.head import TERMS, HeadBound, prove_head, target_words
+from anchorhead.proof.heads.head import HeadBound, prove_head, target_words
 from anchorhead.proof.heads.whole_head import WholeHead
 from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
@@ -228,7 +228,7 @@ def certified_head(
         certificate = _measured(atom, target, box)
     else:
         bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, proofs)
-        exact, rounding = prove_functions(network, claim_of(atom, target, bound), box, TERMS, cast=False).worst
+        exact, rounding = prove_functions(network, claim_of(atom, target, bound), box, cast=False).worst
         bound = replace(bound, exact=exact, rounding=rounding)
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")

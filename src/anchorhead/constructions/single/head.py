@@ -133,7 +133,7 @@ class _Request:
         known = best.certificate
         if known.bound <= error:
             return best
-        parts = "; ".join(f"{size:.3g} {what}" for what, size in known.terms.items())
+        parts = "; ".join(f"{term.amount:.3g} {term}" for term in known.terms)
         raise NotReached(
             f"within={error:g} {refused.verdict} {refused.where}: the best head found has "
             f"{counted(best.anchors, 'anchor')} and is {known.kind} within {known.bound:.3g} ({parts}); "

@@ -28,7 +28,7 @@ from anchorhead.targets.ramp import TruncatedLinear
 NAMES = ("query", "one", "position (from the middle)", "minus position squared")
 ENDS = ("1 at a cell, 0 at the ends", "position at a cell, 0 at the ends", "first position", "last position")
 
-BOUND = "the multi-head theorem's (b - a)/((n - 2) H), without its softmax term"
+NAME = "multi head"
 
 
 def spacing(low: float, high: float, cells: int) -> float:

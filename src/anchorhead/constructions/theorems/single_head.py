@@ -22,7 +22,7 @@ from anchorhead.network.dtypes import stored
 from anchorhead.proof.heads.ramp import Lattice
 from anchorhead.targets.ramp import TruncatedLinear
 
-BOUND = "the single-head theorem's (b - a)/p, without its softmax term"
+NAME = "single head"
 
 
 def spacing(low: float, high: float, anchors: int) -> float:

@@ -29,8 +29,8 @@ from anchorhead.proof.heads.ramp import Lattice, prove_ramp
 from anchorhead.proof.heads.whole_head import WholeHead
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.ramp import TruncatedLinear
+from anchorhead.terms import Term
 
-TERMS = ("approximation, in exact arithmetic, for every real input", "rounding of w·x + t, of the softmax and its sums")
 MARGIN = 0.1
 """Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 
@@ -95,8 +95,8 @@ def truncated_linear(
     with progress_line(progress, "looking for the best sharpness"), beyond_float64():
         c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
         network = build(c)
-        bound = prove_functions(network, claim_of(target, scale, kind), box, TERMS)
-        found = _statement(bound, target, scale, c, {theorem.BOUND: (high - low) / count})
+        bound = prove_functions(network, claim_of(target, scale, kind), box)
+        found = _statement(bound, target, scale, c, Term("theorem", (high - low) / count, theorem.NAME))
         if not np.isfinite(found.total):
             raise AnchorheadError(
                 f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
@@ -131,20 +131,18 @@ def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool =
     return OneNumber(w, t, lowest, highest, prove, scale.spacing, scale.middle)
 
 
-def _statement(
-    bound: OutputBound, target: TruncatedLinear, scale: Lattice, c: float, reference: dict[str, float]
-) -> Statement:
+def _statement(bound: OutputBound, target: TruncatedLinear, scale: Lattice, c: float, theirs: Term) -> Statement:
     """What is proven, and nothing where the output feature changes."""
     radius = scale.margin * scale.spacing
     left_out = tuple((float(s) - radius, float(s) + radius) for s in target.switches)
     return Statement(
         total=bound.total,
-        terms=bound.terms(),
+        terms=bound.terms("every real input", "query and softmax"),
         method=f"anchors {scale.spacing:.4g} apart, c = {c:g} (beta = {c / scale.spacing**2:.4g}); second-order "
         "cells between all crossings, rounding bounded anchor by anchor",
         target=str(target),
         conditions=(Excluded(left_out),) if left_out else (),
-        reference=reference,
+        reference=(theirs,),
     )
 
 
@@ -155,7 +153,7 @@ def _best(build: Callable[[float], Network], target: TruncatedLinear, box: Box, 
         network = build(c)
         if not has_room(network, box.broadcast_to(target.w.shape)):
             return np.inf
-        return prove_functions(network, claim_of(target, scale, network.dtype, sample=True), box, TERMS).total
+        return prove_functions(network, claim_of(target, scale, network.dtype, sample=True), box).total
 
     ladder = np.geomspace(0.5, 4096.0 if scale.margin else 64.0, 14)
     known = {float(c): bound(float(c)) for c in ladder}

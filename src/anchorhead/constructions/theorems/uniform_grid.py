@@ -30,6 +30,7 @@ from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.grids.uniform_grid import prove_uniform_grid
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.targets.several import SeveralVariables
+from anchorhead.terms import added_up
 
 _TRIES = 8
 _SAMPLES = {1: 2049, 2: 129, 3: 33, 4: 17}
@@ -170,7 +171,7 @@ def _stalled(target: SeveralVariables, bound: ProvenGrid, within: float, dtype: 
             'placement="solved"'
         )
     where = ", ".join(f"{name} = {x:.6g}" for name, x in zip(target.variables, bound.at, strict=True))
-    modulus = next(iter(bound.terms.values()))
+    modulus = added_up(term for term in bound.terms if term.of == "modulus")
     return AnchorheadError(
         f"within={within:g} was not reached for {target}: near {where} the function changes by up to "
         f"{modulus:.3g}, and a finer grid does not help. It jumps there (where), or is too steep: the theorem is "

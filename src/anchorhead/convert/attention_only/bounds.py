@@ -31,10 +31,7 @@ from anchorhead.convert.attention_only.families import Map
 from anchorhead.convert.attention_only.ranges import ROOM, ROWS, Range
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import Arithmetic
-
-HEADS = "the heads, at the neurons' largest pre-activations"
-QUERIES = "rounding of the pre-activations"
-OUTPUT = "rounding of the output map"
+from anchorhead.terms import Term
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class LayerBound:
     """The largest error of an output entry, and the terms that it adds up, at the output where it is largest."""
 
     bound: float
-    terms: dict[str, float]
+    terms: tuple[Term, ...]
 
 
 def two_matrices(s: Range, down: Map, phi: Steepness, arithmetic: Arithmetic, times: int = 1) -> LayerBound:
@@ -107,9 +104,15 @@ def _added(
     # underflow of the gates is in `queries`, and so small beside 1 that no product of it with gamma shows
     output = arithmetic.gamma(terms) * ((phi.growth + phi.heads) * grown + bias)
     output = output + 4 * arithmetic.tiny * (terms + (phi.growth + phi.heads) * together)  # of weights as well
-    parts = {HEADS: phi.heads * grown, QUERIES: queries, OUTPUT: output}
-    total = torch.stack(list(parts.values())).sum(dim=0)
+    parts = torch.stack([phi.heads * grown, queries, output])
+    total = parts.sum(dim=0)
     worst = int(total.argmax())
+    heads, maps, outputs = (float(part) * (1 + ROOM) for part in parts[:, worst])
     return LayerBound(
-        float(total[worst]) * (1 + ROOM), {name: float(part[worst]) * (1 + ROOM) for name, part in parts.items()}
+        bound=float(total[worst]) * (1 + ROOM),
+        terms=(
+            Term("error", heads, "heads"),
+            Term("rounding", maps, "pre-activations"),
+            Term("rounding", outputs, "output map"),
+        ),
     )

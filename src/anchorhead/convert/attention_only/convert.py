@@ -292,7 +292,7 @@ def _certificate(
         on=Box.of((shift - reach, shift + reach)),
         dtype=kind,
         arithmetic=kind,
-        terms={},
+        terms=(),
         method=f"the largest error at {TOKENS} outputs of the {norm} in front",
         target=f"the feed-forward sublayer of {one.sublayer.name}: {formula}, with the weights as stored",
         conditions=(one.norm.image(arithmetic),),

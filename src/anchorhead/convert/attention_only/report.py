@@ -8,7 +8,6 @@ from typing import Any
 
 from anchorhead.as_html import block, table
 from anchorhead.certificate import Certificate
-from anchorhead.convert.attention_only.bounds import HEADS
 from anchorhead.decimals import counted, round_up
 
 
@@ -160,8 +159,8 @@ class AttentionOnlyReport:
 def _outputs(certificate: Certificate) -> str:
     """The bound; where it is proven, what the heads alone add to it before it."""
     bound = f"{round_up(certificate.bound, 2):.1e}"
-    heads = certificate.terms.get(HEADS)
-    return bound if heads is None else f"{round_up(heads, 2):.1e}, {bound}"
+    heads = certificate.term("error", of="heads")
+    return bound if heads is None else f"{round_up(heads.amount, 2):.1e}, {bound}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -28,7 +28,7 @@ from anchorhead.export.coq.terms import decimal, dyadic, term
 from anchorhead.heads.atom import Atom
 from anchorhead.language.symbolic import expressions_of
 from anchorhead.network import Network
-from anchorhead.proof.heads.head import TERMS, target_words
+from anchorhead.proof.heads.head import head_errors, target_words
 from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.targets import ScalarTarget
 from anchorhead.targets.expressions.expression import postorder
@@ -86,7 +86,7 @@ def error_left(certificate: Certificate, rounding: float = 0.0) -> tuple[int, in
     """The number with the fewest digits, and of these the largest, from the certified error in exact arithmetic to what
     the bound leaves beside rounding, the certificate's or more: (digits, exponent), which is digits 10^exponent. None
     if nothing is left."""
-    exact, certified = (Fraction(certificate.terms[name]) for name in TERMS)
+    exact, certified = map(Fraction, head_errors(certificate))
     most = Fraction(certificate.bound) - max(certified, Fraction(rounding))
     if most < exact:
         return None
@@ -107,10 +107,11 @@ def known(network: Network) -> tuple[Certificate, ScalarTarget]:
         raise AnchorheadError("the network has no certificate: a file of Coq states a bound, and there is none")
     try:
         expressions, names = expressions_of(program)
+        head_errors(certificate)
     except AnchorheadError as error:
         raise AnchorheadError(_no_head(certificate)) from error
     low, high = program.input.low, program.input.high
-    if len(names) != 1 or low is None or high is None or not {*TERMS} <= {*certificate.terms}:
+    if len(names) != 1 or low is None or high is None:
         raise AnchorheadError(_no_head(certificate))
     if certificate.kind != "proven":
         raise AnchorheadError(f"the certificate says {certificate.kind!r}: only proven bounds can be stated in Coq")
@@ -134,7 +135,7 @@ def _libraries(by_integral: bool, computed: bool) -> str:
 
 def _comment(network: Network, certificate: Certificate, target: ScalarTarget, form: Atom, computed: bool) -> str:
     anchors = sum(len(part.slopes) for part in form.parts)
-    exact, rounding = (certificate.terms[name] for name in TERMS)
+    exact, rounding = head_errors(certificate)
     words = (
         f"{target_words(target)} as attention: {counted(anchors, 'anchor')}, weights as {network.dtype} stores them.",
         f"Certificate: {certificate.bound!r} in all, of which {exact!r} in exact arithmetic and {rounding!r} rounding.",
@@ -158,7 +159,7 @@ class _Theorem:
     ) -> None:
         self.form, self.target, self.certificate, self.output, self.suffix = form, target, certificate, output, suffix
         self.settings = settings
-        exact = certificate.terms[TERMS[0]]
+        exact, _ = head_errors(certificate)
         self.cuts = kink_cuts(target.pieces)
         self.computed, eps = self._rounding(exact) if settings.computed else (None, None)
         eps = eps or error_left(certificate)

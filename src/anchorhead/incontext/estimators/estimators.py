@@ -34,6 +34,7 @@ built with outside="ignore": network_(prompt, outside="warn") follows it, and re
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,15 @@ Array = Float[np.ndarray, "..."]
 
 
 class ColumnWarning(UserWarning):
-    """A column is constant: nothing can be learned from it."""
+    """Columns are constant: nothing can be learned from them.
+
+    columns   their numbers
+    """
+
+    def __init__(self, columns: Sequence[int], names: Any = None) -> None:
+        which = ", ".join(str(j if names is None else names[j]) for j in columns[:8])
+        super().__init__(f"constant columns get the coefficient 0: {which}{', ...' if len(columns) > 8 else ''}")
+        self.columns = tuple(columns)
 
 
 class InContext(BaseEstimator):
@@ -90,13 +99,7 @@ class InContext(BaseEstimator):
     def _warn(self, settled: bool) -> None:
         constant = np.flatnonzero(self.columns_.constant)
         if constant.size:
-            names = getattr(self, "feature_names_in_", None)
-            which = ", ".join(str(j if names is None else names[j]) for j in constant[:8])
-            warnings.warn(
-                f"constant columns get the coefficient 0: {which}{', ...' if constant.size > 8 else ''}",
-                ColumnWarning,
-                stacklevel=4,
-            )
+            warnings.warn(ColumnWarning(constant.tolist(), getattr(self, "feature_names_in_", None)), stacklevel=4)
         if not settled:
             left = f"about {self.distance_:.2g} is left" if np.isfinite(self.distance_) else "how far is not known yet"
             warnings.warn(

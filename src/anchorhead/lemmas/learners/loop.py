@@ -41,7 +41,6 @@ f_w = f_v = rate |that| |E|, which multiplies N by at most 1 + rate |that| (1 + 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,6 +52,7 @@ from anchorhead.lemmas.learners.norms import eigenvalue_bound, gram_of, norm_bou
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
 from anchorhead.targets.descent import Descent
+from anchorhead.terms import Term
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class PathBound:
     rounding: float = math.inf
     given: tuple[Condition, ...] = ()
 
-    def terms(self, heads: str) -> Mapping[str, float]:
+    def terms(self, heads: str) -> tuple[Term, Term]:
         """What it adds up; heads: in place of what they stand."""
-        return {heads: max(self.total - self.rounding, 0.0), "rounding": self.rounding}
+        return Term("approximation", max(self.total - self.rounding, 0.0), heads), Term("rounding", self.rounding)
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,13 @@ METHODS = {
     "steps add up, multiplied by no more than the links' slopes allow",
 }  # fmt: skip
 HEADS = {
-    "direct": "heads in place of the gradient and the threshold",
-    "transformer": "heads in place of score, link and gradient",
-    "grid": "heads in place of score, link and gradient",
-    "sequence": "head in place of the link",
-    "many": "heads in place of scores, links and sums",
+    "direct": "gradient and threshold",
+    "transformer": "score, link and gradient",
+    "grid": "score, link and gradient",
+    "sequence": "link",
+    "many": "scores, links and sums",
 }
-"""What of a bound is no rounding."""
+"""In place of what heads stand: of that a bound's approximation is."""
 
 
 def read_proven(network: Network, target: Descent) -> Step:

@@ -1,9 +1,12 @@
-/* What Python put into the page: the named functions, and the heads that ship with their proven bounds. */
+/* What Python put into the page: the named functions, the heads that ship with their proven bounds, words for terms. */
 
 const data = JSON.parse(document.getElementById("tables").textContent);
 
 /** Named functions by name: { name, description, signature, parameters: [[name, default or null], …] }. */
 export const NAMED = new Map(data.named.map((one) => [one.name, one]));
+
+/** Words for the terms of a certificate, by kind and by what they are of, with places for {variables} and a {label}. */
+export const TERMS = data.terms;
 
 /** The best proven head for a named function with at most so many anchors: { head, bound, anchors }; null if none is known.
 

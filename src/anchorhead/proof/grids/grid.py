@@ -45,8 +45,8 @@ from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.targets.expressions.complex_balls import resolve
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
+from anchorhead.terms import Term
 
-APPROXIMATION = "approximation, in exact arithmetic"
 METHOD = (
     "for every x of the box: difference of target and head interpolated at Chebyshev points, remainders bounded on "
     "Bernstein ellipses with complex balls; rounding on cells"
@@ -95,7 +95,7 @@ def prove_grid(
     smooth = smooth_on_box(expressions, variables, start.tolist(), stop.tolist())
     exact = _Exact(atom, AnalyticTarget(smooth, variables, work.spend), work, rounding / 20)
     exact.cover(start, stop)
-    return ProvenGrid(atom, start, stop, {APPROXIMATION: exact.bound}, rounding, METHOD, exact.found, exact.at)
+    return ProvenGrid(atom, start, stop, (Term("approximation", exact.bound),), rounding, METHOD, exact.found, exact.at)
 
 
 @precision(FLOAT64_BITS)

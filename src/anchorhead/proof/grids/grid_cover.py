@@ -25,6 +25,7 @@ from anchorhead.proof.grids.grid_head import PRECISION, head_on_grid, rounded, w
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.terms import Term
 
 VALUE_ERROR = 2.0**-51
 """Values of f are taken as right to this part of themselves, 2 units in the last place of float64."""
@@ -73,10 +74,7 @@ def prove_cover(
         bound = max(bound, float((off + _moved(atom, some, reach)).max()) + slack)
         if tell_share:
             tell_share(min(first + rows, counts[0]) / counts[0])
-    terms = {
-        "largest difference at the centres of cells": found,
-        "what function and head may change within a cell": bound * UP - found,
-    }
+    terms = (Term("approximation", found, "centres"), Term("approximation", bound * UP - found, "cells"))
     method = (
         f"for every x of the box: a solved grid of {' x '.join(map(str, atom.sides))} anchors, compared at "
         f"the centres of {prod(counts):,} cells that cover the box"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,7 @@ from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.statement import Statement
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.precision import precision
-
-ROUNDING = "rounding of the softmax and its sums"
+from anchorhead.terms import Term, added_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,7 @@ class ProvenGrid:
     """A grid, and bounds for every x of the box from low to high, in every output.
 
     exact       |r(x) - f(x)|, in exact arithmetic, with the weights as stored
-    terms       what it adds up, in words
+    terms       what it adds up
     rounding    what the dtype adds to that until the bias is added
     found, at   the largest difference in exact arithmetic that was seen, if any was, and where; else where the bound is
                 largest
@@ -36,7 +35,7 @@ class ProvenGrid:
     atom: GridAtom
     low: Float[np.ndarray, " d"]
     high: Float[np.ndarray, " d"]
-    terms: Mapping[str, float]
+    terms: tuple[Term, ...]
     rounding: float
     method: str
     found: float | None = None
@@ -49,7 +48,7 @@ class ProvenGrid:
 
     @property
     def exact(self) -> float:
-        return sum(self.terms.values()) * (1 + 1e-15)
+        return added_up(self.terms) * (1 + 1e-15)
 
     @property
     def total(self) -> float:
@@ -57,10 +56,9 @@ class ProvenGrid:
 
     def statement(self, target: str, rounding: float) -> Statement:
         """With the rounding of the network that the grid is part of."""
-        terms = {**self.terms, ROUNDING: rounding}
-        total = sum(terms.values()) * (1 + 1e-15)
+        terms = (*self.terms, Term("rounding", rounding, "softmax"))
         worst = None if self.found is None else Worst(self.found, self.at)
-        return Statement(total, terms, self.method, target, self.conditions, worst=worst)
+        return Statement(added_up(terms) * (1 + 1e-15), terms, self.method, target, self.conditions, worst=worst)
 
 
 @dataclass(frozen=True, eq=False)

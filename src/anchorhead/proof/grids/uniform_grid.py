@@ -42,10 +42,10 @@ from anchorhead.proof.grids.uniform_grid_weights import REACH, AxisSpread, axis_
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.precision import precision
 from anchorhead.targets.lipschitz import Lipschitz
+from anchorhead.terms import EvenAnchors, Term
 
 LARGEST_LOGIT = 1e8
 METHOD = "for every x of the box: the weights add up to 1, so the error is at most the mean of |f(anchor) - f(x)|"
-UNBOUNDED = "the function may be unbounded on the box"
 IN_BALLS = "; how much f changes between anchors is bounded in balls, cell by cell; rounding with it"
 
 
@@ -78,7 +78,7 @@ def prove_uniform_grid(
     at = tuple(float(one[i] / 2 + one[i + 1] / 2) for one, i in zip(cuts, worst[1:], strict=True))
     box, mean = _box(low, high), (modulus, float(bound[worst]))
     if not np.isfinite(mean).all():
-        return ProvenGrid(atom, *box, {UNBOUNDED: inf}, 0.0, METHOD, at=at)
+        return ProvenGrid(atom, *box, (Term("approximation", inf, "modulus"),), 0.0, METHOD, at=at)
     stored = stored_error(atom, expressions, variables, places)
     return replace(_proven(atom, spreads, box, arithmetic, mean, stored, METHOD + IN_BALLS), at=at)
 
@@ -129,12 +129,12 @@ def _proven(
     """From f over half a spacing, or over a cell, and a bound on sum_k w_k |f(a_k) - f(x)|; with the paper's numbers
     for the grid: p, and beta = c / spacing^2."""
     modulus, exact = mean
-    betas = (_beta(slopes, float(b - a)) for (slopes, _), a, b in zip(atom.axes, *box, strict=True))
-    grid = f"p = {' x '.join(map(str, atom.sides))}, beta = {', '.join(betas)}"
-    terms = {
-        f"modulus of continuity between anchors ({grid})": modulus,
-        "softmax tail, anchors farther away": exact - modulus,
-    }
+    betas = tuple(_beta(slopes, float(b - a)) for (slopes, _), a, b in zip(atom.axes, *box, strict=True))
+    even = (EvenAnchors(tuple(atom.sides), betas),)
+    terms = (
+        Term("approximation", modulus, "modulus", anchors=even),
+        Term("approximation", exact - modulus, "tail"),
+    )
     rounding = prove_mean_rounding(atom, spreads, *box, arithmetic, exact) + stored * UP
     return ProvenGrid(atom, *box, terms, rounding, method)
 
@@ -143,12 +143,12 @@ def _box(low: Sequence[float], high: Sequence[float]) -> tuple[Float[np.ndarray,
     return np.array(low, np.float64), np.array(high, np.float64)
 
 
-def _beta(slopes: Float[np.ndarray, " p"], length: float) -> str:
+def _beta(slopes: Float[np.ndarray, " p"], length: float) -> float:
     """Half a step of slopes in spacings; along an axis of one anchor there is none."""
     if len(slopes) < 2:
-        return "0"
+        return 0.0
     ends = slopes[[0, -1]].astype(np.float64)
-    return f"{float(ends[1] - ends[0]) / (2 * length):.4g}"
+    return float(ends[1] - ends[0]) / (2 * length)
 
 
 def stored_error(

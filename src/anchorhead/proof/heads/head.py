@@ -10,7 +10,7 @@ import numpy as np
 from flint import acb
 from jaxtyping import Float
 
-from anchorhead.certificate import Worst
+from anchorhead.certificate import Certificate, Worst
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.domain import interval_text
 from anchorhead.effort import Effort
@@ -22,8 +22,7 @@ from anchorhead.proof.enclosures.lipschitz import prove_sup_lipschitz
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.statement import Statement
 from anchorhead.targets import CallableTarget, Expression, ScalarTarget
-
-TERMS = ("approximation, in exact arithmetic", "rounding of the softmaxes and their sums")
+from anchorhead.terms import Term
 
 METHOD = (
     "for every s of the dtype: difference of target and head bounded on Bernstein ellipses with complex balls, "
@@ -45,8 +44,8 @@ class HeadBound:
     def total(self) -> float:
         return (self.exact + self.rounding) * (1 + 1e-15)
 
-    def terms(self) -> dict[str, float]:
-        return dict(zip(TERMS, (self.exact, self.rounding), strict=True))
+    def terms(self) -> tuple[Term, Term]:
+        return Term("approximation", self.exact), Term("rounding", self.rounding, "softmaxes")
 
     def statement(self, target: ScalarTarget | CallableTarget) -> Statement:
         known = isinstance(target, ScalarTarget)
@@ -58,6 +57,14 @@ class HeadBound:
             conditions=() if known or target.lipschitz is None else (AssumedLipschitz((float(target.lipschitz),)),),
             worst=None if math.isnan(self.at) else Worst(self.found, (self.at,)),  # none where nothing was off
         )
+
+
+def head_errors(certificate: Certificate) -> tuple[float, float]:
+    """In exact arithmetic, and of rounding, as the certificate of a head says."""
+    exact, rounding = certificate.term("approximation", of=""), certificate.term("rounding", of="softmaxes")
+    if exact is None or rounding is None:
+        raise AnchorheadError(f"the certificate for {certificate.target} is not that of a head on a scalar")
+    return exact.amount, rounding.amount
 
 
 def target_words(target: ScalarTarget | CallableTarget) -> str:

@@ -93,10 +93,8 @@ class Parts:
 def _ridge_words(found: Structure) -> str:
     """A function of one variable, of one linear combination, or several of them."""
     several = [(ridge.weight != 0).sum() > 1 for ridge in found.ridges]
-    what = "of one linear combination each" if any(several) else "of one variable each"
-    if len(several) == 1:
-        return f"a function {what.removesuffix(' each')}"
-    return f"{len(several)} functions {what}"
+    what = "of one linear combination" if any(several) else "of one variable"
+    return f"a function {what}" if len(several) == 1 else f"{len(several)} functions {what} each"
 
 
 def parts_of(

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from anchorhead.errors import AnchorheadError
+from anchorhead.errors import AnchorheadError, NotAnExpression
 from anchorhead.targets.expressions import build
 from anchorhead.targets.expressions.expression import Expression
 from anchorhead.targets.expressions.named import NAMED, call
@@ -73,9 +73,9 @@ class _Reader:
         self.text, self.lacks = text, lacks
         self.variables = {_entry(name): name for name in variables}
 
-    def error(self, message: str, column: int) -> AnchorheadError:
+    def error(self, message: str, place: int) -> NotAnExpression:
         shown = self.text if len(self.text) <= 80 else f"{self.text[:77]}..."
-        return AnchorheadError(f"column {column + 1} of {shown!r}: {message}")
+        return NotAnExpression(f"column {place + 1} of {shown!r}: {message}", place + 1)
 
     def read(self) -> Expression:
         self.check_tokens()
@@ -133,9 +133,9 @@ class _Reader:
             raise self.error(f"this is nested more than {build.MAX_DEPTH} deep; split it up", self.place(node))
         try:
             return self.expression(node, depth)
+        except NotAnExpression:
+            raise
         except AnchorheadError as error:
-            if str(error).startswith("column "):
-                raise
             raise self.error(str(error), self.place(node)) from None
 
     def place(self, node: ast.AST) -> int:

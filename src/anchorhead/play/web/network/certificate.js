@@ -1,6 +1,7 @@
 /* A certificate in words: the same rows as in Python, each [label, text]. */
 
 import { shown } from "../numbers.js";
+import { TERMS } from "../tables.js";
 
 export function certificateRows(certificate) {
   const { kind, bound, dtype, terms, reference, conditions, worst } = certificate;
@@ -9,8 +10,8 @@ export function certificateRows(certificate) {
     [kind, `${errorInWords(kind, bound)} (sup norm) on ${box}, in ${dtype}`],
     ["target", certificate.target],
     ...conditions.map((one) => ["provided", conditionText(one)]),
-    ...Object.entries(terms).map(([name, value]) => [shownAbove(value), name]),
-    ...Object.entries(reference).map(([name, value]) => [shown(value), `to compare: ${name}`]),
+    ...terms.map((one) => [shownAbove(one.amount), termText(one)]),
+    ...reference.map((one) => [shown(one.amount), `to compare: ${termText(one)}`]),
     ...(Number.isFinite(worst?.error) ? [[shown(worst.error), `largest error found, at ${numbers(worst.at)}`]] : []),
     ["method", certificate.method],
     ["arithmetic", certificate.arithmetic],
@@ -34,6 +35,29 @@ function boxText(lows, highs) {
   const same = (ends) => ends.every((end) => end === ends[0]);
   if (same(lows) && same(highs)) return `[${shown(lows[0], 6)}, ${shown(highs[0], 6)}]`;
   return `a box within [${shown(Math.min(...lows), 6)}, ${shown(Math.max(...highs), 6)}]`;
+}
+
+/** Terms as a file holds them; files of before hold words and numbers. */
+export function termsOf(stored) {
+  if (Array.isArray(stored)) return stored;
+  return Object.entries(stored).map(([label, amount]) => ({ kind: "other", of: "", amount, label }));
+}
+
+function termText({ kind, of, variables = [], anchors = [], label = "" }) {
+  if (!Object.hasOwn(TERMS, kind) || !Object.hasOwn(TERMS[kind], of))
+    return `a term that this page does not know: ${String(kind)}, ${String(of)}`;
+  try {
+    const given = { variables: variables.join(", "), label };
+    const words = TERMS[kind][of].replace(/\{(variables|label)\}/, (_, name) => given[name]);
+    return anchors.length ? `${words} (${anchors.map(anchorsText).join("; ")})` : words;
+  } catch {
+    return "a term that is damaged";
+  }
+}
+
+function anchorsText({ sides, betas, heads }) {
+  const some = heads === null ? "" : `H = ${heads}, `;
+  return `p = ${sides.join(" x ")}, ${some}beta = ${betas.map((beta) => shown(beta, 4)).join(", ")}`;
 }
 
 function conditionText(one) {

@@ -1,5 +1,6 @@
 /* A saved network: its layers, and what the file says of its target and its error. */
 
+import { termsOf } from "./certificate.js";
 import { NetworkError, attention, embed, linear, repeat, softmax } from "./layers.js";
 import { network } from "./network.js";
 import { FileError, quoted, readSafetensors } from "./safetensors.js";
@@ -96,14 +97,14 @@ function checkedCertificate(certificate, first) {
   const known = ["proven", "measured"].includes(certificate.kind);
   if (!texts || !known || !(Number.isFinite(certificate.bound) && certificate.bound >= 0))
     throw new NetworkError("its certificate is damaged");
-  for (const words of [certificate.terms, certificate.reference])
-    if (!Object.values(words).every(Number.isFinite))
-      throw new NetworkError("a term of its certificate is not a number");
+  const [terms, reference] = [certificate.terms, certificate.reference].map(termsOf);
+  if (![...terms, ...reference].every((one) => Number.isFinite(one?.amount)))
+    throw new NetworkError("a term of its certificate is not a number");
   if (!Array.isArray(certificate.conditions)) throw new NetworkError("the conditions of its certificate are damaged");
   const tokens = first.tokens ?? 1;
   const [low, high] = ["low", "high"].map((end) => boxEnd(certificate.on[end], tokens, first.inputs));
   if (low.some((row, i) => row.some((end, j) => !(end <= high[i][j])))) throw new NetworkError("its box is empty");
-  return { ...certificate, low, high };
+  return { ...certificate, terms, reference, low, high };
 }
 
 /** An end of the box for each number of each token, from a number or from lists that broadcast. */
