@@ -26,7 +26,7 @@ class SeriesHead:
 
     scratch = 1
     """Arrays of the size of t that an evaluation needs."""
-    block = 1 << 18
+    block = 1 << 19
     """Entries at a time for each thread: few enough for its cache, enough that mending takes little of the time."""
 
     def __init__(self, found: Saturated) -> None:
