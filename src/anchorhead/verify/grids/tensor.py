@@ -154,8 +154,11 @@ class Grids:
     ) -> tuple[Forms, float, str] | None:
         """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may
         be missing from a function."""
-        quantities = self.exact.quantities
-        reading = reading if self.exact.given is None else _of_all(reading, self.exact.inputs.tolist())
+        quantities, inputs = self.exact.quantities, self.exact.inputs.tolist()
+        if self.exact.given is not None:
+            if not set(reading.ids) <= set(inputs):  # a function that is given has no input to hide
+                return None
+            reading = _of_all(reading, inputs)
         table = values[reading.places]
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
         x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
