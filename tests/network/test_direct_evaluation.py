@@ -209,3 +209,17 @@ def test_layers_upon_layers_are_within_the_bound(dtype: str, layout: str) -> Non
     exact = model(torch.from_numpy(x).double()).detach().numpy()
     assert np.abs(network(x) - exact).max() <= network.certificate.bound
     assert ah.check(network, progress=False).stated == network.certificate.bound
+
+
+@pytest.mark.parametrize("form", ["two-layer", "deep"])
+def test_a_neuron_that_no_input_moves_is_computed_as_it_is_written(form):
+    """A certificate's "direct" speaks of heads on numbers that inputs move: of others no series is counted."""
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 2)).double()
+    with torch.no_grad():
+        model[0].weight[2] = 0.0
+    network = ah.convert(model, on=(-1, 1), within=1e-6, form=form)
+    assert network.certificate.evaluations == ("plain",)
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    exact = model(torch.tensor(x)).detach().numpy()
+    assert np.abs(network(x) - exact).max() <= network.certificate.bound

@@ -118,3 +118,17 @@ def test_logits_of_queries_that_vary_together_are_off_by_no_more(seed: int) -> N
         t = (z[top] - part.offsets[top]) / part.slopes[top]
         assert (np.abs(z - part.slopes * t - part.offsets) <= part.wrong * (1 + 1e-9) + 1e-12).all()
         assert found.ends[0] <= t <= found.ends[1]
+
+
+def test_a_number_that_no_input_moves_is_told_from_a_stored_one() -> None:
+    """Inputs that cancel leave a rounded constant, which the evaluation "direct" may compute as a head."""
+    quantities = Quantities()
+    quantities.add(np.array([-1.0]), np.array([2.0]))
+    keys = Forms.constants(np.array([[1.0, 0.0], [-1.0, 0.5]]))
+    stored = Forms.constants(np.array([[0.25, 1.0]]))
+    rounded = Forms(stored.ids, *stored.arrays[:3], np.array([[1e-17, 0.0]]))
+    for query, cancels in ((stored, False), (rounded, True)):
+        found = lowered(query, keys, quantities, EXACT)
+        assert found is not None
+        assert found.constant
+        assert found.cancels == cancels

@@ -156,7 +156,10 @@ def _reads(
 def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, float]:
     """How far a head on t may be off, of what size, where it is not computed as a softmax; column: all its values."""
     logits = one.every
-    if not context.model.direct or not logits.slopes.any():
+    if not context.model.direct:
+        return 0.0, 0.0
+    require(not one.cancels, "direct: a head on a number that no input moves, though it is rounded")
+    if not logits.slopes.any():
         return 0.0, 0.0
     exactly = column.fixed.all() and not (column.error.any() or logits.wrong.any() or logits.wrong_slope.any())
     require(bool(exactly), "direct: a head whose keys or values depend on the input, or are rounded")

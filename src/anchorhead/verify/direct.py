@@ -4,8 +4,8 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
 
   constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
   keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
-  series      a head on one number t whose keys and values are constants that no rounding has touched is computed by its
-              series (`series`), if it has one, as fl(fl(scale q) + shift), or
+  series      a head on one number t that inputs move, whose keys and values are constants that no rounding has touched,
+              is computed by its series (`series`), if it has one, as fl(fl(scale q) + shift), or
   folding     a map behind it takes q in its place, with weights fl(W scale) and a bias fl(b + W shift), where products
               and sums are those of float64, the bias's of twice its precision;
   groups      groups of a Softmax whose logits are the same, in one feature t each, may be heads of one base b, of which

@@ -26,6 +26,7 @@ class Reading:
     keys     which of the keys that were given these are: all, or after `heard` those that may weigh anything
     ends     between what t lies, as computed
     every    the logits of all keys that were given
+    cancels  whether it asks with a number that is rounded, though no input moves it
     """
 
     t: Forms
@@ -33,6 +34,7 @@ class Reading:
     keys: np.ndarray
     ends: tuple[float, float]
     every: Part
+    cancels: bool = False
 
     @property
     def constant(self) -> bool:
@@ -82,7 +84,8 @@ def lowered(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic
     slopes = keys.constant[:, varying[0]] if len(varying) else np.zeros(len(k))
     steep = keys.error[:, varying[0]] if len(varying) else np.zeros(len(k))
     t = query.features([int(varying[0])]) if len(varying) else Forms.constants(np.zeros((1, 1)))
-    return reading(t, slopes, products.sum(axis=1), sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
+    found = reading(t, slopes, products.sum(axis=1), sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
+    return replace(found, cancels=not len(varying) and bool(dq.any()))
 
 
 def reading(
@@ -134,9 +137,10 @@ def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading |
     nothing = np.zeros(len(offsets))
     if not steep[top] > 0:
         t = Forms.constants(np.zeros((1, 1)))
-        return reading(
+        found = reading(
             t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True
         )
+        return replace(found, cancels=True)
     direction = coefficients[top] / steep[top]
     along = int(np.abs(direction).argmax())
     slopes = coefficients[:, along] / direction[along]

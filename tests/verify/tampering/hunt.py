@@ -78,7 +78,7 @@ def hunt(name: str, count: int, seed: int, all_ways: bool = False) -> Tally:
             tally.tried += 1
             content = file.content()
             path.write_bytes(content)
-            found = verify(path)
+            found = verify(path, function=row_of(name).function)
             where = f"{name}: {said} (seed {seed}, attempt {attempt})"
             if not found.verified:
                 tally.unreadable += bool(np.isnan(found.stated))

@@ -51,8 +51,22 @@ def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device,
     held = lowering.run()
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
+    _require_moved(lowering.steps, embed.tokens * embed.inputs)
     steps = in_torch(joined(lowering.steps), dtype, device)
     return DirectModule(steps, Outputs(held.place, held.factor, dtype, device))
+
+
+def _require_moved(steps: Sequence[Plan], inputs: int) -> None:
+    """Refuses heads on a number that no input moves: what certificates say of them is about softmaxes."""
+    moved = np.ones(inputs, bool)
+    for step in steps:
+        if isinstance(step, AffinePlan):
+            moved = (step.weight[:, moved] != 0).any(axis=1)
+            continue
+        asks = [(before.weight[:, moved] != 0).any(axis=1) for before, _ in step.groups]
+        if not all(one.all() for one in asks):
+            raise Refused("a head on a number that no input moves")
+        moved = np.concatenate(asks)
 
 
 class _Lowering:
