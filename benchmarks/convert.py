@@ -17,9 +17,9 @@ from torch.nn import functional as F
 
 import anchorhead as ah
 from anchorhead.lab.converted import random_relu_network
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from benchmarks.measure import best_time, command, in_own_process, peak_megabytes
 
 BATCH = 100

@@ -10,11 +10,11 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.constructions.grids.grid import solved_grid
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.several import SeveralVariables
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.several import SeveralVariables
 
 ROOT = Path(ah.__file__).parent
-ROOMS = ("network", "targets", "heads", "proof", "lemmas", "constructions", "convert", "incontext", "export")
+ROOMS = ("network", "language", "heads", "proof", "lemmas", "constructions", "convert", "incontext", "export")
 CLOCKS = ("time", "datetime", "signal")
 XY = ("x", "y")
 

@@ -17,7 +17,7 @@ from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.tables.gate_table import all_gates
 from anchorhead.heads.tables.self_key_table import self_key_frontiers
 from anchorhead.heads.tables.table import frontiers
-from anchorhead.targets.expressions.precision import precision
+from anchorhead.language.expressions.precision import precision
 from tools.exhaust import table
 from tools.exhaust.__main__ import main
 from tools.exhaust.floats import Inputs, drawn, floats

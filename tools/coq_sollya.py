@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import anchorhead as ah
 from anchorhead.export.coq.head_file import known
-from anchorhead.targets import Expression
-from anchorhead.targets.expressions.expression import SWITCHES, postorder
+from anchorhead.language.expressions.expression import SWITCHES, postorder
+from anchorhead.language.targets import Expression
 from tools.coq_files import Kept
 
 SECONDS = 20

@@ -73,8 +73,8 @@ def expression_seeds() -> list[bytes]:
 
 
 def read_expression(data: bytes, path: Path) -> None:
-    from anchorhead.targets.expressions.expression import Expression
-    from anchorhead.targets.expressions.parser import parse
+    from anchorhead.language.expressions.expression import Expression
+    from anchorhead.language.expressions.parser import parse
 
     made = parse(data.decode("utf-8", errors="replace"), VARIABLES)
     Expression.from_json(json.loads(json.dumps(made.to_json())))

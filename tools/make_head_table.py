@@ -27,10 +27,10 @@ from anchorhead.heads.solver.problem import Problem
 from anchorhead.heads.solver.search import Search, Way
 from anchorhead.heads.solver.single import Solution
 from anchorhead.heads.tables.table import PATH, STANDARD, Entry, Frontier, frontiers, read, write
+from anchorhead.language.targets import ScalarTarget, target_of
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.head import prove_head
-from anchorhead.targets import ScalarTarget, target_of
 from tools.proven_again import failures, larger
 
 ENOUGH = 5e-12  # an estimated error with which the climb ends: the levels that are printed go down to 1e-10

@@ -28,9 +28,9 @@ from anchorhead.heads.self_keys.self_key_glued import glued_heads
 from anchorhead.heads.self_keys.self_key_solver import STEPS, Problem, fits, head_of
 from anchorhead.heads.tables.self_key_table import PATH, SelfKeyFrontier, self_key_frontiers
 from anchorhead.heads.tables.table import read, write
+from anchorhead.language.expressions.activation_names import activation_of
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.self_key.self_key import prove_self_key, proven
-from anchorhead.targets.expressions.activation_names import activation_of
 from tools.proven_again import failures, larger
 
 # how far out each one differs from its lines by more than float64 rounds

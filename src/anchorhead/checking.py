@@ -15,10 +15,10 @@ from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.loading import load
 from anchorhead.incontext.many import ManyLearner
+from anchorhead.language.targets.opaque_several import as_array
 from anchorhead.network import Network
 from anchorhead.network.files import content_of, is_former
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.targets.opaque_several import as_array
 from anchorhead.verify import Report, verify
 
 

@@ -13,8 +13,8 @@ from anchorhead.checking import check
 from anchorhead.cli import app
 from anchorhead.cli.interval import Interval
 from anchorhead.constructions.single.head import head
+from anchorhead.language.targets import NAMED
 from anchorhead.network.files import load
-from anchorhead.targets import NAMED
 
 runner = CliRunner()
 

@@ -13,9 +13,9 @@ from anchorhead.compiler.forms import Lowering
 from anchorhead.compiler.lower import lowered
 from anchorhead.compiler.quantities import Combination, Quantities
 from anchorhead.compiler.roots import ASINH
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.expressions.simplify import simplified
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.expressions.simplify import simplified
 
 NAMES = ("a", "b", "c", "d", "f")
 FORMS = pytest.mark.parametrize("logarithms", [False, True], ids=["squares", "logarithms"])

@@ -9,7 +9,7 @@ import pytest
 
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
 from anchorhead.compiler.estimate import anchors_for, anchors_for_a_digit
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 
 SEEDS = pytest.mark.parametrize("seed", range(20))
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import anchorhead as ah
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 
 BOXES = {"x": (-1.0, 1.0), "y": (0.0, 2.0), "z": (-3.0, 3.0)}
 

@@ -8,8 +8,8 @@ import flint
 import pytest
 
 import anchorhead as ah
-from anchorhead.targets import ScalarTarget, parse
-from anchorhead.targets.expressions.precision import precision, working_bits
+from anchorhead.language.expressions.precision import precision, working_bits
+from anchorhead.language.targets import ScalarTarget, parse
 
 BUILDS = {
     "a grid": lambda k: ah.approximate("sin(3*x)*cos(2*y)", on={"x": (-1, 1), "y": (-1, 1 + k / 8)}, within=1e-2),

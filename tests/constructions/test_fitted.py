@@ -9,8 +9,8 @@ from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.constructions.fitting import fitted, ridge_fit
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.proof.search import callable_search
-from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.terms import added_up
 
 

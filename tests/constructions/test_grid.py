@@ -14,11 +14,11 @@ from anchorhead.effort import Effort
 from anchorhead.errors import NotReached, UnprovenWarning
 from anchorhead.heads.grids.grid import GridAtom, uniform_grid
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.grids.grid import OPERATIONS
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.several import SeveralVariables
 from tests.networks.grids import sides_of
 
 

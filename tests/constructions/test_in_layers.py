@@ -12,7 +12,7 @@ from anchorhead.constructions.build_options import options_of
 from anchorhead.constructions.in_layers import forms_in_order
 from anchorhead.constructions.mlp import mlp_network
 from anchorhead.constructions.request import requested
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 from benchmarks.figures_cases import DEEP
 
 SLOW = ("borehole", "piston", "Ishigami")

@@ -12,8 +12,8 @@ from anchorhead.conditions import Excluded
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.language.forms import smoother_of
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.network import Attention, Network
-from anchorhead.targets.kernel_smoother import KernelSmoother
 
 
 def smoother(p, d, m, bandwidth, seed=0, shift=0.0, amplitudes=True):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import anchorhead as ah
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Attention, Network
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
 
 NEURON = re.compile(r"\(?neuron (\d+)(?: ([+-]) ([\d.e-]+)\))?(?: / ([\d.e-]+))?")
 

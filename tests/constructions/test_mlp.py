@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import anchorhead as ah
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.domain import Box
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.proof.search.mlp_search import worst_error
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from network.test_modules_hold_linear_maps_and_softmax_only import (
     ARITHMETIC_ON_SIZES,
     CONSTANT,

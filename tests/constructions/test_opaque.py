@@ -8,11 +8,11 @@ from anchorhead.conditions import AssumedLipschitz
 from anchorhead.constructions.fitting.opaque import approximate_callable
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.language.entries import Entries
+from anchorhead.language.targets.lipschitz import Lipschitz
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.proof.grids.grid_cover import prove_cover
 from anchorhead.proof.grids.grid_derivatives import second_derivatives
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.terms import added_up
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from anchorhead.constructions.single.self_key_head import self_key_head
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import parse
-from anchorhead.targets.expressions.activation_names import ALIASES, activation_of
+from anchorhead.language.expressions.activation_names import ALIASES, activation_of
+from anchorhead.language.targets import parse
 
 
 @pytest.mark.parametrize(

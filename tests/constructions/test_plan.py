@@ -25,11 +25,11 @@ from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.network import Attention, Linear, Softmax
 from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
 
 ACTIVATIONS = ("relu(x)", "gelu(x)", "tanh(x)", "abs(x)")
 UNIT = Box.of((0, 1))

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import anchorhead as ah
+from anchorhead.language.expressions.parser import parse
 from anchorhead.network import Network
-from anchorhead.targets.expressions.parser import parse
 from tests.sweeps import every_other
 
 BOX = {"x": (-1.0, 1.0), "y": (0.0, 2.0), "z": (-1.5, 1.0), "w": (-1.0, 1.0), "u": (0.0, 1.0)}

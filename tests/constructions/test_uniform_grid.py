@@ -8,10 +8,10 @@ import pytest
 import anchorhead as ah
 from anchorhead.constructions.grids.grid import MAX_ANCHORS
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.terms import added_up
 from tests.networks.grids import sides_of, stored_grid
 

@@ -9,8 +9,8 @@ import sympy
 import anchorhead as ah
 from anchorhead.errors import AnchorheadError
 from anchorhead.lab import frontier
-from anchorhead.targets import parse
-from anchorhead.targets.expressions.sympy_expressions import without_sympy
+from anchorhead.language.expressions.sympy_expressions import without_sympy
+from anchorhead.language.targets import parse
 
 X, Y, T = sympy.symbols("x y t")
 BOTH = {"a": (-1, 1), "b": (-1, 1)}

@@ -8,8 +8,8 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.gate import GateHead, GatePart
 from anchorhead.heads.self_keys.self_key import Own, SelfKeyHead
 from anchorhead.heads.self_keys.self_key_closed import closed
+from anchorhead.language.expressions.parser import parse
 from anchorhead.proof.self_key.self_key import proven
-from anchorhead.targets.expressions.parser import parse
 
 CLOSED = ("silu", "relu", "leaky_relu", "hardtanh", "tanh")
 GELU = (  # registers of slopes 0, 1.375, …, the own key after them; about 7e-5 from gelu

@@ -13,8 +13,8 @@ from torch import nn
 import anchorhead as ah
 from anchorhead.convert.maxout import Maxout
 from anchorhead.language.forms import mlp_of
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.mlp import Mlp
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.mlp import Mlp
 
 
 def sequential(*sizes, activation=nn.ReLU, dtype=torch.float64, seed=0):

@@ -18,9 +18,9 @@ from scipy.interpolate import (
 
 import anchorhead as ah
 from anchorhead.convert.splines import spline_target
+from anchorhead.language.targets import Expression, target_of
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.proof.enclosures.balls import upper
-from anchorhead.targets import Expression, target_of
-from anchorhead.targets.mlp import Mlp
 
 X8, X12 = np.linspace(0, 3, 8), np.sort(np.random.default_rng(0).uniform(-2, 5, 12))
 SMOOTH = {

@@ -11,7 +11,7 @@ from anchorhead.convert.onnx_files import mlp_from_onnx
 from anchorhead.convert.torch_modules import ACTIVATIONS, BY_ONNX, OTHERS, mlp_of
 from anchorhead.language.forms import mlp_of as mlp_of_program
 from anchorhead.language.of_targets import program_of
-from anchorhead.targets.mlp import IDENTITY
+from anchorhead.language.targets.mlp import IDENTITY
 
 ACTIVE = [
     nn.ReLU(),

@@ -15,8 +15,8 @@ import anchorhead as ah
 from anchorhead.export.coq.head_file import make
 from anchorhead.export.coq.proof import SETTINGS
 from anchorhead.export.coq.terms import dyadic, term
+from anchorhead.language.targets import Expression
 from anchorhead.proof.heads.head import head_errors
-from anchorhead.targets import Expression
 from export.coq_reader import anchors, function, rational, statement
 from tools import coq
 from tools.coq_files import assumptions, compiled, missing, strange

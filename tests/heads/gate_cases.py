@@ -3,7 +3,7 @@
 import numpy as np
 from flint import arb, ctx
 
-from anchorhead.targets import target_of
+from anchorhead.language.targets import target_of
 
 TINY = {"float32": 2.0**-126, "float64": 2.0**-1022}
 

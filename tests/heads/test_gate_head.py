@@ -30,7 +30,7 @@ def worst_points(head, count):
 
 
 def _float_values(function, g):
-    from anchorhead.targets import target_of
+    from anchorhead.language.targets import target_of
 
     return target_of(function, (-2048.0, 2048.0)).values(g)[:, 0]
 

@@ -16,9 +16,9 @@ from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.tables import table
 from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, frontiers, lookup, read, write
+from anchorhead.language.targets import NAMED, target_of
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.head import prove_head
-from anchorhead.targets import NAMED, target_of
 
 DTYPES = ("float64", "float32")
 KEYS = [(name, *on, dtype) for name, domains in STANDARD.items() for on in domains for dtype in DTYPES]

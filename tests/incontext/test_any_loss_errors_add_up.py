@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.incontext.link_heads import link_head
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.loop import VaryingDrift, most_rate
 from anchorhead.lemmas.learners.score import Scoring, written
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
 from anchorhead.proof.heads.link_slopes import slopes_of
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.losses import named_loss
 
 
 def _scoring(h: float) -> Scoring:

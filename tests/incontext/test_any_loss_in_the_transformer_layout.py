@@ -17,11 +17,11 @@ from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import linked_network
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import Loss
 from anchorhead.lemmas.learners.loop import most_rate
 from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Embed, Network, Repeat
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import Loss
 
 from .data import AWKWARD, regression
 

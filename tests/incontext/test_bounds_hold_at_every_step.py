@@ -10,11 +10,11 @@ import pytest
 import anchorhead as ah
 from anchorhead import AnchorheadError, CertificateError, incontext
 from anchorhead.incontext.networks import squared_network
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import Drift
 from anchorhead.lemmas.learners.prompt import bound_for_prompt
 from anchorhead.lemmas.learners.steps import read
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32
-from anchorhead.targets.descent import Descent
 
 
 def exact_path(rate: float, steps: int, x: float, y: float) -> list[Fraction]:

@@ -15,9 +15,9 @@ from anchorhead.incontext.certified import certificate_for_prompt
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import squared_network
 from anchorhead.incontext.prompts import examples_of
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import named_loss
 from anchorhead.network import Repeat
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import named_loss
 from tests.sweeps import every_other
 
 from .data import AWKWARD, regression, safe_rate

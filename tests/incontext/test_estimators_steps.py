@@ -13,9 +13,9 @@ from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import linked_network, squared_network
 from anchorhead.incontext.settled import settle, states
 from anchorhead.incontext.tables import made_table
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.threshold import NotKnown
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import named_loss
 
 from .data import regression
 

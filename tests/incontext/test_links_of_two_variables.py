@@ -12,9 +12,9 @@ from anchorhead.checking import check
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import linked_network, sequence_network
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Repeat
-from anchorhead.targets.descent import Descent
 
 from .data import regression
 

@@ -15,6 +15,8 @@ from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.certified import certificate_for_box
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import squared_network
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners import direct
 from anchorhead.lemmas.learners.box import bound_for_box
 from anchorhead.lemmas.learners.prompt import bound_for_prompt
@@ -22,8 +24,6 @@ from anchorhead.lemmas.learners.steps import read
 from anchorhead.lemmas.learners.threshold import NotKnown, read_clip
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import named_loss
 
 from .data import AWKWARD, regression, safe_rate
 

@@ -13,9 +13,9 @@ from anchorhead import incontext
 from anchorhead.conditions import KeepsWithin, SafeCurvature, SafeRate
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.incontext.measured import measured_certificate
+from anchorhead.language.targets.descent import LAYOUTS, Descent, LearnerLayout
+from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.given import conditions_for_box, given_conditions
-from anchorhead.targets.descent import LAYOUTS, Descent, LearnerLayout
-from anchorhead.targets.losses import named_loss
 
 
 def _data(size: float, n: int = 16) -> tuple[np.ndarray, np.ndarray]:

@@ -12,24 +12,24 @@ from flint import arb
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.canonical import from_data, to_data
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.precision import precision
 from anchorhead.language.interpret import run, values
 from anchorhead.language.numbers import Balls, ComplexBalls, Fractions
 from anchorhead.language.of_learners import program_of
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.ranges import ranges
 from anchorhead.language.steps import Affine, Apply, Attend, Input, Normalise, Repeat, Term
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.losses import named_loss
-from anchorhead.targets.many_learners import ManyLearners, Rows
-from anchorhead.targets.mlp import Affine as AffineMap
-from anchorhead.targets.mlp import Hidden, Mlp
-from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.ramp import TruncatedLinear
-from anchorhead.targets.scalar import ScalarTarget
-from anchorhead.targets.several import SeveralVariables
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.losses import named_loss
+from anchorhead.language.targets.many_learners import ManyLearners, Rows
+from anchorhead.language.targets.mlp import Affine as AffineMap
+from anchorhead.language.targets.mlp import Hidden, Mlp
+from anchorhead.language.targets.opaque_several import CallableSeveral
+from anchorhead.language.targets.ramp import TruncatedLinear
+from anchorhead.language.targets.scalar import ScalarTarget
+from anchorhead.language.targets.several import SeveralVariables
 
 RNG = np.random.default_rng(0)
 ENTRIES = ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")

@@ -13,6 +13,7 @@ from anchorhead.constructions.grids.grid_network import GridPlacement, grid_netw
 from anchorhead.domain import Box
 from anchorhead.heads.atom import softmax
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.targets.mlp import Affine
 from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Attention, Embed, Network
@@ -21,7 +22,6 @@ from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.arithmetic.readings import of_grid
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
-from anchorhead.targets.mlp import Affine
 from anchorhead.terms import Term
 
 KINDS = ["one token", "two tokens", "causal"]

@@ -14,6 +14,8 @@ from anchorhead.constructions.single.certified_head import claim_of as head_clai
 from anchorhead.constructions.theorems.truncated_linear import MARGIN
 from anchorhead.constructions.theorems.truncated_linear import claim_of as ramp_claim
 from anchorhead.domain import Box
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import Smoothed
 from anchorhead.lemmas.one_number import OneNumber
@@ -22,8 +24,6 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import prove_head
 from anchorhead.proof.heads.ramp import Lattice
 from anchorhead.proof.heads.whole_head import read_network
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.ramp import TruncatedLinear
 
 RAMPS: dict[str, dict[str, Any]] = {
     "one head": {"anchors": 6},

@@ -16,10 +16,10 @@ from torch import nn
 import anchorhead as ah
 from anchorhead.convert import KernelSmoother
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
+from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.proof.heads.activation_head import ActivationHead
-from anchorhead.targets.expressions.precision import precision
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
 WITHIN = {"float64": 1e-9, "float32": 1e-2}

@@ -11,12 +11,12 @@ from flint import arb
 from torch import nn
 
 import anchorhead as ah
+from anchorhead.language.expressions.precision import precision
 from anchorhead.network import Linear
 from anchorhead.network.direct import Refused, lower
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import DirectModule, Neurons
 from anchorhead.network.direct.weighed import Weighed
-from anchorhead.targets.expressions.precision import precision
 
 ACTIVATIONS = {"relu": nn.ReLU(), "hardtanh": nn.Hardtanh(), "gelu": nn.GELU()}
 WITHIN = {"float64": 1e-6, "float32": 1e-2}

@@ -10,9 +10,9 @@ import numpy as np
 import anchorhead as ah
 from anchorhead.constructions.planning.plan import Plan
 from anchorhead.convert import KernelSmoother
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Network
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
 
 from .row import Row, row
 

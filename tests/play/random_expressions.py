@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from anchorhead.targets import NAMED
+from anchorhead.language.targets import NAMED
 
 _ANYWHERE = [name for name, one in NAMED.items() if name not in ("log", "log1p", "sqrt", "reciprocal", "clip", "tan")]
 _SIGNS = [*"+-*/()<>=,.0123456789xe ^[]", "**", "sin", "where(", "pi", "max(", "if", "\t"]

@@ -12,9 +12,9 @@ from flint import arb
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.tables.table import frontiers
 from anchorhead.heads.uniform import uniform
-from anchorhead.targets import NAMED
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.spec import expression_of
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets import NAMED
+from anchorhead.language.targets.spec import expression_of
 from tests.play.random_expressions import expression, mutated
 
 VALUES = """([texts, points]) => texts.map((text) => {

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from anchorhead.cli import app
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.tables.table import frontiers
+from anchorhead.language.targets import NAMED
 from anchorhead.play.bundle import bundle
 from anchorhead.play.tables import tables
-from anchorhead.targets import NAMED
 
 
 def test_the_page_is_one_file_below_a_megabyte(page_file):

@@ -12,11 +12,11 @@ from anchorhead.conditions import Excluded
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.language.canonical import to_data
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.forms import mlp_of
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Attention, Linear, Network
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
 from tests.sweeps import every_other
 
 DTYPES = ("float32", "float64")

@@ -18,9 +18,9 @@ from anchorhead.constructions.single.gate_head import gate_head
 from anchorhead.convert.attention_only.attend import GateAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 from anchorhead.incontext import gradient_descent
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.lemmas.learners.norms import lengths
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.kernel_smoother import KernelSmoother
 
 TINY = {dtype: float(np.finfo(dtype).tiny) for dtype in ("float32", "float64")}
 

@@ -10,6 +10,7 @@ import anchorhead as ah
 from anchorhead.effort import Effort
 from anchorhead.heads.grids.grid import GridAtom, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import contract
+from anchorhead.language.expressions.parser import parse
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.grids.grid import prove_grid
 from anchorhead.proof.grids.grid_head import expansion
@@ -17,7 +18,6 @@ from anchorhead.proof.grids.grid_polynomial import largest_on_box
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding, upper_weights
 from anchorhead.proof.grids.grid_target import RHOS, AnalyticTarget, Sizes, interpolation_error
 from anchorhead.proof.grids.grid_work import TooLong, Work
-from anchorhead.targets.expressions.parser import parse
 
 XY, XYZ = ("x", "y"), ("x", "y", "z")
 CASES = {  # text, variables, low, high, within, dtype

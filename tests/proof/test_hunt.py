@@ -13,11 +13,11 @@ from anchorhead.constructions.single.head import Head, head
 from anchorhead.constructions.single.head_network import head_network
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part
+from anchorhead.language.targets import target_of
 from anchorhead.network import Network
 from anchorhead.progress import Status
 from anchorhead.proof.search.hunt import Claim, hunt
 from anchorhead.proof.search.hunt_points import FloatRange, from_ordinals, to_ordinals
-from anchorhead.targets import target_of
 from tests.networks import names, network, quick
 
 HEADS = {

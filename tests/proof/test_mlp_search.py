@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.network import Network
 from anchorhead.proof.search.mlp_search import EVALUATIONS, Worst, bends_of, worst_error
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 RELU = parse("relu(x)")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from anchorhead.constructions.theorems.truncated_linear import truncated_linear
 from anchorhead.domain import Box
 from anchorhead.language.forms import ramp_of
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.proof.search.search import Segments, Worst, worst_error
-from anchorhead.targets.ramp import TruncatedLinear
 
 
 def functions(tokens: int = 8, features: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

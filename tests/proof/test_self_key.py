@@ -14,13 +14,13 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.self_keys.self_key import Own, SelfKeyHead
 from anchorhead.heads.self_keys.self_key_closed import closed
 from anchorhead.heads.tables.self_key_table import self_key_frontiers
+from anchorhead.language.analysis.asymptotes import asymptotes
+from anchorhead.language.expressions.activation_names import activation_of
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of
 from anchorhead.proof.self_key.self_key import prove_self_key, proven
 from anchorhead.proof.self_key.self_key_exact import prove_exact_self_key
 from anchorhead.proof.self_key.self_key_powers_rounding import powers_rounding
 from anchorhead.proof.self_key.self_key_rounding import softmax_rounding
-from anchorhead.targets.analysis.asymptotes import asymptotes
-from anchorhead.targets.expressions.activation_names import activation_of
 
 from .self_key_cases import climb, errors, of_function, of_head, paths, points, worst_attention, worst_powers
 

@@ -5,12 +5,12 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.heads.grids.grid import GridAtom, even_places, uniform_grid
+from anchorhead.language.expressions.parser import parse
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.grids.grid_rounding import prove_mean_rounding
 from anchorhead.proof.grids.uniform_grid import prove_uniform_grid, uniform_axes
 from anchorhead.proof.grids.uniform_grid_modulus import cell_modulus, without_jumps
 from anchorhead.proof.grids.uniform_grid_weights import axis_spread
-from anchorhead.targets.expressions.parser import parse
 
 XY = ("x", "y")
 

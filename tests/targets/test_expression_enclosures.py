@@ -9,9 +9,20 @@ import pytest
 from flint import acb, arb, ctx
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import Expression, analyse, parse
-from anchorhead.targets.expressions.build import add, div, integer_power, make, mul, neg, number, power, variable, where
-from anchorhead.targets.expressions.expression import SMOOTH, postorder
+from anchorhead.language.expressions.build import (
+    add,
+    div,
+    integer_power,
+    make,
+    mul,
+    neg,
+    number,
+    power,
+    variable,
+    where,
+)
+from anchorhead.language.expressions.expression import SMOOTH, postorder
+from anchorhead.language.targets import Expression, analyse, parse
 
 X, Y = variable("x"), variable("y")
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.errors import AnchorheadError, NotAnExpression
-from anchorhead.targets import NAMED, Expression, parse
-from anchorhead.targets.expressions import build
+from anchorhead.language.expressions import build
+from anchorhead.language.targets import NAMED, Expression, parse
 
 REFUSED = [
     ("9**9**9", 4),

@@ -5,10 +5,10 @@ import pytest
 from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.analysis.summands import parts_of, summands
-from anchorhead.targets.expressions.normal_form import depends_on
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.several import SeveralVariables
+from anchorhead.language.analysis.summands import parts_of, summands
+from anchorhead.language.expressions.normal_form import depends_on
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.several import SeveralVariables
 
 NAMES = tuple("xyzuvw")
 LAYERS = "layers"

@@ -6,8 +6,8 @@ import pytest
 from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import ScalarTarget, analyse, parse
-from anchorhead.targets.expressions.positive import surely_positive
+from anchorhead.language.expressions.positive import surely_positive
+from anchorhead.language.targets import ScalarTarget, analyse, parse
 
 KINKS = [
     ("abs(sin(5*x))", (-2, 2), [k * math.pi / 5 for k in range(-3, 4)]),

@@ -10,9 +10,9 @@ import pytest
 import torch
 from flint import arb
 
-from anchorhead import targets
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import CallableTarget, ScalarTarget, parse, target_of
+from anchorhead.language import targets
+from anchorhead.language.targets import CallableTarget, ScalarTarget, parse, target_of
 
 
 def test_a_target_from_everything_that_a_user_writes() -> None:
@@ -145,7 +145,8 @@ def test_the_room_imports_what_it_may() -> None:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for name in names:
-                rooms = ("errors", "given", "read_only", "targets")
+                own = ("language.targets", "language.analysis", "language.expressions")
+                rooms = ("errors", "given", "read_only", *own)
                 allowed = (*(f"anchorhead.{room}" for room in rooms), "numpy", "flint", "jaxtyping")
                 assert name.startswith(allowed) or name.split(".")[0] in sys.stdlib_module_names, (path, name)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.targets.analysis.jump_search import find_jump, find_jump_of
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.several import SeveralVariables
+from anchorhead.language.analysis.jump_search import find_jump, find_jump_of
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.several import SeveralVariables
 
 ON = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])

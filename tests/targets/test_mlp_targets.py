@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp, merged
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp, merged
 
 
 def test_products_of_maps_that_underflow_are_not_taken_for_zero():

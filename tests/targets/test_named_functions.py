@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from flint import arb, ctx
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import NAMED, analyse, parse
+from anchorhead.language.targets import NAMED, analyse, parse
 
 TORCH = {
     "relu": F.relu,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import anchorhead as ah
-from anchorhead.targets.opaque import CallableTarget
+from anchorhead.language.targets.opaque import CallableTarget
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.language.targets.opaque_several import CallableSeveral
 
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
 

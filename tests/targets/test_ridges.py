@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from anchorhead.targets.analysis.ridges import split_constant, structure
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.layered import ridge_network
+from anchorhead.language.analysis.ridges import split_constant, structure
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.layered import ridge_network
 
 SUMS = [
     "x*y + sin(z)",

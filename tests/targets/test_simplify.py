@@ -7,11 +7,11 @@ import pytest
 from flint import arb, ctx
 
 import anchorhead as ah
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.named import NAMED, call, expand
-from anchorhead.targets.expressions.normal_form import MAX_BITS, polynomial
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.expressions.simplify import simplified
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.named import NAMED, call, expand
+from anchorhead.language.expressions.normal_form import MAX_BITS, polynomial
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.simplify import simplified
 
 XYZ = ("x", "y", "z")
 

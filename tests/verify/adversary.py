@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 from anchorhead.verify import constant, functions, rounding, scalar
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.programs.expressions import Expression, read_expression

@@ -5,7 +5,7 @@ from __future__ import annotations
 from anchorhead.heads.self_keys.gate import GateHead
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_powers import powers
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.self_keys.gate import GatePart
 from anchorhead.verify.self_keys.head import Quotient, SelfKey

@@ -12,11 +12,11 @@ from flint import arb
 import anchorhead as ah
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64
 from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids import lipschitz as verified_by

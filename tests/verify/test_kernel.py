@@ -9,8 +9,8 @@ import pytest
 from flint import arb
 
 from anchorhead.constructions.kernel_smoother import kernel_smoother
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.network import Network
-from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.kernel import Kernel, verify_kernel

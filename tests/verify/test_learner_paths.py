@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.learners import box, heads, link, link_error
 from anchorhead.verify.learners.average import Mean, prompt_moments

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 from anchorhead.verify.balls import precision
 from anchorhead.verify.programs.expressions import read_expression
 

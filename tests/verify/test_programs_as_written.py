@@ -18,13 +18,13 @@ from safetensors.numpy import save_file
 
 import anchorhead as ah
 from anchorhead.compiler.lower import lowered
+from anchorhead.language.analysis.summands import parts_of
 from anchorhead.language.canonical import to_data
 from anchorhead.language.entries import Entries, same
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
 from anchorhead.network import Network
-from anchorhead.targets.analysis.summands import parts_of
-from anchorhead.targets.expressions.parser import parse
 from anchorhead.verify import verify
 from anchorhead.verify.equality.algebra import Algebra
 from anchorhead.verify.equality.compare import difference

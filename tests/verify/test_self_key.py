@@ -11,7 +11,7 @@ from flint import arb, arb_poly, arb_series
 
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.tables.self_key_table import self_key_frontiers
-from anchorhead.targets.expressions.parser import parse
+from anchorhead.language.expressions.parser import parse
 from anchorhead.verify.balls import coefficient, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import read_expression

@@ -36,9 +36,9 @@ from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.tables.gate_table import GateFrontier, all_gates
 from anchorhead.heads.tables.self_key_table import SelfKeyFrontier, self_key_frontiers
 from anchorhead.heads.tables.table import Entry, Frontier, frontiers
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.activation_names import activation_of
-from anchorhead.targets.expressions.expression import Expression
+from anchorhead.language.expressions.activation_names import activation_of
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets import ScalarTarget
 from tools.exhaust.floats import DTYPES, Inputs, drawn
 
 PATHS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -16,10 +16,10 @@ import torch
 from flint import arb
 from torch import Tensor
 
+from anchorhead.language.expressions.expression import Data, Expression
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.search.hunt import MARGIN
 from anchorhead.proof.search.hunt_claim import PRECISION
-from anchorhead.targets.expressions.expression import Data, Expression
-from anchorhead.targets.expressions.precision import precision
 from tools.exhaust.floats import Inputs, floats_at
 
 SAMPLE = 512

@@ -21,8 +21,8 @@ from flint import arb
 from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.search.hunt_claim import PRECISION
-from anchorhead.targets.expressions.precision import precision
 from tools.exhaust.floats import DTYPES, Inputs
 from tools.exhaust.jobs import Head, Job, Run
 from tools.exhaust.reference import ball, noise, values

@@ -31,7 +31,7 @@ def check_model_file(path: str | Path, activation: str | None, order: str | None
     """Refuses a file of weights that is not there, and options that do not go with its kind."""
     from anchorhead.disk import file_to_read
     from anchorhead.errors import AnchorheadError
-    from anchorhead.targets.spec import expression_of
+    from anchorhead.language.targets.spec import expression_of
 
     onnx = Path(path).suffix.lower() == ".onnx"
     file_to_read(path, "an ONNX file" if onnx else "a safetensors or ONNX file")
@@ -57,7 +57,7 @@ def check_within(*errors: float | None) -> None:
 
 def check_interval(on: Any) -> None:
     """Refuses an interval with its ends the wrong way round, or not finite."""
-    from anchorhead.targets.scalar import interval
+    from anchorhead.language.targets.scalar import interval
 
     interval(on)
 
@@ -73,7 +73,7 @@ def check_range(low: float, high: float) -> None:
 def check_head(function: Any, on: Any, within: float | None, anchors: int | None = None) -> None:
     """Refuses a function of one variable that is not known, or not defined on the interval; an error; a size."""
     from anchorhead.given import checked_count
-    from anchorhead.targets import target_of
+    from anchorhead.language.targets import target_of
 
     check_within(within)
     if anchors is not None:
@@ -84,7 +84,7 @@ def check_head(function: Any, on: Any, within: float | None, anchors: int | None
 def check_losses(losses: list[str] | None) -> None:
     """Refuses losses that have no name."""
     from anchorhead.errors import AnchorheadError
-    from anchorhead.targets.losses import LOSSES
+    from anchorhead.language.targets.losses import LOSSES
 
     unknown = [loss for loss in losses or [] if loss not in LOSSES]
     if unknown:

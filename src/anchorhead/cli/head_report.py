@@ -53,7 +53,7 @@ def print_frontier(frontier: Frontier) -> None:
 
 def print_named() -> None:
     """The functions that have names, how to call them, and what they are."""
-    from anchorhead.targets import NAMED
+    from anchorhead.language.targets import NAMED
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("function", no_wrap=True)

@@ -21,7 +21,7 @@ class Interval:
     @classmethod
     def parse(cls, text: str) -> Interval:
         """Each end is a number or an expression without variables."""
-        from anchorhead.targets import parse
+        from anchorhead.language.targets import parse
 
         ends = text.split(":")
         if len(ends) != 2:

@@ -106,7 +106,7 @@ def plan(
 
 def _file(functions: list[str]) -> str | None:
     """The file that is planned for, if it is one; a name that ends so is meant as one even where there is none."""
-    from anchorhead.targets.spec import is_expression
+    from anchorhead.language.targets.spec import is_expression
 
     files = [text for text in functions if not is_expression(text)]
     if files and len(functions) > 1:

@@ -12,7 +12,7 @@ from math import log, log10
 
 import numpy as np
 
-from anchorhead.targets.expressions.expression import Expression
+from anchorhead.language.expressions.expression import Expression
 
 POINTS = 256
 DIGITS = 6.0

@@ -24,9 +24,9 @@ from anchorhead.compiler.neurons import EXP, LOG, RECIPROCAL, RELU, SQUARE, coar
 from anchorhead.compiler.quantities import Combination, Quantities, total
 from anchorhead.compiler.roots import ASINH, quadratic_root
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.analysis.ridges import Ridge, X, ridge_of, structure
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.expression import Expression
+from anchorhead.language.analysis.ridges import Ridge, X, ridge_of, structure
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.expression import Expression
 
 SOFTPLUS = build.make("softplus", (X,))
 GAIN = 8.0

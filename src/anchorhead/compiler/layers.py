@@ -8,8 +8,8 @@ from flint import arb
 
 from anchorhead.compiler.quantities import Combination, Quantities
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.layered import MAX_NEURONS, Layered, Read
-from anchorhead.targets.mlp import Mlp
+from anchorhead.language.targets.layered import MAX_NEURONS, Layered, Read
+from anchorhead.language.targets.mlp import Mlp
 
 
 def in_layers(quantities: Quantities, outputs: Sequence[Combination], tokens: int | None = None, name: str = "") -> Mlp:

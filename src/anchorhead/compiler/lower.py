@@ -8,10 +8,10 @@ from anchorhead.compiler.forms import Lowering
 from anchorhead.compiler.layers import in_layers
 from anchorhead.compiler.quantities import Combination, Quantities, total
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.analysis.ridges import PRECISION, structure
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.mlp import Mlp
+from anchorhead.language.analysis.ridges import PRECISION, structure
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.mlp import Mlp
 
 Ends = tuple[Sequence[float], Sequence[float]]
 Terms = Sequence[Sequence[Expression]]

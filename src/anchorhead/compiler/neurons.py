@@ -14,10 +14,10 @@ from flint import arb
 
 from anchorhead.compiler.quantities import Combination, Quantities
 from anchorhead.errors import NotDefined
+from anchorhead.language.analysis.ridges import X, split_constant
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.proof.heads.activation_head import degree_of
-from anchorhead.targets.analysis.ridges import X, split_constant
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.expression import Expression
 
 EXP, LOG, RELU, SQUARE, RECIPROCAL = (build.make(op, (X,)) for op in ("exp", "log", "relu", "square", "reciprocal"))
 OFF_CENTRE = 4.0

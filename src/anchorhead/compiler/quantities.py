@@ -14,8 +14,8 @@ from flint import arb
 
 from anchorhead.compiler.ranges import range_of_combination, range_of_function
 from anchorhead.errors import NotDefined
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import IDENTITY
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.mlp import IDENTITY
 
 Ends = tuple[float, float]
 

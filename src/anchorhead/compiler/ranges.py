@@ -8,9 +8,9 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import NotDefined
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.heads.activation_head import range_of
-from anchorhead.targets.expressions.expression import Expression
 
 CELLS = (64, 1024)
 """On so many cells a function is enclosed: a few do for most, and the proof takes as many as the most."""

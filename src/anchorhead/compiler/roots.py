@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anchorhead.targets.analysis.ridges import X
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.build import ONE, add, neg
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.normal_form import polynomial
+from anchorhead.language.analysis.ridges import X
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.build import ONE, add, neg
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.normal_form import polynomial
 
 _ROOT = build.make("sqrt", (add(ONE, build.integer_power(X, 2)),))
 ASINH = add(build.make("log", (add(ONE, _ROOT, X),)), neg(build.make("log", (add(ONE, _ROOT, neg(X)),))))

@@ -32,16 +32,16 @@ from anchorhead.given import checked_within, checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.sympy_expressions import without_sympy
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Opaque
+from anchorhead.language.targets.opaque_several import CallableSeveral
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.sympy_expressions import without_sympy
-from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.several import SeveralVariables
 
 
 def approximate(

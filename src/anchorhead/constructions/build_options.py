@@ -10,7 +10,7 @@ from anchorhead.constructions.single.head import Placement
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_word
 from anchorhead.heads.atom import Dtype
-from anchorhead.targets.mlp import Mlp, merged
+from anchorhead.language.targets.mlp import Mlp, merged
 
 Form = Literal["two-layer", "attention-softmax", "deep"]
 Layout = Literal["transformer", "sequence"]

@@ -14,12 +14,12 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.build import number
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.normal_form import depends_on
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.several import SeveralVariables
+from anchorhead.language.expressions.build import number
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.normal_form import depends_on
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.several import SeveralVariables
 
 PAIRS = 2_000
 PRECISION = 200

@@ -26,10 +26,10 @@ from anchorhead.language.forms import smoother_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Attend
 from anchorhead.language.symbolic import expressions_of
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.several import SeveralVariables
 
 
 def compile(

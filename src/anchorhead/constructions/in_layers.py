@@ -21,14 +21,14 @@ from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype, Part
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.text import name_of
+from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.text import name_of
-from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.several import SeveralVariables
 
 ROUNDING = 8
 """A head rounds by about so many units of the largest number that it reads."""

@@ -18,6 +18,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import METHOD, Smoothed, exact_logits
 from anchorhead.network import Attention, Embed, Network, Outside
@@ -25,7 +26,6 @@ from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.kernel_smoother import KernelSmoother
 from anchorhead.terms import Term
 
 MAX_NUMBERS = 1_000_000

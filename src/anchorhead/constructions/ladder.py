@@ -19,9 +19,9 @@ from anchorhead.constructions.neuron_layers import Laid, felt_by_outputs, laid_o
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
+from anchorhead.language.targets.mlp import Mlp, merged
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Mlp, merged
 
 MARGIN = {"float32": 1e-3, "float64": 1e-6}
 """Room around a pre-activation's interval for the errors that reach it, as a part of its size."""

@@ -24,6 +24,7 @@ from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
@@ -32,7 +33,6 @@ from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Affine, Mlp
 
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""

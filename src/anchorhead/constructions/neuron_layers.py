@@ -18,11 +18,11 @@ from jaxtyping import Float
 
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp, merged
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import Affine, Hidden, Mlp, merged
 
 ChooseShape = Callable[[Expression, float, float, float], ActivationHead]
 """A shape for an activation on [low, high], within an error."""

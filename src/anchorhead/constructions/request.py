@@ -10,12 +10,12 @@ import numpy as np
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, pair, shown
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.parser import meant, names_in, parse
-from anchorhead.targets.expressions.sympy_expressions import without_sympy
-from anchorhead.targets.scalar import NARROWEST
-from anchorhead.targets.several import SeveralVariables
-from anchorhead.targets.spec import expression_of
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.parser import meant, names_in, parse
+from anchorhead.language.expressions.sympy_expressions import without_sympy
+from anchorhead.language.targets.scalar import NARROWEST
+from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.targets.spec import expression_of
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]
 

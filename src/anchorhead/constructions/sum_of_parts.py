@@ -20,7 +20,12 @@ from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.mlp import ProvenMlp, proven_mlp
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.analysis.jump_search import find_jump_of
+from anchorhead.language.analysis.resolver import short
+from anchorhead.language.analysis.summands import GridPart
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.mlp import Affine
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.network import Attention, Network, Outside
 from anchorhead.network.derivation import Derivation
@@ -28,11 +33,6 @@ from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.analysis.jump_search import find_jump_of
-from anchorhead.targets.analysis.resolver import short
-from anchorhead.targets.analysis.summands import GridPart
-from anchorhead.targets.mlp import Affine
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.terms import Term, added_up
 
 SHARES = (0.5, 0.9, 0.1)

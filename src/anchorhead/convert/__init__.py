@@ -4,6 +4,6 @@ from anchorhead.convert.convert import convert
 from anchorhead.convert.maxout import Maxout
 from anchorhead.convert.plan import plan
 from anchorhead.convert.sklearn_models import classes_of
-from anchorhead.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 
 __all__ = ["KernelSmoother", "Maxout", "classes_of", "convert", "plan"]

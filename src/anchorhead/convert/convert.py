@@ -24,12 +24,12 @@ from anchorhead.disk import file_to_read
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_within
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.mlp import Mlp
 
 ACCEPTED = (
     "a torch.nn.Sequential of Linear layers and activations, the path of a safetensors file with activation= or of an "

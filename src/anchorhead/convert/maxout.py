@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.read_only import ReadOnly
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 MAX_PIECES = 4_096
 """How many affine pieces there may be in all: the layers of the tournament are dense matrices of their number."""

@@ -14,9 +14,9 @@ from anchorhead.convert.onnx_model import Node
 from anchorhead.convert.onnx_shapes import Given, Inputs, Operation, moved, value
 from anchorhead.convert.onnx_values import Line, Tape, Value, checked_size
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.build import make, number
-from anchorhead.targets.expressions.underflow import LEAST
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.build import make, number
+from anchorhead.language.expressions.underflow import LEAST
 
 MAX_SLOPES = 10_000
 NO_END = (float(np.finfo(np.float32).max), float(np.finfo(np.float64).max), np.inf)

@@ -17,8 +17,8 @@ from anchorhead.convert.onnx_operations import OPERATIONS
 from anchorhead.convert.onnx_shapes import Given
 from anchorhead.convert.onnx_values import MAX_SIZE, Source, Tape, Value
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 OLDEST, NEWEST = 7, 28
 """The opsets whose definitions of the supported operations were read."""

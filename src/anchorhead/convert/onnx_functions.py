@@ -10,9 +10,9 @@ import numpy as np
 
 from anchorhead.convert.onnx_model import Node
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.build import ONE, ZERO, add, div, make, mul, number
-from anchorhead.targets.expressions.expression import Expression
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.build import ONE, ZERO, add, div, make, mul, number
+from anchorhead.language.expressions.expression import Expression
 
 ELU_ALPHA = 1.0
 SELU_ALPHA = 1.67326319217681884765625

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy import sparse
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.underflow import LEAST, lost
+from anchorhead.language.expressions.underflow import LEAST, lost
 
 MAX_ENTRIES = 20_000_000
 """How many numbers that are not 0 a map may hold."""

@@ -15,7 +15,7 @@ from anchorhead.convert.onnx_shapes import Given, Inputs, Operation, axes_of, mo
 from anchorhead.convert.onnx_values import Tape, Value, checked_size
 from anchorhead.convert.onnx_windows import convolution, pooling
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.underflow import NORMAL, least
+from anchorhead.language.expressions.underflow import NORMAL, least
 
 
 def matmul(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:

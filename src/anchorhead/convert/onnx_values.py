@@ -17,10 +17,10 @@ from jaxtyping import Int
 
 from anchorhead.convert.onnx_maps import Map, Work, added, picking, product, scaled, shifted, stacked
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.underflow import LEAST
-from anchorhead.targets.mlp import IDENTITY
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.underflow import LEAST
+from anchorhead.language.targets.mlp import IDENTITY
 
 MAX_SIZE = 1_000_000
 """How many entries a value may have."""

@@ -17,11 +17,11 @@ from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
+from anchorhead.language.expressions.sympy_expressions import without_sympy
+from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.spec import is_expression
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.expressions.sympy_expressions import without_sympy
-from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.spec import is_expression
 
 MOST = 1000
 """How many errors may be asked for at once."""

@@ -11,12 +11,12 @@ from anchorhead.convert.splines import spline_target
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.sympy_expressions import without_sympy
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.sympy_expressions import without_sympy
-from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.spec import is_expression
+from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.spec import is_expression
 
 
 def program(

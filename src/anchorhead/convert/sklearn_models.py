@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 
 ACTIVATIONS = {"identity": "x", "logistic": "sigmoid(x)", "tanh": "tanh(x)", "relu": "relu(x)"}
 SUPPORTED = ("MLPRegressor", "MLPClassifier")

@@ -5,7 +5,7 @@ What counts are the coefficients of the PPoly, float64 numbers, in exact arithme
     f(x) = sum_j c[j, i] (x - x_i)**(k - 1 - j)
 
 A BSpline is the PPoly that scipy makes of it. Coefficients are rounded, so neighbouring pieces miss each other at
-their knot by some ulps. Such a jump is part of the function; `targets.analysis.pieces` finds it again and counts it.
+their knot by some ulps. Such a jump is part of the function; `language.analysis.pieces` finds it again and counts it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from jaxtyping import Float
 from scipy.interpolate import BSpline, PPoly
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions import build
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 MEET = Fraction(1, 10**13)
-"""What two pieces may differ by at a knot, relative to 1 + |f|: as much as `targets.analysis.pieces` lets pass."""
+"""What two pieces may differ by at a knot, relative to 1 + |f|: as much as `language.analysis.pieces` lets pass."""
 X = build.variable("x")
 
 

@@ -14,10 +14,10 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.network.tensors import require_dense
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 USUAL_THRESHOLD = 20
 """Of torch's Softplus, beyond which it is x."""

@@ -13,9 +13,9 @@ from safetensors import SafetensorError, safe_open
 
 from anchorhead.disk import file_to_read, path_of
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.spec import expression_of
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.language.targets.spec import expression_of
 
 MAX_NUMBERS = 50_000_000
 PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")

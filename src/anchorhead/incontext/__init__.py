@@ -12,7 +12,7 @@ from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.many import ManyLearner, many_learners
 from anchorhead.incontext.prompts import prompt, standardised
 from anchorhead.incontext.trace import Trace, trace
-from anchorhead.targets.losses import LOSSES, Loss, link, named_loss
+from anchorhead.language.targets.losses import LOSSES, Loss, link, named_loss
 
 if TYPE_CHECKING:
     from anchorhead.incontext.estimators.links import (

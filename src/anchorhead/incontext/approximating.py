@@ -7,10 +7,10 @@ from typing import TypeVar
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import require_same
 from anchorhead.language.of_learners import program_of
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.many_learners import ManyLearners
 
 N = TypeVar("N", bound=Network)
 L = TypeVar("L", Descent, ManyLearners)

@@ -12,11 +12,11 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.prompts import Examples
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.lemmas.learners.prove import prove_box, prove_prompt, read_proven
 from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.network import Network
-from anchorhead.targets.descent import Descent
 
 
 def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: float) -> Certificate | None:

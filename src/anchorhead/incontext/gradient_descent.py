@@ -17,15 +17,15 @@ from anchorhead.incontext.certified import certificate_for_box, steepest_link
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.measured import measured_certificate
 from anchorhead.incontext.networks import linked_network, sequence_network, squared_network
+from anchorhead.language.targets.descent import Descent, LearnerLayout
+from anchorhead.language.targets.losses import Loss, named_loss
+from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.box import error_of_a_step
 from anchorhead.lemmas.learners.prove import read_proven
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic.arithmetic import require_model
-from anchorhead.targets.descent import Descent, LearnerLayout
-from anchorhead.targets.losses import Loss, named_loss
-from anchorhead.targets.scalar import interval
 
 SHARPNESSES = tuple(2.0**-k for k in range(3, 26))
 LABELS = {"logistic": 1.0, "hinge": 1.0, "poisson": 20.0}

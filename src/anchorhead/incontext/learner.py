@@ -18,6 +18,7 @@ from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.incontext.approximating import approximating, learner_of
 from anchorhead.incontext.certified import DescentSummary, certificate_for_prompt, course, eigenvalue_of, serves
 from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.network.named_inputs import the_only
@@ -25,7 +26,6 @@ from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
 from anchorhead.network.threads import threads_for
 from anchorhead.progress import Progress, progress_line
-from anchorhead.targets.descent import Descent
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -13,14 +13,14 @@ from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.solver.straight import best_straight
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets import Expression
+from anchorhead.language.targets.losses import Loss
+from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.links import HeadLink
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.grids.grid import smooth_on_box
 from anchorhead.proof.heads.link_heads import logistic_form
-from anchorhead.targets import Expression
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.losses import Loss
-from anchorhead.targets.scalar import interval
 
 LINE_ANCHORS = {"float64": 6, "float32": 5}
 WITHIN = {"float64": 1e-9, "float32": 2e-5}

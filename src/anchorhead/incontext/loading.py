@@ -7,9 +7,9 @@ from pathlib import Path
 from anchorhead.incontext.approximating import CONSTRUCTIONS
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.many import ManyLearner
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.network import Network, files
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.many_learners import ManyLearners
 
 
 def load(path: str | Path) -> Network:

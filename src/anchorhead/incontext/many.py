@@ -20,6 +20,8 @@ from anchorhead.incontext.approximating import learner_of
 from anchorhead.incontext.link_heads import link_head
 from anchorhead.incontext.many_prompts import many_prompt
 from anchorhead.incontext.networks import many_network
+from anchorhead.language.targets.losses import Loss, named_loss
+from anchorhead.language.targets.many_learners import ManyLearners, Rows, rows_of
 from anchorhead.lemmas.learners.prompt import Prompt, steepness
 from anchorhead.lemmas.learners.prove import prove_rows
 from anchorhead.network import Network, Outside
@@ -28,8 +30,6 @@ from anchorhead.network.named_inputs import the_only
 from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import as_numbers, without_torch
 from anchorhead.network.threads import threads_for
-from anchorhead.targets.losses import Loss, named_loss
-from anchorhead.targets.many_learners import ManyLearners, Rows, rows_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number, numbers, shown
 from anchorhead.incontext.prompts import standardised
-from anchorhead.targets.losses import Loss
-from anchorhead.targets.many_learners import ManyLearners, flags
+from anchorhead.language.targets.losses import Loss
+from anchorhead.language.targets.many_learners import ManyLearners, flags
 
 
 def many_prompt(

@@ -10,13 +10,13 @@ from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.prompts import examples_of, prompt
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import Loss
 from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Network
 from anchorhead.network.threads import threads_for
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import Loss
 from anchorhead.terms import Term
 
 PROMPTS = 48

@@ -12,6 +12,8 @@ from anchorhead.constructions.single.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.approximating import approximating
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners import direct, many, sequence, transformer
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.score import Scoring
@@ -21,8 +23,6 @@ from anchorhead.lemmas.learners.transformer import LinkedStep, least_far
 from anchorhead.lemmas.learners.transformer_tokens import Held
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.many_learners import ManyLearners
 
 CLIP_ANCHORS = {"float64": 5, "float32": 7}
 """With these hardtanh is proven within 7.3e-13 and 2.4e-6: its share is then no more than the rounding of w."""

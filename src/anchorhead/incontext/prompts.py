@@ -17,8 +17,8 @@ from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, shown
+from anchorhead.language.targets.losses import Loss, named_loss
 from anchorhead.network.tensors import without_torch
-from anchorhead.targets.losses import Loss, named_loss
 
 
 def prompt(X: Any, y: Any, loss: str | Loss = "squared", standardise: bool = False) -> Any:

@@ -14,12 +14,12 @@ from anchorhead.constructions.mlp import mlp_network
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.forms import mlp_of
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.search.mlp_search import worst_error
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
 
 SAMPLES = 2000
 

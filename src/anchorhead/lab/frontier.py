@@ -19,12 +19,12 @@ from anchorhead.heads.solver.solve import improvements
 from anchorhead.heads.tables.table import lookup
 from anchorhead.heads.uniform import uniform
 from anchorhead.lab.polynomial import best_polynomial
+from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.plotting import Frontier, FrontierRow
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import prove_head
-from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 FEWEST, MOST, LIMIT = 2, 16, 64
 SHOWN = 8

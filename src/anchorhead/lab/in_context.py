@@ -11,9 +11,9 @@ from anchorhead import incontext
 from anchorhead.as_html import block, table
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.trace import Trace
+from anchorhead.language.targets.losses import LOSSES
 from anchorhead.network import Repeat
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.targets.losses import LOSSES
 
 
 @dataclass(frozen=True)

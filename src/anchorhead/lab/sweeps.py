@@ -12,12 +12,12 @@ from anchorhead.constructions.theorems.truncated_linear import truncated_linear
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.forms import ramp_of
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.plotting import Row, Sweep, Theorem
 from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.heads.whole_head import read_network
 from anchorhead.proof.search.search import worst_error
-from anchorhead.targets.ramp import TruncatedLinear
 
 ON = 10.0
 """Inputs of a sweep lie between -ON and ON."""

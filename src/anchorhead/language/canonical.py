@@ -14,9 +14,9 @@ import numpy as np
 
 from anchorhead.conditions import conditions_from_json
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.program import MAX_STEPS, Program
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Repeat, Step, Term
-from anchorhead.targets.expressions.expression import Expression
 
 Arrays = dict[str, np.ndarray]
 MAX_DEPTH = 8

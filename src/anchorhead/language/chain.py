@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.build import variable
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply
-from anchorhead.targets.expressions.build import variable
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import IDENTITY, Hidden, Mlp
-from anchorhead.targets.mlp import Affine as AffineMap
+from anchorhead.language.targets.mlp import IDENTITY, Hidden, Mlp
+from anchorhead.language.targets.mlp import Affine as AffineMap
 
 
 def mlp_of_chain(program: Program) -> Mlp | None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.canonical import to_data
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine, Apply, Opaque
-from anchorhead.targets.expressions.expression import Expression
 
 
 @dataclass(frozen=True)

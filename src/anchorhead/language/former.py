@@ -13,15 +13,15 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.of_learners import program_of
 from anchorhead.language.of_targets import opaque_program
 from anchorhead.language.program import Program
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.many_learners import ManyLearners
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.ramp import TruncatedLinear
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.many_learners import ManyLearners
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.language.targets.ramp import TruncatedLinear
 
 Arrays = Mapping[str, np.ndarray]
 Data = Mapping[str, Any]

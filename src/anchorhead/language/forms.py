@@ -11,14 +11,14 @@ import numpy as np
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.chain import mlp_of_chain
 from anchorhead.language.entries import Entries, require_same
+from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend
-from anchorhead.targets.expressions.expression import Expression, postorder
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.mlp import Mlp
-from anchorhead.targets.ramp import TruncatedLinear
-from anchorhead.targets.scalar import ScalarTarget
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.ramp import TruncatedLinear
+from anchorhead.language.targets.scalar import ScalarTarget
 
 
 def scalar_of(program: Program) -> ScalarTarget:

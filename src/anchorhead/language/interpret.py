@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.numbers import Array, Floats, Numbers
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Repeat, Step, Term
-from anchorhead.targets.expressions.expression import Expression
 
 Functions = Mapping[str, Callable[..., Any]]
 """Functions known by their values, by their digests: of arrays (...), one for each argument, to (..., outputs)."""

@@ -16,7 +16,7 @@ import numpy as np
 from flint import acb, arb
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.expressions.expression import Expression
+from anchorhead.language.expressions.expression import Expression
 
 Array = np.ndarray
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.language.expressions.build import add, mul, sub, variable
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Attend, Dot, Input, Repeat
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.expressions.build import add, mul, sub, variable
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.losses import Loss
-from anchorhead.targets.many_learners import ManyLearners
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import Loss
+from anchorhead.language.targets.many_learners import ManyLearners
 
 
 @program_of.register

@@ -10,20 +10,20 @@ import numpy as np
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.build import ZERO, number, variable, where
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine as AffineStep
 from anchorhead.language.steps import Apply, Attend, Opaque, Term
-from anchorhead.targets.expressions.build import ZERO, number, variable, where
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.kernel_smoother import KernelSmoother
-from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.mlp import Affine, Mlp
-from anchorhead.targets.opaque import CallableTarget
-from anchorhead.targets.opaque_several import CallableSeveral
-from anchorhead.targets.ramp import TruncatedLinear
-from anchorhead.targets.scalar import ScalarTarget
-from anchorhead.targets.several import SeveralVariables
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.lipschitz import Lipschitz
+from anchorhead.language.targets.mlp import Affine, Mlp
+from anchorhead.language.targets.opaque import CallableTarget
+from anchorhead.language.targets.opaque_several import CallableSeveral
+from anchorhead.language.targets.ramp import TruncatedLinear
+from anchorhead.language.targets.scalar import ScalarTarget
+from anchorhead.language.targets.several import SeveralVariables
 
 
 @singledispatch

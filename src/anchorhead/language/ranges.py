@@ -16,12 +16,12 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import FLOAT64_BITS, precision
 from anchorhead.language.interpret import computed
 from anchorhead.language.numbers import Balls
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Apply, Attend, Input, Normalise, Opaque, Repeat, Step
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
 
 CELLS = 64
 MAX_ROUNDS = 64

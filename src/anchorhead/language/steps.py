@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.read_only import ReadOnly, read_only
-from anchorhead.targets.expressions.expression import Expression
 
 if TYPE_CHECKING:
     from anchorhead.language.program import Program

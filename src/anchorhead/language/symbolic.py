@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.build import ZERO, add, check_size, div, make, mul, number, variable
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.text import name_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Repeat, Term
-from anchorhead.targets.expressions.build import ZERO, add, check_size, div, make, mul, number, variable
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.text import name_of
 
 MAX_TERMS = 20_000
 """How many terms the sums of a program may have in all, written out: beyond, expressions are of no use."""

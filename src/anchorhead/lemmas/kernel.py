@@ -40,13 +40,13 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.lemmas.known import Known
 from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal, constant_part, constants
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.kernel_smoother import KernelSmoother
 
 FAR = 1000.0
 LOG_ERROR = 2.0**-140

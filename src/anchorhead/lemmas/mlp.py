@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.known import Claim
 from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.lemmas.walk import walk
@@ -13,7 +14,6 @@ from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.overflow import require_room
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.mlp import Affine, Mlp
 
 
 def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine, on: Box) -> OutputBound:

@@ -9,6 +9,7 @@ import numpy as np
 
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
+from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -16,7 +17,6 @@ from anchorhead.proof.heads.direct import evaluations_of
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.mlp import Affine, Mlp
 from anchorhead.terms import EvenAnchors, Term
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.language.targets.mlp import Affine
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, own_error
-from anchorhead.targets.mlp import Affine
 from anchorhead.terms import Term
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.decimals import round_up
-from anchorhead.targets.expressions.named import NAMED
+from anchorhead.language.expressions.named import NAMED
 from anchorhead.terms import WORDS
 
 

@@ -12,11 +12,11 @@ from anchorhead.constructions.single.head import Head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import softmax
+from anchorhead.language.expressions.precision import precision
 from anchorhead.language.forms import scalar_of
+from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.network import Network
 from anchorhead.proof.heads.whole_head import read_network
-from anchorhead.targets import CallableTarget, ScalarTarget
-from anchorhead.targets.expressions.precision import precision
 
 _EVEN = 3000
 _PER_DECADE = 8

@@ -9,11 +9,11 @@ import numpy as np
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.forms import ramp_of
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.page import AS_DESIGNED, Page
 from anchorhead.proof.search.search import Segments
-from anchorhead.targets.ramp import TruncatedLinear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

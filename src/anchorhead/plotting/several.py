@@ -13,8 +13,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Opaque
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Network
-from anchorhead.targets.opaque_several import CallableSeveral
 
 OF_SEVERAL = ("mlp", "grid", "expressions", "opaque several")
 """Constructions of networks whose function is drawn so."""

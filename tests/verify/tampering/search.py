@@ -14,11 +14,11 @@ from flint import arb
 from anchorhead import incontext
 from anchorhead.conditions import AtMostExamples, Excluded, KeepsWithin, SafeCurvature, SafeRate
 from anchorhead.incontext import Loss
+from anchorhead.language.expressions.precision import precision
 from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls, Floats
 from anchorhead.language.steps import Apply, Opaque
 from anchorhead.network import Network
-from anchorhead.targets.expressions.precision import precision
 
 from .orders import ORDERS, evaluate
 

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets.analysis.jump_search import find_jump
-from anchorhead.targets.opaque_several import CallableSeveral
+from anchorhead.language.analysis.jump_search import find_jump
+from anchorhead.language.targets.opaque_several import CallableSeveral
 
 PROBES, FEW = 64, 5
 NOISE = 1e-3

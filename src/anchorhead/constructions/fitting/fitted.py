@@ -25,14 +25,14 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_within
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.terms import Term
 
 MAX_INPUTS = 1000

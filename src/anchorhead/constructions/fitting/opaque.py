@@ -23,14 +23,14 @@ from anchorhead.heads.grids.grid import solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.lipschitz import Lipschitz
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.terms import Term
 
 

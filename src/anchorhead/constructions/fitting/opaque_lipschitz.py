@@ -22,6 +22,8 @@ from anchorhead.heads.grids.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
 from anchorhead.language.of_targets import program_of_callable
+from anchorhead.language.targets.lipschitz import Lipschitz
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status, at_its_pace
@@ -31,8 +33,6 @@ from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
-from anchorhead.targets.lipschitz import Lipschitz
-from anchorhead.targets.opaque_several import CallableSeveral
 from anchorhead.terms import added_up
 
 MAX_EVALUATIONS = 2_000_000

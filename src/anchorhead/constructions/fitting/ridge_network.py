@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.fitting.ridge_model import Ridges, TwoLayers
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.mlp import IDENTITY, Affine, Hidden, Mlp
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 LINE = "x"
 

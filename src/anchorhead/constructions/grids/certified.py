@@ -10,13 +10,13 @@ import numpy as np
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.domain import Box
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.program import Program
+from anchorhead.language.targets.mlp import Affine
 from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import Affine
 
 
 def certified_network(

@@ -26,6 +26,7 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
@@ -35,7 +36,6 @@ from anchorhead.proof.grids.grid import OPERATIONS, prove_grid, smooth_on_box
 from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.terms import Term
 
 TRIES = 4

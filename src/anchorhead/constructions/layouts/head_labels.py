@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.neuron_layers import Neurons
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import IDENTITY
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.mlp import IDENTITY
 
 MAX_TERMS = 4
 ARGUMENTS = ("s", "t", "u", "z")

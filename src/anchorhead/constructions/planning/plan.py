@@ -32,10 +32,10 @@ from anchorhead.constructions.single.head import Placement
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.targets.mlp import Mlp, merged
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound
-from anchorhead.targets.mlp import Mlp, merged
 
 SMALLEST = 1e-20
 """Below, no dtype reaches anything, and uniform anchors are more than numbers can count."""

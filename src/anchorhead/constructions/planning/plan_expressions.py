@@ -38,15 +38,15 @@ from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.heads.solver.solve import SAFETY, smallest
 from anchorhead.heads.tables.table import lookup
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.text import name_of
+from anchorhead.language.targets import ScalarTarget
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.text import name_of
-from anchorhead.targets.several import SeveralVariables
 
 ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
 USUAL = (1e-2, 1e-4, 1e-6, 1e-8)

@@ -22,10 +22,10 @@ import numpy as np
 from anchorhead.constructions.single.activation_heads import MAX_UNIFORM, ActivationHeads, uniform_anchors
 from anchorhead.constructions.single.head import MAX_EVEN
 from anchorhead.heads.atom import Dtype, Part
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of, slope_bound
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS, ramp_of
-from anchorhead.targets.expressions.expression import Expression
 
 LATTICE = 0.064
 """sup |r - ramp| of evenly spaced anchors with c = SHARPNESS, in spacings; a test proves it up to a dozen anchors."""

@@ -13,15 +13,15 @@ from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.solver.straight import best_straight
 from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, lookup
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.named import call
+from anchorhead.language.targets import ScalarTarget
+from anchorhead.language.targets.mlp import IDENTITY
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead, degree_of
 from anchorhead.proof.heads.head import head_errors, prove_head
 from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.named import call
-from anchorhead.targets.mlp import IDENTITY
 
 UNIT = (-1.0, 1.0)
 TIDY = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)

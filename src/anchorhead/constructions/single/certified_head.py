@@ -21,6 +21,7 @@ from anchorhead.given import shown
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.solver.measure import estimate
 from anchorhead.heads.solver.problem import Problem
+from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.network import Network
@@ -34,7 +35,6 @@ from anchorhead.proof.arithmetic.readings import Refusal
 from anchorhead.proof.heads.activation_head import range_of
 from anchorhead.proof.heads.head import HeadBound, prove_head, target_words
 from anchorhead.proof.heads.whole_head import WholeHead
-from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 POINTS = 161
 """Through which a notebook draws a head."""

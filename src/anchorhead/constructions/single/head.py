@@ -18,11 +18,11 @@ from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.solver.solve import OutOfReach, improvements, smallest
 from anchorhead.heads.tables.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
+from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import HeadBound
-from anchorhead.targets import CallableTarget, ScalarTarget, target_of
 
 Placement = Literal["solved", "uniform"]
 TRIES = 4

@@ -11,9 +11,9 @@ import numpy as np
 
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.targets import CallableTarget, ScalarTarget
 
 ABSENT = 10_000.0
 

@@ -25,13 +25,13 @@ from anchorhead.heads.solver.single import Solution
 from anchorhead.heads.solver.summed import Sums
 from anchorhead.heads.tables.self_key_table import SelfKeyFrontier, known_functions, self_key_frontier
 from anchorhead.heads.tables.table import lookup
+from anchorhead.language.expressions.activation_names import NEARLY, activation_of
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets import ScalarTarget
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.self_key.self_key import proven
 from anchorhead.proof.self_key.self_key_rounding import REACH
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.activation_names import NEARLY, activation_of
-from anchorhead.targets.expressions.expression import Expression
 
 MAX_REGISTERS = 40
 _AIM = 0.8  # of the error asked for: what an estimate leaves for the proof

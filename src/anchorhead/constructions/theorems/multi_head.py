@@ -20,10 +20,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
 from anchorhead.proof.heads.ramp import Lattice
-from anchorhead.targets.ramp import TruncatedLinear
 
 NAMES = ("query", "one", "position (from the middle)", "minus position squared")
 ENDS = ("1 at a cell, 0 at the ends", "position at a cell, 0 at the ends", "first position", "last position")

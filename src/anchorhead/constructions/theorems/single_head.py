@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
 from anchorhead.proof.heads.ramp import Lattice
-from anchorhead.targets.ramp import TruncatedLinear
 
 NAME = "single head"
 

@@ -14,6 +14,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, numbers, shown
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound
@@ -28,7 +29,6 @@ from anchorhead.proof.heads.cells import Readout
 from anchorhead.proof.heads.ramp import Lattice, prove_ramp
 from anchorhead.proof.heads.whole_head import WholeHead
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.ramp import TruncatedLinear
 from anchorhead.terms import Term
 
 MARGIN = 0.1

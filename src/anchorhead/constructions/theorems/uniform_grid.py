@@ -21,6 +21,7 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.dtypes import dtype_name
@@ -29,7 +30,6 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.grids.uniform_grid import prove_uniform_grid
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
-from anchorhead.targets.several import SeveralVariables
 from anchorhead.terms import added_up
 
 _TRIES = 8

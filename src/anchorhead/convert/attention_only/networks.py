@@ -27,11 +27,11 @@ from anchorhead.convert.attention_only.ranges import norm_of, range_of
 from anchorhead.convert.attention_only.report import AttentionOnlyReport, LayerReport
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import arithmetic_of
+from anchorhead.language.expressions.activation_names import activation_of
+from anchorhead.language.expressions.build import mul, variable
 from anchorhead.language.program import Program, Writer
 from anchorhead.network import Attention, Derivation, Embed, Network
 from anchorhead.network.derivation import Entry, Lemma
-from anchorhead.targets.expressions.activation_names import activation_of
-from anchorhead.targets.expressions.build import mul, variable
 
 ABSENT = 10_000.0
 """So far below the others is the logit of a key that a part does not have: its weight is 0 in floating point."""

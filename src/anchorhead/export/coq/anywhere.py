@@ -16,7 +16,7 @@ from anchorhead.export.coq.computed import FLOATS, Names, Rounding, Shares, abov
 from anchorhead.export.coq.pieces import Piece
 from anchorhead.export.coq.terms import decimal, dyadic
 from anchorhead.heads.atom import Atom, Part
-from anchorhead.targets import ScalarTarget
+from anchorhead.language.targets import ScalarTarget
 
 WIDER = Fraction(1025, 1024)
 """For CoqInterval, whose own numbers round, too."""

@@ -23,7 +23,7 @@ from anchorhead.export.coq.pieces import Lines, Piece, pieces_of
 from anchorhead.export.coq.proof import joined, small_weights
 from anchorhead.export.coq.terms import decimal, dyadic
 from anchorhead.heads.atom import Atom, Part
-from anchorhead.targets import ScalarTarget
+from anchorhead.language.targets import ScalarTarget
 
 FLOATS = {"float64": (-1074, 53), "float32": (-149, 24)}
 """The smallest exponent of a bit, and the bits, of each dtype."""

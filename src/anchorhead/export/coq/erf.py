@@ -20,8 +20,8 @@ from numpy.polynomial import Chebyshev, Polynomial
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.export.coq.terms import FROM_THE_INTEGRAL, decimal, dyadic, term
-from anchorhead.targets import Expression
-from anchorhead.targets.expressions.expression import postorder
+from anchorhead.language.expressions.expression import postorder
+from anchorhead.language.targets import Expression
 
 OVERLAP = Fraction(1, 64)
 """How far the polynomials reach beyond their intervals: arguments end where they do only nearly."""

@@ -26,12 +26,12 @@ from anchorhead.export.coq.pieces import Piece, kink_cuts, pieces_of
 from anchorhead.export.coq.proof import Settings, interval_settings, joined, lemma
 from anchorhead.export.coq.terms import decimal, dyadic, term
 from anchorhead.heads.atom import Atom
+from anchorhead.language.expressions.expression import postorder
 from anchorhead.language.symbolic import expressions_of
+from anchorhead.language.targets import ScalarTarget
 from anchorhead.network import Network
 from anchorhead.proof.heads.head import head_errors, target_words
 from anchorhead.proof.heads.whole_head import read_network
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.expression import postorder
 
 RESOURCES = ("preamble.v", "functions.v")
 BY_INTEGRAL, COMPUTED = ("erf.v",), ("sums.v", "computed.v", "floats.v")

@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from anchorhead.heads.atom import Atom, Part
-from anchorhead.targets.analysis.pieces import Pieces
+from anchorhead.language.analysis.pieces import Pieces
 
 STEEP = 60
 """A change of slope, times the interval's length, from which on a crossing is a cut, unless told otherwise."""

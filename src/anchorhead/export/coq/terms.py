@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.targets import Expression
-from anchorhead.targets.expressions.expression import postorder
+from anchorhead.language.expressions.expression import postorder
+from anchorhead.language.targets import Expression
 
 LONGEST = 50_000
 """Characters of a function's definition: a part that occurs often is written often."""

@@ -32,7 +32,7 @@ from scipy.optimize import least_squares, nnls
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.gate import GatePart
-from anchorhead.targets import ScalarTarget, target_of
+from anchorhead.language.targets import ScalarTarget, target_of
 
 _FAR = 12.0  # beyond this |g| the bumps of all functions are negligible
 _STEEPEST = 64.0  # a slope beyond this would serve a single point

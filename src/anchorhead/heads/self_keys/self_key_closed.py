@@ -20,10 +20,10 @@ import numpy as np
 from anchorhead.heads.arithmetic import arithmetic_of
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.self_key import Own, SelfKeyHead
-from anchorhead.targets.analysis.asymptotes import gate_factor
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.named import SELU_ALPHA, SELU_SCALE
-from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
+from anchorhead.language.analysis.asymptotes import gate_factor
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.named import SELU_ALPHA, SELU_SCALE
+from anchorhead.language.expressions.precision import FLOAT64_BITS, precision
 
 _STEEP: dict[Dtype, float] = {"float32": 2.0**24, "float64": 2.0**52}
 _ELU_RATIO: dict[Dtype, tuple[int, int]] = {"float32": (8, 4), "float64": (12, 5)}

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators.estimators import Array, InContext, Regressor
 from anchorhead.incontext.estimators.task import Labels, Task
-from anchorhead.targets.losses import named_loss
+from anchorhead.language.targets.losses import named_loss
 
 POISSON_SCORES = ((-6.0, 3.0), (-10.0, 5.0), (-16.0, 8.0))
 """Ranges of w . x + b in which a head for exp serves, one tried after the other."""

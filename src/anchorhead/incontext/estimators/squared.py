@@ -7,7 +7,7 @@ import numpy as np
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators.estimators import Array, Regressor
 from anchorhead.incontext.estimators.task import Labels, Task
-from anchorhead.targets.losses import named_loss
+from anchorhead.language.targets.losses import named_loss
 
 FAR = 4.0
 """Labels whose mean is more deviations from 0 are moved there. An intercept so much larger than the coefficients would

@@ -19,8 +19,8 @@ from jaxtyping import Bool, Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import balanced_sharpness, linked_network, squared_network
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import Loss
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import Loss
 
 ALIKE = 2.0
 """Columns whose scales differ by no more than this get one scale, so that a penalty is the same for all entries."""

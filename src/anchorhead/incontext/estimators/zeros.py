@@ -20,9 +20,9 @@ from jaxtyping import Float
 from anchorhead.errors import CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.networks import clip_of
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.targets.descent import Descent
 
 
 def with_zeros(learner: Learner, w: Float[np.ndarray, " weights"]) -> Float[np.ndarray, " weights"]:

@@ -23,12 +23,12 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.targets.descent import Descent
 
 Weights = Float[np.ndarray, " weights"]
 Examples = Float[np.ndarray, " n"]

@@ -29,6 +29,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.conditions import Condition
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Moments
 from anchorhead.lemmas.learners.given import given_conditions
 from anchorhead.lemmas.learners.loop import PathBound, Paths, StepError, most_rate
@@ -38,7 +39,6 @@ from anchorhead.lemmas.learners.score import written
 from anchorhead.lemmas.learners.steps import HeadAt, Step
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.targets.descent import Descent
 
 
 def bound_for_box(

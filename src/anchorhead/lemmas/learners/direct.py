@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.reading import (
     body_of,
@@ -25,7 +26,6 @@ from anchorhead.lemmas.learners.reading import (
 from anchorhead.lemmas.learners.threshold import CLIP_FEATURES, OUT_OF_REACH, read_clip, with_threshold
 from anchorhead.lemmas.learners.update import Update, added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.targets.descent import Descent
 
 
 def build(target: Descent, step: Average, dtype: str) -> Network:

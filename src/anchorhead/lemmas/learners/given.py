@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from anchorhead.conditions import AtMostExamples, Condition, KeepsWithin, SafeCurvature, SafeRate
 from anchorhead.decimals import round_down, round_up
-from anchorhead.targets.descent import Descent
+from anchorhead.language.targets.descent import Descent
 
 DIGITS = 6
 ARGUMENTS = {

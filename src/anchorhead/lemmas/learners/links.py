@@ -29,6 +29,9 @@ from flint import arb
 from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets import Expression
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.arithmetic.silence import SILENT
 from anchorhead.proof.enclosures.balls import lower, upper
@@ -38,9 +41,6 @@ from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.heads.link_heads import PRECISION, Interval, LinkFacts, link_facts, range_of
 from anchorhead.proof.heads.link_slopes import Slopes, over_more, slopes_of
-from anchorhead.targets import Expression
-from anchorhead.targets.expressions.parser import parse
-from anchorhead.targets.expressions.precision import precision
 
 FARTHEST = 2.0**40
 CELLS = (128, 16)

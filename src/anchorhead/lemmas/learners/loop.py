@@ -48,10 +48,10 @@ from jaxtyping import Float
 
 from anchorhead.conditions import Condition
 from anchorhead.errors import CertificateError
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.norms import eigenvalue_bound, gram_of, norm_bound
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
-from anchorhead.targets.descent import Descent
 from anchorhead.terms import Term
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype, Part
+from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners.average import SHARES, Average
 from anchorhead.lemmas.learners.reading import (
     body_of,
@@ -34,7 +35,6 @@ from anchorhead.lemmas.learners.reading import (
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.silence import SILENT
-from anchorhead.targets.many_learners import ManyLearners
 
 OUT_OF_REACH = 2.0**20
 ROOM = 2.0**40

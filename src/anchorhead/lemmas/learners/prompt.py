@@ -26,6 +26,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.errors import CertificateError
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import named_loss
+from anchorhead.language.targets.many_learners import ManyLearners, Rows
 from anchorhead.lemmas.learners.average import Moments
 from anchorhead.lemmas.learners.given import ARGUMENTS
 from anchorhead.lemmas.learners.links import outward
@@ -35,9 +38,6 @@ from anchorhead.lemmas.learners.score import written
 from anchorhead.lemmas.learners.steps import HeadAt, Step
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.losses import named_loss
-from anchorhead.targets.many_learners import ManyLearners, Rows
 
 ROOMS = (2.0**-8, 2.0**-3, 2.0)
 """How much wider than the arguments of a path the range is on which a head is proven, relative to their size: the

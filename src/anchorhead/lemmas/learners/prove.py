@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.many_learners import ManyLearners, Rows
 from anchorhead.lemmas.learners.box import bound_for_box
 from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import PathBound
@@ -13,8 +15,6 @@ from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.many_learners import ManyLearners, Rows
 
 ROUNDING = "softmax and sums in any order of rounding"
 METHODS = {

@@ -26,6 +26,7 @@ from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Moments
 from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.norms import length_of
@@ -33,7 +34,6 @@ from anchorhead.lemmas.learners.reading import body_of, refuse, require_same, re
 from anchorhead.lemmas.learners.update import Update, added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.targets.descent import Descent
 
 
 class Slots:

@@ -19,6 +19,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners import direct, many, sequence, transformer
 from anchorhead.lemmas.learners.average import Average, Moments
 from anchorhead.lemmas.learners.links import GridLink, HeadLink, Link, NoHead, label_link
@@ -32,8 +34,6 @@ from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
 from anchorhead.proof.heads.link_heads import LinkFacts
 from anchorhead.proof.heads.link_slopes import Slopes
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.many_learners import ManyLearners
 
 Array = Float[np.ndarray, " n"]
 Carriers = Literal["one", "each", "pair"]

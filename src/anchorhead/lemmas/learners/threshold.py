@@ -32,6 +32,8 @@ from flint import acb, arb
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.reading import refuse, skip_of
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
@@ -39,8 +41,6 @@ from anchorhead.proof.arithmetic.silence import SILENT
 from anchorhead.proof.enclosures.analytic import prove_sup
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import head_rounding
-from anchorhead.targets.descent import Descent
-from anchorhead.targets.expressions.precision import precision
 
 OUT_OF_REACH = 2.0**20
 CLIP_FEATURES = 3

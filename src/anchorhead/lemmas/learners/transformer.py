@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.reading import (
     body_of,
@@ -58,7 +59,6 @@ from anchorhead.lemmas.learners.transformer_tokens import (
 from anchorhead.lemmas.learners.update import Update, added_to_w
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.silence import SILENT
-from anchorhead.targets.descent import Descent
 
 OUT_OF_REACH = 2.0**20
 ROOM = 2.0**20

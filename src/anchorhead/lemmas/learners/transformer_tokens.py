@@ -13,9 +13,9 @@ from jaxtyping import Float
 
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.reading import refuse
 from anchorhead.network import Embed
-from anchorhead.targets.descent import Descent
 
 Held = tuple[Part, ...] | GridAtom
 """What stands for the link: the parts of a head for copies of sign 1 (those of sign -1 have negative slopes and

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.language.targets.descent import Descent
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.targets.descent import Descent
 
 Weights = Float[np.ndarray, " weights"]
 

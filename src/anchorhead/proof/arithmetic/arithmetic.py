@@ -10,7 +10,7 @@ import torch
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import EXP_ULPS, FLOAT32, FLOAT64, Arithmetic, arithmetic_of
-from anchorhead.targets.expressions.precision import precision
+from anchorhead.language.expressions.precision import precision
 
 __all__ = ["EXP_ULPS", "FLOAT32", "FLOAT64", "UP", "Arithmetic", "arithmetic_of", "exp_ulps_here", "require_model"]
 

@@ -20,11 +20,11 @@ from jaxtyping import Float
 
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.enclosures.balls import BallHead, Part, ball_heads, lower, upper
 from anchorhead.proof.enclosures.ellipse import Enclosure
 from anchorhead.proof.enclosures.operations import OPERATIONS, operations_of
 from anchorhead.proof.enclosures.supremum import Span, Supremum
-from anchorhead.targets.expressions.precision import precision
 
 Piece = tuple[arb, arb, Enclosure]
 """Left and right end, and an enclosure of the analytic function that the target is between them."""

@@ -15,9 +15,9 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.precision import FLOAT64_BITS, precision, working_bits
+from anchorhead.language.targets import Pieces
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
-from anchorhead.targets import Pieces
-from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision, working_bits
 
 
 @runtime_checkable

@@ -40,8 +40,8 @@ import numpy as np
 from flint import acb, arb, fmpq
 from jaxtyping import Float
 
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.enclosures.balls import lower, upper
-from anchorhead.targets.expressions.precision import precision
 
 Enclosure = Callable[[acb], acb]
 """f(z) encloses an analytic function on the ball z, or is not finite where it cannot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anchorhead.targets.expressions.precision import working_bits
+from anchorhead.language.expressions.precision import working_bits
 
 OPERATIONS = 12_000_000
 """Of one proof, unless told otherwise."""

@@ -6,12 +6,12 @@ import math
 
 from flint import acb, arb
 
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets import ScalarTarget
 from anchorhead.proof.enclosures.ellipse import Enclosure
 from anchorhead.proof.enclosures.operations import operations_of
 from anchorhead.proof.enclosures.supremum import Span
 from anchorhead.proof.heads.head import ExpressionOnBalls
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.precision import precision
 
 
 def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:

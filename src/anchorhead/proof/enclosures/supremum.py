@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from flint import acb, arb
 
 from anchorhead.effort import Effort
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.enclosures.ellipse import Enclosure, bound_on_cell
 from anchorhead.proof.enclosures.operations import OPERATIONS, precise
-from anchorhead.targets.expressions.precision import precision
 
 _HALVINGS = 220
 _MAX_BITS = 2048

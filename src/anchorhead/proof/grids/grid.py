@@ -24,6 +24,9 @@ from flint import arb
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.expressions.complex_balls import resolve
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import FLOAT64_BITS, precision
 from anchorhead.progress import Progress, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
@@ -42,9 +45,6 @@ from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.grid_work import Work
 from anchorhead.proof.grids.proven_grid import ProvenGrid
-from anchorhead.targets.expressions.complex_balls import resolve
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import FLOAT64_BITS, precision
 from anchorhead.terms import Term
 
 METHOD = (

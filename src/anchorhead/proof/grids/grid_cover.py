@@ -19,12 +19,12 @@ from jaxtyping import Float
 
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.heads.grids.grid_atom import GridAtom, contract
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.grids.grid_derivatives import second_derivatives
 from anchorhead.proof.grids.grid_head import PRECISION, head_on_grid, rounded, weights
 from anchorhead.proof.grids.proven_grid import ProvenGrid
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.terms import Term
 
 VALUE_ERROR = 2.0**-51

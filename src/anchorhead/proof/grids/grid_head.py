@@ -29,9 +29,9 @@ from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import GridAtom, contract
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import upper
-from anchorhead.targets.expressions.precision import precision
 
 STEEP = 1.45
 LARGEST_RHO = 8.0

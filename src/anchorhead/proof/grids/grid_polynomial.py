@@ -23,8 +23,8 @@ from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.heads.grids.grid_atom import contract
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.targets.expressions.precision import precision
 
 MAX_FINE = 100_000_000
 NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from flint import acb, arb
 
+from anchorhead.language.expressions.balls import RULES, sigmoid_ball, softplus_ball
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import upper
-from anchorhead.targets.expressions.balls import RULES, sigmoid_ball, softplus_ball
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
 
 RHOS = (1.06, 1.12, 1.2, 1.3, 1.45, 1.6, 1.8, 2.1, 2.5, 3.0, 3.7, 4.6, 6.0, 8.0, 11.0, 15.0)
 _BUDGET = 700  # enclosures for one ellipse

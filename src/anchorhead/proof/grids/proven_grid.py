@@ -12,11 +12,11 @@ from jaxtyping import Bool, Float
 from anchorhead.certificate import Worst
 from anchorhead.conditions import Condition
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.statement import Statement
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
 from anchorhead.terms import Term, added_up
 
 

@@ -31,6 +31,9 @@ from jaxtyping import Float
 from anchorhead.conditions import AssumedLipschitz
 from anchorhead.heads.grids.grid import even_places
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.grids.grid_cover import VALUE_ERROR, check_neighbours
@@ -39,9 +42,6 @@ from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.grids.uniform_grid_modulus import cell_modulus
 from anchorhead.proof.grids.uniform_grid_weights import REACH, AxisSpread, axis_spread
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.lipschitz import Lipschitz
 from anchorhead.terms import EvenAnchors, Term
 
 LARGEST_LOGIT = 1e8

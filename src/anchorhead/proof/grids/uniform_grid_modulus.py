@@ -18,14 +18,14 @@ from flint import arb
 from jaxtyping import Bool, Float
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+from anchorhead.language.expressions.build import ZERO, add, div, make, mul, rebuild
+from anchorhead.language.expressions.calculus import difference
+from anchorhead.language.expressions.expression import Expression, postorder
+from anchorhead.language.expressions.named import SELU_ALPHA, SELU_SCALE
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.uniform_grid_weights import finer
-from anchorhead.targets.expressions.build import ZERO, add, div, make, mul, rebuild
-from anchorhead.targets.expressions.calculus import difference
-from anchorhead.targets.expressions.expression import Expression, postorder
-from anchorhead.targets.expressions.named import SELU_ALPHA, SELU_SCALE
-from anchorhead.targets.expressions.precision import precision
 
 MAX_CELLS = 8_000
 """Anchor cells are cut further, while there are not more parts than this."""

@@ -20,12 +20,12 @@ from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
+from anchorhead.language.analysis.pieces import analyse
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.analytic import range_bound
 from anchorhead.proof.enclosures.balls import lower, upper
-from anchorhead.targets.analysis.pieces import analyse
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
 
 HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.self_keys.gate import GatePart
+from anchorhead.language.targets import ScalarTarget, target_of
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.enclosures.balls import ball_heads, largest_jump
 from anchorhead.proof.enclosures.relative import relative_spans
 from anchorhead.proof.enclosures.supremum import Supremum
 from anchorhead.proof.heads.gate_rounding import gate_rounding, with_own
-from anchorhead.targets import ScalarTarget, target_of
 
 
 @dataclass(frozen=True)

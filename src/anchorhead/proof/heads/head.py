@@ -15,13 +15,13 @@ from anchorhead.conditions import AssumedLipschitz
 from anchorhead.domain import interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.targets import CallableTarget, Expression, ScalarTarget
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.enclosures.analytic import Piece, Proof, prove_sup
 from anchorhead.proof.enclosures.balls import Part, largest_jump
 from anchorhead.proof.enclosures.lipschitz import prove_sup_lipschitz
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.statement import Statement
-from anchorhead.targets import CallableTarget, Expression, ScalarTarget
 from anchorhead.terms import Term
 
 METHOD = (

@@ -21,12 +21,12 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import CertificateError
+from anchorhead.language.expressions.build import rebuild, variable
+from anchorhead.language.expressions.expression import postorder
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets import Expression, ScalarTarget
 from anchorhead.proof.enclosures.balls import Part, lower, upper
 from anchorhead.proof.heads.head import prove_exact
-from anchorhead.targets import Expression, ScalarTarget
-from anchorhead.targets.expressions.build import rebuild, variable
-from anchorhead.targets.expressions.expression import postorder
-from anchorhead.targets.expressions.precision import precision
 
 PRECISION = 192
 CELLS, ROUNDS = 4_000, 24

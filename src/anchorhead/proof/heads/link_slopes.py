@@ -11,10 +11,10 @@ import numpy as np
 from flint import arb
 from jaxtyping import Float
 
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets import Expression
 from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.heads.link_heads import PRECISION, LinkFacts
-from anchorhead.targets import Expression
-from anchorhead.targets.expressions.precision import precision
 
 CELLS = 1024
 WIDEST = 14.0

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.mlp import Affine
 from anchorhead.proof.arithmetic.affine_forms import Sources, own_error
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.mlp import Affine
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ from itertools import pairwise
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.heads.cells import Piece, Readout
 from anchorhead.proof.heads.scalar import sup_error
 from anchorhead.proof.heads.whole_head import ScalarHead
-from anchorhead.targets.ramp import TruncatedLinear
 
 
 @dataclass(frozen=True)

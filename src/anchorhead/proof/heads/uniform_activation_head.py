@@ -12,13 +12,13 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.cells import Readout
 from anchorhead.proof.heads.ramp import Lattice, prove_ramp
 from anchorhead.proof.heads.whole_head import ScalarHead
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.ramp import TruncatedLinear
 
 SHARPNESS = 2.75
 """c = beta spacing^2: about the best, and of few bits, so that keys are exact."""

@@ -28,10 +28,10 @@ from jaxtyping import Float, Int
 from anchorhead.disk import path_of, read_whole, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count
+from anchorhead.language.expressions.precision import precision
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.search.hunt_claim import PRECISION, Claim, Found
 from anchorhead.proof.search.hunt_points import FloatRange, from_ordinals, to_ordinals
-from anchorhead.targets.expressions.precision import precision
 
 KEPT, SHOWN = 1000, 100
 """The worst inputs that Arb judges in any case; those of them computed alone, and the most violations listed."""

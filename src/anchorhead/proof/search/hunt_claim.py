@@ -15,12 +15,12 @@ from jaxtyping import Float
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom
+from anchorhead.language.expressions.precision import precision
 from anchorhead.language.forms import scalar_of
+from anchorhead.language.targets import ScalarTarget
 from anchorhead.network import Network
 from anchorhead.network.chain import weights
 from anchorhead.proof.heads.whole_head import read_network
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.expressions.precision import precision
 
 PRECISION = 200
 """Bits of Arb's enclosure of the target."""

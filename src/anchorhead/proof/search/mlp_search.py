@@ -18,15 +18,15 @@ from jaxtyping import Float, Int
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.analysis.pieces import analyse
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Mlp, merged
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.enclosures.balls import lower
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.targets.analysis.pieces import analyse
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
-from anchorhead.targets.mlp import IDENTITY, Affine, Mlp, merged
 
 EVALUATIONS = 20_000
 MAX_PRODUCTS = {"network": 2e9, "exact": 3e8, "balls": 3e5}

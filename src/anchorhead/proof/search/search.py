@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from anchorhead.domain import Box
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.proof.heads.whole_head import WholeHead, read_network
-from anchorhead.targets.ramp import TruncatedLinear
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 MAX_PLACES = 2048

@@ -14,11 +14,11 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.self_key.self_key_exact import prove_exact_self_key
 from anchorhead.proof.self_key.self_key_powers_rounding import powers_rounding
 from anchorhead.proof.self_key.self_key_rounding import REACH, STEEPEST, softmax_rounding
-from anchorhead.targets.expressions.expression import Expression
 
 
 def prove_self_key(head: SelfKeyHead, function: Expression) -> tuple[float, float]:

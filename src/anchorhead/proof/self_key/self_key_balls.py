@@ -21,9 +21,9 @@ from flint import arb
 from jaxtyping import Float
 
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.language.expressions.precision import working_bits
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
-from anchorhead.targets.expressions.precision import working_bits
 
 
 class BallSelfKeyHead:

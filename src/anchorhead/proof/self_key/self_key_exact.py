@@ -20,14 +20,14 @@ from flint import arb
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
+from anchorhead.language.analysis.asymptotes import Asymptotes, Line, asymptotes
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.targets import ScalarTarget
 from anchorhead.proof.enclosures.balls import largest_jump, upper
 from anchorhead.proof.enclosures.relative import relative_spans
 from anchorhead.proof.enclosures.supremum import Supremum
 from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead, tail_of
-from anchorhead.targets import ScalarTarget
-from anchorhead.targets.analysis.asymptotes import Asymptotes, Line, asymptotes
-from anchorhead.targets.expressions.expression import Expression
-from anchorhead.targets.expressions.precision import precision
 
 _DISTANCES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 512.0, 2048.0, 2.0**14)
 _NEAR = tuple(2.0**-k for k in range(30, -1, -2))

@@ -32,6 +32,7 @@ from jaxtyping import Float
 
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_powers import Powers, powers
+from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import largest_on_cells
@@ -45,7 +46,6 @@ from anchorhead.proof.self_key.self_key_cells import (
     scale_of,
     speed_bound,
 )
-from anchorhead.targets.expressions.precision import precision
 
 
 def powers_rounding(head: SelfKeyHead, arithmetic: Arithmetic) -> float:

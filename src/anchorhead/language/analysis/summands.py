@@ -1,0 +1,300 @@
+"""What expressions in several variables are made of: neurons, and functions of a few variables for grids.
+
+Each output is a sum of terms. A term is
+  - a ridge, or a sum of ridges: neurons of one hidden layer (language.analysis.ridges);
+  - max, min, abs of affine parts, nested: neurons of several layers (compiler);
+  - a smooth function of at most four variables: it goes to a grid, together with all terms, of any output, whose
+    variables are among those of the grid; polynomials of low degree as well, since they cost a grid nothing;
+  - anything else (a kink in a product, five variables or more): neurons of several layers, where functions of one
+    variable, sums, products and quotients are all that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from flint import arb, fmpq
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.analysis.ridges import PRECISION, Structure, fraction, ridge_of, structure
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.build import ZERO, add, mul, neg
+from anchorhead.language.expressions.complex_balls import resolve
+from anchorhead.language.expressions.expression import Expression, postorder
+from anchorhead.language.expressions.precision import precision
+from anchorhead.language.expressions.simplify import simplified
+from anchorhead.language.expressions.text import name_of
+from anchorhead.language.targets.layered import ridge_network
+from anchorhead.language.targets.mlp import Mlp
+
+MAX_IN_A_GRID = 4
+LOW_DEGREE = 4
+"""Polynomials up to this degree join a grid that has their variables."""
+TermKind = Literal["constant", "affine", "ridge", "layers", "grid"]
+Ends = tuple[Sequence[float], Sequence[float]]
+_PIECEWISE_LINEAR = ("abs", "max", "min", "relu", "clip", "hardtanh", "relu6", "leaky_relu", "soft_threshold")
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A term of one output, and what it becomes; `grid` is the number of its grid."""
+
+    output: int
+    expression: Expression
+    becomes: TermKind
+    grid: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GridPart:
+    """A function of a few variables for every output: `expressions` has 0 for those that have no share in it."""
+
+    variables: tuple[str, ...]
+    expressions: tuple[Expression, ...]
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The outputs that have a share in it."""
+        return tuple(number for number, one in enumerate(self.expressions) if one is not ZERO)
+
+    def __str__(self) -> str:
+        return f"a grid of {', '.join(self.variables)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Outputs that are the sum of a network of neurons, if there is one, and of functions for grids."""
+
+    variables: tuple[str, ...]
+    network: Mlp | None
+    grids: tuple[GridPart, ...]
+    terms: tuple[Term, ...]
+
+    def found(self) -> list[tuple[str, str]]:
+        """What was found: each term in words, and what it becomes."""
+        return [(str(term.expression), self._words(term)) for term in self.terms]
+
+    def _words(self, term: Term) -> str:
+        match term.becomes:
+            case "constant":
+                return "a constant"
+            case "affine":
+                return "a linear combination"
+            case "ridge":
+                return _ridge_words(structure(term.expression, self.variables))
+            case "layers":
+                return "neurons in layers"
+            case _:
+                return str(self.grids[term.grid or 0])
+
+
+def _ridge_words(found: Structure) -> str:
+    """A function of one variable, of one linear combination, or several of them."""
+    several = [(ridge.weight != 0).sum() > 1 for ridge in found.ridges]
+    what = "of one linear combination" if any(several) else "of one variable"
+    return f"a function {what}" if len(several) == 1 else f"{len(several)} functions {what} each"
+
+
+def parts_of(
+    expressions: Sequence[Expression],
+    variables: Sequence[str],
+    tokens: int | None = None,
+    ends: Ends | None = None,
+    join: bool = True,
+) -> Parts:
+    """The expressions, one for each output, taken apart.
+
+    ends  the lower and the upper ends of the variables: switches that they decide are no kinks
+    join  terms whose variables are among those of a grid join it; else only terms of the same variables share one
+    """
+    with precision(PRECISION):
+        expressions, variables = tuple(expressions), tuple(variables)
+        terms = [
+            Term(output, term, _kind(term, variables))
+            for output, expression in enumerate(expressions)
+            for term in summands(_resolved(simplified(expression), variables, ends))
+        ]
+        groups = _groups([term.expression.variables for term in terms if term.becomes == "grid"], variables, join)
+        terms = [_placed(term, groups, join) for term in terms]
+        grids = tuple(
+            GridPart(group, tuple(_total(terms, output, number) for output in range(len(expressions))))
+            for number, group in enumerate(groups)
+        )
+        network = _network(terms, expressions, variables, tokens, needed=not grids)
+        return Parts(variables, network, grids, tuple(terms))
+
+
+def _resolved(expression: Expression, variables: Sequence[str], ends: Ends | None) -> Expression:
+    """The expression without the switches that the box decides, if it decides them all."""
+    if ends is None or not expression.has_switches:
+        return expression
+    box = {name: arb(float(a)).union(arb(float(b))) for name, a, b in zip(variables, *ends, strict=True)}
+
+    def simpler(node: Expression) -> Expression | None:
+        if not node.has_switches:
+            return None
+        try:
+            return resolve(node, box)
+        except AnchorheadError:
+            return None
+
+    return add(*(simpler(term) or term for term in summands(expression)))
+
+
+def summands(expression: Expression) -> list[Expression]:
+    """The terms that add up to an expression; equal ones are put together, and those that cancel left out.
+
+    Products with a sum are multiplied out where that makes functions of fewer variables.
+    """
+    found: dict[Expression, list[fmpq]] = {}
+    for factor, term in _scaled_terms(expression, fmpq(1)):
+        found.setdefault(term, []).append(factor)
+    kept = [one for term, factors in found.items() for one in _times(term, factors)]
+    return kept or [ZERO]
+
+
+def _times(term: Expression, factors: Sequence[fmpq]) -> list[Expression]:
+    """The term times the sum of its factors; one by one where no floats can write the sum."""
+    total = sum(factors, fmpq(0))
+    if total == 0:
+        return []
+    if total in (1, -1):
+        return [term if total == 1 else neg(term)]
+    scale = fraction(total)
+    return [mul(scale, term)] if scale is not None else [one for factor in factors for one in _times(term, [factor])]
+
+
+def _scaled_terms(expression: Expression, factor: fmpq) -> list[tuple[fmpq, Expression]]:
+    match expression.op, expression.args:
+        case "add", args:
+            return [pair for arg in args for pair in _scaled_terms(arg, factor)]
+        case "neg", (arg,):
+            return _scaled_terms(arg, -factor)
+        case "mul", args if len(args) == 2 and args[0].op == "number":
+            scaled = factor * fmpq(*float(args[0].data or 0).as_integer_ratio())
+            if scaled == 0 or fraction(scaled) is not None:
+                return _scaled_terms(args[1], scaled)
+        case "mul", args:
+            for place, arg in enumerate(args):
+                products = [mul(*args[:place], term, *args[place + 1 :]) for term in summands(arg)]
+                if _pays(products, expression):
+                    return [pair for one in products for pair in _scaled_terms(one, factor)]
+        case "div", (above, below) if not below.variables and below is not ZERO:
+            terms = summands(above)
+            if len(terms) > 1:
+                return [pair for term in terms for pair in _scaled_terms(build.div(term, below), factor)]
+    return [(factor, expression)]
+
+
+def _pays(products: list[Expression], whole: Expression) -> bool:
+    """Whether grids of fewer variables are gained by multiplying out."""
+    most = min(MAX_IN_A_GRID, len(whole.variables) - 1)
+    small = len(products) > 1 and all(len(one.variables) <= most for one in products)
+    return small and bool(structure(whole, whole.variables).left_over)
+
+
+def _kind(term: Expression, variables: tuple[str, ...]) -> TermKind:
+    if not term.variables:
+        return "constant"
+    if term.affine() is not None:
+        return "affine"
+    if not structure(term, variables).left_over:
+        return "ridge"
+    linear = all(
+        node.op in _PIECEWISE_LINEAR or not node.variables or node.affine() is not None or node.op in ("add", "neg")
+        or (node.op == "mul" and sum(bool(arg.variables) for arg in node.args) == 1)
+        or (node.op == "div" and not node.args[1].variables)
+        for node in postorder(term)
+    )  # fmt: skip
+    if not linear and not term.has_switches and len(term.variables) <= MAX_IN_A_GRID:
+        return "grid"
+    if all(_is_taken_apart(node, variables) for node in postorder(term)):
+        return "layers"
+    if len(term.variables) <= MAX_IN_A_GRID:
+        return "grid"
+    raise AnchorheadError(
+        f"{term} has {len(term.variables)} variables and would go to a head over a grid, which takes at most "
+        f"{MAX_IN_A_GRID} variables: write it with functions of one variable, sums, products and quotients"
+    )
+
+
+def _is_taken_apart(node: Expression, variables: tuple[str, ...]) -> bool:
+    """Whether the compiler makes neurons of the node: a function of one part that varies, a sum, a product, a switch
+    between parts, or a function of one linear combination."""
+    if sum(bool(arg.variables) for arg in node.args) <= 1 or node.op in ("add", "mul", "div", "max", "min"):
+        return True
+    return ridge_of(node, variables) is not None
+
+
+def _groups(sets: list[tuple[str, ...]], variables: tuple[str, ...], join: bool) -> list[tuple[str, ...]]:
+    """The variables of each grid, in their order; with `join`, none among those of another."""
+    distinct = [tuple(name for name in variables if name in names) for names in dict.fromkeys(sets)]
+    if not join:
+        return distinct
+    return [one for one in distinct if not any(set(one) < set(other) for other in distinct)]
+
+
+def _placed(term: Term, groups: list[tuple[str, ...]], join: bool) -> Term:
+    """The term with its grid, if it has one: the smallest that holds its variables."""
+    own = set(term.expression.variables)
+    fits = [number for number, group in enumerate(groups) if own <= set(group)]
+    joins = join and (term.becomes in ("constant", "affine") or _low_degree(term.expression))
+    if not fits or not (term.becomes == "grid" or joins):
+        return term
+    return Term(term.output, term.expression, "grid", min(fits, key=lambda number: len(groups[number])))
+
+
+def _low_degree(expression: Expression) -> bool:
+    """Whether it is a polynomial of at most LOW_DEGREE."""
+    degrees: dict[Expression, float] = {}
+    for node in postorder(expression):
+        inner = [degrees[arg] for arg in node.args]
+        match node.op:
+            case _ if not node.variables:
+                degrees[node] = 0
+            case "variable":
+                degrees[node] = 1
+            case "add" | "neg":
+                degrees[node] = max(inner)
+            case "mul":
+                degrees[node] = sum(inner)
+            case "div" if not node.args[1].variables:
+                degrees[node] = inner[0]
+            case "integer_power" if int(node.data or 0) > 0:
+                degrees[node] = int(node.data or 0) * inner[0]
+            case "square":
+                degrees[node] = 2 * inner[0]
+            case _:
+                return False
+    return degrees[expression] <= LOW_DEGREE
+
+
+def _total(terms: Sequence[Term], output: int, grid: int) -> Expression:
+    own = [term.expression for term in terms if term.output == output and term.grid == grid]
+    return add(*own) if own else ZERO
+
+
+def _network(
+    terms: Sequence[Term],
+    expressions: tuple[Expression, ...],
+    variables: tuple[str, ...],
+    tokens: int | None,
+    needed: bool,
+) -> Mlp | None:
+    """The neurons of all terms that go to no grid; None if there are no such terms, or some take several layers."""
+    ridges: list[list[Expression]] = [[] for _ in expressions]
+    for term in terms:
+        if term.becomes == "layers":
+            return None
+        if term.becomes != "grid":
+            ridges[term.output].append(term.expression)
+    if not needed and not any(ridges):
+        return None
+    shown = [add(*own) if own else ZERO for own in ridges]
+    structures = [structure(one, variables) for one in shown]
+    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown))
+
+
+__all__ = ["GridPart", "Parts", "Term", "TermKind", "parts_of", "summands"]

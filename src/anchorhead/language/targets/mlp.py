@@ -1,0 +1,253 @@
+"""Networks as targets: affine maps and functions of one variable, entry by entry, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from anchorhead.decimals import counted
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.underflow import lost
+from anchorhead.read_only import ReadOnly
+
+IDENTITY = parse("x")
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(ReadOnly):
+    """x -> weight x + bias; in float64, which holds float32 weights exactly.
+
+    weight_error, bias_error  how far the numbers that are meant (1/3, pi) may be from those that are written; none: 0
+    """
+
+    weight: Float[np.ndarray, "outputs inputs"]
+    bias: Float[np.ndarray, " outputs"]
+    weight_error: Float[np.ndarray, "outputs inputs"] | None = None
+    bias_error: Float[np.ndarray, " outputs"] | None = None
+
+    def __post_init__(self) -> None:
+        for name, dims in (("weight", 2), ("bias", 1)):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            if array.ndim != dims or not array.size:
+                raise AnchorheadError(f"the {name} of an affine map has shape {array.shape}: {dims} axes are needed")
+            self._keep(name, array)
+            error = getattr(self, f"{name}_error")
+            error = np.zeros(array.shape) if error is None else np.array(error, dtype=np.float64)
+            if error.shape != array.shape or not (np.isfinite(error) & (error >= 0)).all():
+                raise AnchorheadError(f"the errors of the {name} of an affine map: numbers of at least 0, one for each")
+            self._keep(f"{name}_error", error)
+        if len(self.weight) != len(self.bias):
+            raise AnchorheadError(f"an affine map of {len(self.weight)} outputs has a bias of {len(self.bias)} entries")
+
+    def _keep(self, name: str, array: np.ndarray) -> None:
+        array.flags.writeable = False
+        object.__setattr__(self, name, array)
+
+    @property
+    def errors(self) -> tuple[Float[np.ndarray, "outputs inputs"], Float[np.ndarray, " outputs"]]:
+        """The errors of weight and bias."""
+        return np.asarray(self.weight_error), np.asarray(self.bias_error)
+
+    @property
+    def inputs(self) -> int:
+        return self.weight.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden(ReadOnly):
+    """Neurons a_r = phi_r(w_r . x + t_r), phi_r = activations[which[r]], each an expression in x.
+
+    kept  the neurons are to be computed even where they do nothing but the affine map
+    """
+
+    affine: Affine
+    activations: tuple[Expression, ...]
+    which: Int[np.ndarray, " neurons"]
+    kept: bool = False
+
+    def __post_init__(self) -> None:
+        which = np.array(self.which, dtype=np.int64)
+        which.flags.writeable = False
+        if which.shape != (self.affine.outputs,) or which.min() < 0 or which.max() >= len(self.activations):
+            raise AnchorheadError(
+                f"{self.affine.outputs} neurons with {len(self.activations)} activations, chosen by an array of shape "
+                f"{which.shape}: needed is the number of an activation for each neuron"
+            )
+        for activation in self.activations:
+            if len(activation.variables) > 1:
+                raise AnchorheadError(f"the activation {activation} depends on more than one variable")
+        object.__setattr__(self, "which", which)
+        object.__setattr__(self, "activations", tuple(self.activations))
+
+    @classmethod
+    def of(cls, weight: Any, bias: Any, activation: Expression) -> Hidden:
+        """Neurons that all have the same activation."""
+        affine = Affine(weight, bias)
+        return cls(affine, (activation,), np.zeros(affine.outputs, int))
+
+    @property
+    def neurons(self) -> int:
+        return self.affine.outputs
+
+    @property
+    def linear(self) -> bool:
+        """Whether nothing happens here but the affine map."""
+        return not self.kept and all(self.activations[k] is IDENTITY for k in np.unique(self.which))
+
+    def values(self, z: Shaped[np.ndarray, "... neurons"]) -> Shaped[np.ndarray, "... neurons"]:
+        """phi_r(z_r)."""
+        a = np.empty(z.shape, z.dtype)
+        for k, activation in enumerate(self.activations):
+            own = self.which == k
+            a[..., own] = _values(activation, z[..., own])
+        return a
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """x -> readout(hidden_L(... hidden_1(x))), a feed-forward network in exact arithmetic.
+
+    With `tokens` = n the vector x is n tokens, one after the other, and so is the result. `name` says what it is where
+    it was not given as a network, `variables` what the entries of x are called, where they have names.
+    """
+
+    hidden: tuple[Hidden, ...]
+    readout: Affine
+    tokens: int | None = None
+    name: str = ""
+    variables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        sizes = [layer.affine for layer in self.hidden] + [self.readout]
+        for number, (one, two) in enumerate(pairwise(sizes), start=1):
+            if one.outputs != two.inputs:
+                raise AnchorheadError(
+                    f"layer {number} of the network has {one.outputs} outputs, layer {number + 1} takes {two.inputs}"
+                )
+        if self.variables and len(self.variables) != self.inputs:
+            raise AnchorheadError(f"{len(self.variables)} names for {self.inputs} inputs: one for each, or none")
+        if self.tokens is not None:
+            for name, size in (("inputs", self.inputs), ("outputs", self.outputs)):
+                if self.tokens < 1 or size % self.tokens:
+                    raise AnchorheadError(
+                        f"{size} {name} do not divide into tokens={self.tokens}: the {name} must be a multiple of it"
+                    )
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers go in, all tokens together."""
+        return (self.hidden[0].affine if self.hidden else self.readout).inputs
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers come out, all tokens together."""
+        return self.readout.outputs
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        return (self.inputs,) if self.tokens is None else (self.tokens, self.inputs // self.tokens)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.outputs,) if self.tokens is None else (self.tokens, self.outputs // self.tokens)
+
+    def with_neurons(self) -> Mlp:
+        """The same function; a network that is an affine map alone gets neurons, which do nothing."""
+        if any(not layer.linear for layer in self.hidden):
+            return self
+        affine = self.readout
+        neurons = Hidden(affine, (IDENTITY,), np.zeros(affine.outputs, int), kept=True)
+        readout = Affine(np.eye(affine.outputs), np.zeros(affine.outputs))
+        return Mlp((*self.hidden, neurons), readout, self.tokens, self.name or str(self), self.variables)
+
+    def values(self, x: Any) -> Shaped[np.ndarray, "..."]:
+        """f(x), affine maps and piecewise linear activations in extended precision where the machine has it."""
+        x = np.asarray(x)
+        batch = x.shape[: x.ndim - len(self.input_shape)]
+        a = x.reshape(*batch, self.inputs).astype(np.longdouble)
+        for layer in self.hidden:
+            a = layer.values(_mapped(layer.affine, a))
+        return _mapped(self.readout, a).reshape(*batch, *self.output_shape)
+
+    def __str__(self) -> str:
+        if self.name:
+            return self.name
+        sizes = " -> ".join(
+            str(size) for size in [self.inputs, *(layer.neurons for layer in self.hidden), self.outputs]
+        )
+        names = {_name(activation) for layer in self.hidden for activation in layer.activations}
+        known = [*sorted(names - {"x"})] or ["linear"]
+        tokens = [] if self.tokens is None else [counted(self.tokens, "token")]
+        return f"network {sizes} ({', '.join(known + tokens)})"
+
+
+def merged(target: Mlp) -> tuple[list[tuple[Affine, Hidden]], Affine]:
+    """The hidden layers that do more than an affine map, and the readout, affine maps in a row multiplied out."""
+    waiting: list[Affine] = []
+    hidden: list[tuple[Affine, Hidden]] = []
+    for layer in target.hidden:
+        waiting.append(layer.affine)
+        if not layer.linear:
+            hidden.append((_product(waiting), layer))
+            waiting = []
+    return hidden, _product([*waiting, target.readout])
+
+
+def _product(maps: Sequence[Affine]) -> Affine:
+    """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes, and by
+    what underflow takes."""
+    first = maps[0]
+    weight, bias = first.weight, first.bias
+    weight_error, bias_error = first.errors
+    for one in maps[1:]:
+        n = one.inputs + 2
+        gamma = 2 * n * 2.0**-53
+        own_weight, own_bias = one.errors
+        size = np.abs(one.weight) + own_weight
+        taken = [n * lost((one.weight, own_weight), pair) for pair in ((weight, weight_error), (bias, bias_error))]
+        weight_error = size @ weight_error + own_weight @ np.abs(weight) + gamma * (size @ np.abs(weight))
+        bias_error = size @ bias_error + own_weight @ np.abs(bias) + own_bias + gamma * (size @ np.abs(bias))
+        bias_error = bias_error + gamma * np.abs(one.bias)
+        weight_error, bias_error = (
+            (weight_error + taken[0]) * (1 + 4 * gamma),
+            (bias_error + taken[1]) * (1 + 4 * gamma),
+        )
+        weight, bias = one.weight @ weight, one.weight @ bias + one.bias
+    return Affine(weight, bias, weight_error, bias_error)
+
+
+def _mapped(affine: Affine, x: Shaped[np.ndarray, "... inputs"]) -> Shaped[np.ndarray, "... outputs"]:
+    return x @ affine.weight.T.astype(x.dtype) + affine.bias.astype(x.dtype)
+
+
+def _values(activation: Expression, z: np.ndarray) -> np.ndarray:
+    if activation is IDENTITY:
+        return z
+    plain = len(activation.args) == 1 and activation.args[0].op == "variable"
+    if plain and activation.op == "relu":
+        return np.maximum(z, 0)
+    if plain and activation.op == "abs":
+        return np.abs(z)
+    variable = (activation.variables or ("x",))[0]
+    return np.asarray(activation.values({variable: z.astype(np.float64)})).astype(z.dtype)
+
+
+def _name(activation: Expression) -> str:
+    if activation is IDENTITY:
+        return "x"
+    return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
+
+
+__all__ = ["IDENTITY", "Affine", "Hidden", "Mlp", "merged"]
