@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 SUITES = tuple(
     f"tests/{name}"
-    for name in ("heads", "constructions", "convert", "export", "incontext", "lemmas", "proof", "targets")
+    for name in ("heads", "constructions", "convert", "export", "incontext", "lemmas", "proof", "language")
 )
 NEEDS = {"SkylakeX": "AVX512_SKX", "Haswell": "AVX2", "Zen": "AVX2", "Sandybridge": "AVX", "Prescott": "SSE3"}
 """What numpy calls that which the kernels of OpenBLAS need."""
