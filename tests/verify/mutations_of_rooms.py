@@ -60,7 +60,7 @@ ROOMS = (
              "cover: what is between the centres of cells counts"),
     Mutation("programs/slopes.py", "_either", "slopes[0].union(slopes[1])", "slopes[0]",
              "grid_uniform: slopes hold every difference quotient (max(x, y*y))"),
-    Mutation("programs/slopes.py", "_sigmoid_slope", "(s * (1 - s))", "(s * s)",
+    Mutation("programs/slopes.py", "_sigmoid_slope", "near.union(far)", "far",
              "grid_uniform: slopes hold every difference quotient (sqrt(1 + x*x)*tanh(y))"),
     Mutation("grids/tensor.py", "grid_reading", "origins.append(-float(one.t.constant[0, 0]))", "origins.append(0.0)",
              "accepted: grid (float32)"),

@@ -82,8 +82,10 @@ def _chain(op: str, slope: Callable[[arb], arb]) -> Callable[[Any], Any]:
 
 
 def _sigmoid_slope(a: arb) -> arb:
-    s = BALLS["sigmoid"](a)
-    return (s * (1 - s)).min(arb(0.25))
+    """e^-t / (1 + e^-t)^2 with t = |a|, which falls as t grows: its values at the ends of |a| hold all others."""
+    ends = [(-t).exp() for t in (a.abs_lower(), a.abs_upper())]
+    near, far = (power / (1 + power) ** 2 for power in ends)
+    return near.union(far)
 
 
 SLOPES: dict[str, Callable[..., Any]] = {
