@@ -2,14 +2,13 @@
 
 import sys
 from functools import partial
-from types import ModuleType
 
 import numpy as np
 import pytest
 from jaxtyping import Float
 
 import anchorhead
-from tests.type_checks import LAST, WrongType, checked, count_anew
+from tests.type_checks import WrongType, checked, count_anew
 
 
 def within(text: str) -> dict:
@@ -40,17 +39,6 @@ def total(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> Float[np.nd
 
 def calls(name, *args):
     return globals()[name](*args)
-"""
-
-
-METHOD = """
-@__checked__
-class Half:
-    def __init__(self, x: float) -> None:
-        self.x = x
-
-    def of(self) -> float:
-        return self.x / 2
 """
 
 
@@ -90,17 +78,3 @@ def test_a_function_is_looked_at_again_ever_more_rarely():
     assert [n for n in range(1, 40) if looked_at()] == [1, 2, 4, 8, 16, 32]
     count_anew()
     assert looked_at()
-
-
-def test_after_many_calls_the_function_and_the_method_themselves_are_there(monkeypatch):
-    held = within(FUNCTIONS + METHOD)
-    module = ModuleType("anchorhead.made_up")
-    vars(module).update(held)
-    monkeypatch.setitem(sys.modules, "anchorhead.made_up", module)
-    counting, own, counted = held["half"], held["Half"](3.0), vars(held["Half"])["of"]
-    for _ in range(LAST):
-        counting(3.0)
-        own.of()
-    assert module.half is counting.__wrapped__
-    assert vars(held["Half"])["of"] is counted.__wrapped__
-    assert own.of() == module.half(3.0) == 1.5

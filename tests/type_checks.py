@@ -2,8 +2,7 @@
 
 A finder makes the package's modules with every function and class of a module decorated by `checked`; functions within
 functions are not, since each call would decorate them anew. In each file of tests a function's 1st, 2nd, 4th, 8th, …
-call is checked, up to the 4096th: if all were, or with jaxtyping's own finder, the tests would take two or three times
-as long.
+call is checked: if all were, or with jaxtyping's own finder, the tests would take two or three times as long.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cached_property, partial, wraps
 from importlib.abc import MetaPathFinder
@@ -44,8 +42,6 @@ COUNTED = {
     )
 }
 """Methods that are not checked, since their warnings count the frames to the line that called."""
-LAST = 4096
-"""The call at which the function itself takes the place of the one that counts: to count takes as long as it does."""
 BETWEEN = (__name__, "beartype", "jaxtyping", "functools", "dataclasses", "contextlib")
 """Modules whose frames may lie between a caller and a function that is checked."""
 
@@ -85,7 +81,7 @@ CHECKS = BeartypeConf(
 def checked(defined: Any) -> Any:
     """The function or class, its annotations checked at each call."""
     if not inspect.isclass(defined):
-        return _now_and_then(beartype(defined, conf=CHECKS), defined, _replace_in_the_package)
+        return _now_and_then(beartype(defined, conf=CHECKS), defined)
     own = vars(defined).get("__init__")
     if is_dataclass(defined) and own is not None:
         _resolve_inherited(defined, own)
@@ -99,9 +95,9 @@ def checked(defined: Any) -> Any:
         if name in kept:
             setattr(made, name, bare)
         elif isinstance(bare, FunctionType | property | classmethod | staticmethod):
-            setattr(made, name, _now_and_then(vars(made)[name], bare, partial(_put_back, made, name, bare)))
+            setattr(made, name, _now_and_then(vars(made)[name], bare))
         elif isinstance(bare, cached_property):
-            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name], _leave)
+            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name])
             setattr(made, name, bare)
     return made
 
@@ -114,37 +110,17 @@ def _resolve_inherited(defined: type, init: Any) -> None:
                 init.__annotations__[name] = get_type_hints(base)[name]
 
 
-def _leave(call: Any, plain: Any) -> None:
-    """Nothing is replaced: a property that is computed once is called rarely."""
-
-
-def _put_back(owner: type, name: str, member: Any, call: Any, plain: Any) -> None:
-    """The member of a class as it was."""
-    setattr(owner, name, member)
-
-
-def _replace_in_the_package(call: Any, plain: Any) -> None:
-    """The plain function wherever a module of the package has the one that counts."""
-    for module in [found for name, found in sys.modules.items() if name.partition(".")[0] == PACKAGE]:
-        held = vars(module)
-        for name in [name for name, value in held.items() if value is call]:
-            held[name] = plain
-
-
-def _now_and_then(member: Any, plain: Any, replace: Callable[[Any, Any], None]) -> Any:
-    """The member with checks for calls that are ever further apart, the plain one for all between, and after the LAST.
+def _now_and_then(member: Any, plain: Any) -> Any:
+    """The member with checks for calls that are ever further apart, the plain one for all between.
 
     To look at arrays takes tens of microseconds; late calls are of other kinds than the first. If any annotation is one
     of arrays, a call is a scope in which the name of an axis has one size.
-
-    replace  is given what is made here and the plain one at the LAST call
     """
     if isinstance(member, property):
         parts = ((getattr(member, name), getattr(plain, name)) for name in ("fget", "fset", "fdel"))
-        made = (None if own is None else _now_and_then(own, bare, replace) for own, bare in parts)
-        return property(*made, doc=member.__doc__)
+        return property(*(None if own is None else _now_and_then(own, bare) for own, bare in parts), doc=member.__doc__)
     if isinstance(member, classmethod | staticmethod):
-        return type(member)(_now_and_then(member.__func__, plain.__func__, replace))
+        return type(member)(_now_and_then(member.__func__, plain.__func__))
     if member is plain:
         return plain  # without annotations
     known = getattr(inspect.unwrap(member), "__globals__", {})
@@ -161,8 +137,6 @@ def _now_and_then(member: Any, plain: Any, replace: Callable[[Any, Any], None]) 
             return plain(*args, **words)
         calls[0] = calls[1]
         calls[1] *= 2
-        if calls[1] > LAST:
-            replace(call, plain)
         return watched(*args, **words)
 
     return call

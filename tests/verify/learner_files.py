@@ -53,7 +53,7 @@ def _shrunk(x: arb, target: Descent, j: int) -> arb:
 
 def tampered(file: Stored, rng: np.random.Generator) -> Stored:
     """One stored weight of a layer changed: by a factor, in sign, or set to or from 0."""
-    names = [name for name in file.tensors if name.startswith("layers.")]
+    names = sorted(name for name in file.tensors if name.startswith("layers."))
     name = names[rng.integers(len(names))]
     array = np.array(file.tensors[name])
     place = tuple(int(rng.integers(side)) for side in array.shape)

@@ -34,6 +34,7 @@ from . import test_learner_many as of_many
 from . import test_learner_paths as paths
 from . import test_learners as learners
 from .learner_files import changed
+from .mutations import forget
 
 Noticed = Callable[[], bool]
 """Whether a claim of the other tests fails."""
@@ -280,10 +281,10 @@ def _steep_accepted() -> bool:
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_broken_verifier_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation = MUTATIONS[name]
-    link.slopes.cache_clear()
+    forget()
     assert not mutation.noticed(), "nothing is broken yet"
     monkeypatch.setattr(mutation.owner, mutation.name, mutation.make(getattr(mutation.owner, mutation.name)))
-    link.slopes.cache_clear()
+    forget()
     noticed = mutation.noticed()
-    link.slopes.cache_clear()
+    forget()
     assert noticed
