@@ -179,6 +179,10 @@ MUTATIONS = {
         sums.Sums, "_applied", lambda f: lambda self, op, data, known: f(self, op, data, known[:1]),
         fails(paths.test_the_forms_of_links, "sin(s*y) + s - y"),
     ),
+    "layers: speeds may change before they are used": Mutation(
+        layers._Reader, "_require_kept", lambda f: lambda self: None,
+        fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
+    ),
     "clip: thresholds have no error": Mutation(
         clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
     ),

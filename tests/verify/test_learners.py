@@ -275,3 +275,17 @@ def test_a_state_that_sees_itself_is_refused() -> None:
     key[key <= -1600] = -500.0
     with pytest.raises(NotVerified, match="reach"):
         found_for_box(replace(file, tensors={**file.tensors, name: key}))
+
+
+@pytest.mark.parametrize(
+    ("row", "column"), [("v0", "w1"), ("v1", "asks"), ("v of the intercept", "v of the intercept")]
+)
+def test_a_speed_that_changes_before_it_is_used_is_refused(row: str, column: str) -> None:
+    """The skip of the first layer of a step hands the speeds on to the second, which adds them to w."""
+    name, weights = "squared, sequence", "layers.1.0.skip.weight"
+    features = list(learner(name).embed.features)
+    file = stored(name)
+    array = np.array(file.tensors[weights])
+    array[features.index(row), features.index(column)] += 0.5
+    assert accepted(file)
+    assert not accepted(replace(file, tensors={**file.tensors, weights: array}))

@@ -111,6 +111,7 @@ class _Reader:
         if self.sequence:
             require(len(self.body) == 2 and count == 2, "a step in a sequence is link and mean, without a threshold")
             heads = (self._link_in_sequence(self.body[0]),)
+            self._require_kept()
             collect = self._mean(self.body[1])
         elif count == 1:
             line = self.rows.residual and self.links[0].line == (1, 0)
@@ -120,10 +121,19 @@ class _Reader:
             require(count == 3, "a step is one attention, or score, link and collect; and a threshold")
             score = self._score(self.body[0])
             heads = self._link(self.body[1], score)
+            self._require_kept()
             collect = self._average(self.body[2], {LINK: 1.0})
         clip = self._clip(self.body[-1]) if self.target.shrinks else None
         carriers = "each" if self.sequence else "one" if len(self.carriers) == 1 else "pair"
         return Step(collect, self.update, clip, score, heads, carriers)
+
+    def _require_kept(self) -> None:
+        """The layers before the update hand w and v on as they are."""
+        for token, sign in self.carriers.items():
+            for which, features in enumerate((self.w, self.v)):
+                number, of = self.now.number[token, features], self.now.of[token, features]
+                kept = (number == sign).all() and (of == self.rows.w(which)[: len(features)]).all()
+                require(bool(kept), "w or its speed is changed before it is updated")
 
     def _on(
         self, layer: Attention, tokens: Mapping[int, int], features: Sequence[int], of: np.ndarray | None = None
