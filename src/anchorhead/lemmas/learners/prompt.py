@@ -42,9 +42,6 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 ROOMS = (2.0**-8, 2.0**-3, 2.0)
 """How much wider than the arguments of a path the range is on which a head is proven, relative to their size: the
 first for which errors stay in it."""
-WIDER = 0.7
-"""What is stated of scores that two registers make counts this much of their rounding once more: the verifier bounds
-both logits apart, and must come to no more than what is stated."""
 Array = Float[np.ndarray, " n"]
 Weights = Float[np.ndarray, " weights"]
 
@@ -282,7 +279,7 @@ class _Walk:
         steep = _steepest(slopes)
         near = steep if step.scoring is None else _steepest(self.heads.between(low, high))
         rounding = near * scores.rounding * UP + self.rounding
-        wrong = near * (scores.wrong + WIDER * pair * scores.rounding) * UP + self.exact + self.rounding
+        wrong = near * scores.wrong * UP + self.exact + self.rounding
         read = _values(step, prompt, z)
         own_wrong = self.own + steep * lost + 4 * FLOAT64.unit * (np.abs(read) + self.labels)
         link = np.abs(read) + own_wrong + steep * moved
