@@ -6,7 +6,7 @@ whose own distance from the exact path is followed in the same way. At a step, w
 *score*    arguments z_i lie within |x_i| e_t of the reference's, and what is written for them within d of that;
 *link*     the head's error holds at what was written, and phi moves by at most d times its steepest slope between that
            and z: links are known up to slope d + error of the head + rounding;
-*collect*  what is added to w errs by what lemmas.learners.average or lemmas.learners.sequence say of such links.
+*collect*  what is added to w errs by what lemmas.learners.average or lemmas.learners.own_anchors say of such links.
 
 Two paths' difference is multiplied by I - rate H, H = mean of phi_i' v_i x_i' + decay, phi_i' between the slopes that
 the link has between the paths (lemmas.learners.loop). The prompt of a network of many learners says v_i, c_i x_i up to
@@ -96,7 +96,7 @@ def steepness(slope: Array, prompt: Prompt) -> float:
 def bound_for_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, model: Arithmetic) -> PathBound:
     """For one prompt of examples A (n, weights) with labels y (n,); raises RateTooLarge for a straight link,
     ScoresOutside where the head does not serve."""
-    if target.layout == "sequence" and len(A) != target.examples:
+    if step.carriers == "each" and len(A) != target.examples:
         raise CertificateError(f"{len(A)} examples for a network that takes {target.examples}")
     require_proof(target)
     return _bound(step, target, Prompt.of(step, A, y), model)
