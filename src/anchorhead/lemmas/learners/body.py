@@ -147,7 +147,7 @@ class _Reader:
         self, layer: Attention, head: int, group: int, tokens: slice | np.ndarray
     ) -> tuple[Float[np.ndarray, "asks keys"], Float[np.ndarray, "asks keys"]]:
         """Between what the logits are that some tokens of a group meet: of rows, registers, states."""
-        asking = self.now.groups[group].tokens(tokens).mapped(layer.query[head])
+        asking = self.now.groups[group].tokens(tokens).mapped(layer.query[head], scaled=True)
         keys = [one.mapped(_of_head(layer.key, head)) for one in self.now.seen(layer, group)]
         found = [ends(asking, key, self.arithmetic) for key in keys]
         low, high = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
@@ -229,7 +229,10 @@ class _Reader:
         """Of the tokens that rows of a kind see within reach of the logit 0: their logits, and the constants that they
         show."""
         _, high = self._ends(layer, head, 0, slice(kind, kind + 1))
-        seen, query = self.now.seen(layer, 0), self.now.rows.tokens(slice(kind, kind + 1)).mapped(layer.query[head])
+        seen, query = (
+            self.now.seen(layer, 0),
+            self.now.rows.tokens(slice(kind, kind + 1)).mapped(layer.query[head], scaled=True),
+        )
         far = np.split(out_of_reach(high[0], 0.0), np.cumsum([len(group) for group in seen])[:-1])
         found, shown, size = [], [], 1 + 2 * len(self.w)
         for group, away in zip(seen, far, strict=True):
@@ -338,7 +341,9 @@ class _Reader:
             require(shows and not values.loose[examples].any(), "what is averaged are not the examples")
             for carrier, sign in enumerate(self.signs):
                 here = slice(carrier, carrier + 1)
-                logits = Logits.between(self.now.groups[group].tokens(here).mapped(layer.query[head]), keys)
+                logits = Logits.between(
+                    self.now.groups[group].tokens(here).mapped(layer.query[head], scaled=True), keys
+                )
                 h = sign * _multiple(logits.of[0], expected[0])
                 right = np.array_equal(logits.of[examples], sign * h * expected) and not logits.loose[examples].any()
                 require(
@@ -386,7 +391,7 @@ class _Reader:
         candidates = np.flatnonzero(self.zero)
         keeps = np.ones(len(candidates), bool)
         for head in range(layer.heads):
-            query = self.now.registers.tokens(candidates).mapped(layer.query[head])
+            query = self.now.registers.tokens(candidates).mapped(layer.query[head], scaled=True)
             _, first, which = np.unique(
                 np.concatenate([query.constant, query.size], axis=1), axis=0, return_index=True, return_inverse=True
             )

@@ -24,6 +24,8 @@ from anchorhead.proof.arithmetic.silence import rounding_of
 
 SMALL = 2.0**20
 """Sums of quarters up to here are exact in float32, in every order."""
+LEAST = 2.0**-100
+"""Smaller products may vanish."""
 LOOSER = 1 + 2.0**-8
 """More than what is rounded where sizes are added up."""
 
@@ -34,7 +36,7 @@ class Held:
 
     number: Float[np.ndarray, "tokens features quantities"]
     loose: Float[np.ndarray, "tokens features"]
-    _maps: dict[bytes, Held] = field(default_factory=dict, repr=False)
+    _maps: dict[tuple[bytes, bool], Held] = field(default_factory=dict, repr=False)
 
     @classmethod
     def constants(cls, values: Float[np.ndarray, "tokens features"] | None, width: int, quantities: int = 1) -> Held:
@@ -62,23 +64,27 @@ class Held:
         number[tokens, feature], loose[tokens, feature] = 0.0, size
         return Held(number, loose)
 
-    def mapped(self, weight: Float[np.ndarray, "outputs features"]) -> Held:
+    def mapped(self, weight: Float[np.ndarray, "outputs features"], scaled: bool = False) -> Held:
         """What a linear map makes of it: exact where a single product is not 0, by a power of two, or where all are
-        quarters of small whole numbers; loose otherwise."""
+        quarters of small whole numbers; loose otherwise. Quantities are taken once, or minus once, so that none
+        vanishes by underflow and comes back; `scaled`: as often as one likes, in the last map before a product."""
         weight = np.asarray(weight, np.float64)
-        key = weight.tobytes()  # heads share keys and values
+        key = (weight.tobytes(), scaled)  # heads share keys and values
         if key not in self._maps:
-            self._maps[key] = self._mapped(weight)
+            self._maps[key] = self._mapped(weight, scaled)
         return self._maps[key]
 
-    def _mapped(self, weight: Float[np.ndarray, "outputs features"]) -> Held:
+    def _mapped(self, weight: Float[np.ndarray, "outputs features"], scaled: bool) -> Held:
         touches, there = (weight != 0).T.astype(float), (self.number != 0).any(axis=2).astype(float)
         single = (there @ touches <= 1) & (there @ ~exact_factor(weight).T < 1)
         constant, varies = self.number[:, :, 0], (self.number[:, :, 1:] != 0).any(axis=2)
         odd = varies | (constant * 2 % 1 != 0)
         halves = (weight * 2 % 1 == 0).all(axis=1) & (np.abs(constant) @ np.abs(weight).T <= SMALL)
-        exact = single | (halves & (odd @ touches < 1))
         number = np.matmul(weight, self.number)
+        once = scaled | ((number[:, :, 1:] == 0) | (np.abs(number[:, :, 1:]) == 1)).all(axis=2)
+        picks = (np.abs(weight) % 1 == 0).all(axis=1) & (np.abs(weight) <= 1).all(axis=1)
+        normal = picks | (np.where(number == 0, 1.0, np.abs(number)).min(axis=2, initial=1.0) >= LEAST)
+        exact = (single & once & normal) | (halves & (odd @ touches < 1))
         finite = np.where(np.isfinite(self.loose), self.loose, 0.0)
         loose = LOOSER * finite @ np.abs(weight).T + np.where(
             np.isinf(self.loose).astype(float) @ touches > 0, np.inf, 0.0
