@@ -27,15 +27,15 @@ class SeriesHead:
     def __init__(self, found: Saturated) -> None:
         self.found = found
         self.scale, self.shift = found.scale, found.shift
+        self.ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
 
     def __call__(self, t: Tensor, scratch: Tensor) -> None:
         """t (entries,), contiguous, becomes q."""
-        found = self.found
-        if found.low > -math.inf or found.high < math.inf:
-            t.clamp_(found.low if found.low > -math.inf else None, found.high if found.high < math.inf else None)
-        if found.origin:
-            t.sub_(found.origin)
-        self._polynomial(t, scratch)
+        if self.ends != [None, None]:
+            t.clamp_(*self.ends)
+        if self.found.origin:
+            t.sub_(self.found.origin)
+        self._polynomial(t, scratch[: t.shape[0]])
 
     def _polynomial(self, s: Tensor, scratch: Tensor) -> None:
         """s + sum c_j s^j in place, powers by products."""
