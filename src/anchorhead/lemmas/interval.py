@@ -16,6 +16,9 @@ from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
+BLOCK = 2**24
+"""How many coefficients of values are held at a time."""
+
 
 def bound(
     least: Float[np.ndarray, "... keys"], most: Float[np.ndarray, "... keys"], arithmetic: Arithmetic
@@ -45,16 +48,22 @@ def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sou
     if not len(registers.constant):
         return kept
     low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
-    flat = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:])).reshape(layer.heads, -1)
-    _, first, kinds = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-    for kind, head in enumerate(first):
-        value = layer.value[min(head, len(layer.value) - 1)]
+    values = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:]))
+    _, first, kinds = np.unique(values.reshape(layer.heads, -1), axis=0, return_index=True, return_inverse=True)
+    entries, width = values.shape[1:]
+    many = max(1, BLOCK // (entries * max(1, inputs.coefficients[:, 0].size)))
+    for start in range(0, len(first), many):
+        some = first[start : start + many]
         pairs = ((inputs, sources), (registers, NOTHING))
-        shown = [mapped(value, None, x, of, arithmetic).ends(of) for x, of in pairs]
+        shown = [mapped(values[some].reshape(-1, width), None, x, of, arithmetic).ends(of) for x, of in pairs]
         least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
         bottom, top = bound(least, most, arithmetic)
-        output = layer.output[kinds.reshape(-1) == kind].astype(np.float64)
-        up, down = np.maximum(output, 0.0).sum(axis=0), np.minimum(output, 0.0).sum(axis=0)
+        up, down = (np.zeros((len(some), layer.outputs, entries)) for _ in range(2))
+        mine = np.flatnonzero((kinds.reshape(-1) >= start) & (kinds.reshape(-1) < start + many))
+        output, place = layer.output[mine].astype(np.float64), kinds.reshape(-1)[mine] - start
+        np.add.at(up, place, np.maximum(output, 0.0))
+        np.add.at(down, place, np.minimum(output, 0.0))
+        up, down = (np.swapaxes(one, 0, 1).reshape(layer.outputs, -1) for one in (up, down))
         low, high = low + up @ bottom + down @ top, high + up @ top + down @ bottom
         size = size + (up - down) @ np.maximum(np.abs(bottom), np.abs(top))
     read = Forms.between(low[None], high[None])
