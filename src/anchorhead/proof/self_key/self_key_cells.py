@@ -47,9 +47,7 @@ def scale_of(left: Cells, right: Cells) -> Cells:
     return np.maximum(np.minimum(np.abs(left), np.abs(right)) * (left * right > 0), 1.0)
 
 
-def added_rounding(
-    head: SelfKeyHead, size: Cells | float, part: Cells | float, arithmetic: Arithmetic
-) -> Cells | float:
+def added_rounding(head: SelfKeyHead, size: Cells, part: Cells, arithmetic: Arithmetic) -> Cells:
     """The rounding of skip s + bias + R for |s| <= size and |computed R| <= part."""
     terms = np.stack(np.broadcast_arrays(abs(head.skip) * size, abs(head.bias), part), axis=-1)
     exact = np.array([bool(exact_factor(head.skip)), True, True])

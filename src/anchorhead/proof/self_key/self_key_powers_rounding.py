@@ -102,7 +102,7 @@ class _Path:
             return math.inf
         error = moved + float(self._quotient(above, below, float(tail.sizes[tail.top]) + moved))
         part = float(tail.sizes[tail.top]) + moved + error
-        return (error + float(added_rounding(self.head, 1.0, part, self.arithmetic))) * UP
+        return (error + float(added_rounding(self.head, np.ones(1), np.array([part]), self.arithmetic)[0])) * UP
 
     def _quotient(self, above: Cells | float, below: Cells | float, result: Cells | float) -> Cells | float:
         """(E_N + |R| E_D) / (1 - E_D), underflow and the division."""

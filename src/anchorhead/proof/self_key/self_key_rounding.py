@@ -100,4 +100,4 @@ def _on_tail(head: SelfKeyHead, tail: Tail, arithmetic: Arithmetic) -> float:
     computed += tail.left_over
     part = float(tail.sizes[top]) + computed
     # relative to max(1, |s|): |s| counts as 1, a bias as at most itself
-    return (computed + float(added_rounding(head, 1.0, part, arithmetic))) * UP
+    return (computed + float(added_rounding(head, np.ones(1), np.array([part]), arithmetic)[0])) * UP
