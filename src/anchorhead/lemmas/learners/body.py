@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.heard import Numbers, apart, loud, mirrored
 from anchorhead.lemmas.learners.reading import (
     Shown,
     attentions,
@@ -45,9 +46,9 @@ from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal, of_attention, of_grid
+from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_attention, of_grid
 from anchorhead.proof.arithmetic.rounding import exact_factor
-from anchorhead.proof.arithmetic.silence import SILENT, out_of_reach
+from anchorhead.proof.arithmetic.silence import out_of_reach
 
 ROOM = 2.0**20
 """How far logits stay from overflow."""
@@ -55,8 +56,6 @@ SCORES = 2.0**64
 """Scores beyond which nothing is said."""
 Anchors = tuple[Part, ...] | GridAtom
 """What stands for a link: the parts of a head, or a grid over scores and labels, without origins and bias."""
-Numbers = tuple[np.ndarray, ...]
-"""Anchors as rows see them: slopes, offsets and values, of a grid along both axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,11 +269,11 @@ class _Reader:
                 if numbers[-1].any():
                     found.append((*numbers[:-1], outputs[head] * numbers[-1]))
             kinds.append(found)
-        mirrored = all(
-            len(up) == len(down) > 0 and all(_mirrored(*pair) for pair in zip(up, down, strict=True))
+        alike = all(
+            len(up) == len(down) > 0 and all(mirrored(*pair) for pair in zip(up, down, strict=True))
             for up, down in zip(kinds[::2], kinds[1::2], strict=True)
         )
-        require(mirrored and (np.abs(outputs) == 1).all(), "rows of sign -1 do not find the mirror image of the link")
+        require(alike and (np.abs(outputs) == 1).all(), "rows of sign -1 do not find the mirror image of the link")
         self._after(layer, feature, shown.link)
         require(not grid or all(len(found) == 1 for found in kinds), "a link of two variables is not one grid")
         return tuple(self._held(found, grid) for found in kinds[::2]), most
@@ -298,10 +297,10 @@ class _Reader:
         points   the values of a grid
         """
         numbers: list[np.ndarray] = []
-        loud, reach = [], np.inf
+        meant, reach = [], np.inf
         for axis, (readings, column) in enumerate(zip(axes, columns, strict=False)):
             keys = readings.keys[int(readings.kinds[ask])]
-            own, far = _apart(keys) if axis == 0 else (_loud(keys), np.inf)
+            own, far = apart(keys) if axis == 0 else (loud(keys), np.inf)
             t, reach = readings.t.features(slice(ask, ask + 1)), min(reach, far)
             sign = float(t.coefficients[0, 0, column - 1])
             alone = not (np.delete(t.coefficients[0, 0], column - 1).any() or t.constant.any() or t.error.any())
@@ -310,16 +309,16 @@ class _Reader:
             size = float(np.abs(keys.slopes).max()) * min(reach, SCORES) + float(np.abs(keys.offsets).max())
             require(exact and size <= np.finfo(self.dtype).max / ROOM, "slopes or offsets round, or logits overflow")
             numbers += [sign * keys.slopes[own], keys.offsets[own]]
-            loud.append(own)
+            meant.append(own)
         keys = axes[0].keys[int(axes[0].kinds[ask])]
         if points is not None and sides is not None:
             fixed = not (points.loose.any() or points.varies.any())
             require(fixed and points.number.shape[1] == 1, "the values of a grid are not constants")
-            numbers.append(points.constant.reshape(sides)[np.ix_(*loud)])
+            numbers.append(points.constant.reshape(sides)[np.ix_(*meant)])
         else:
-            fixed = keys.values is not None and not keys.values.error[loud[0]].any()
+            fixed = keys.values is not None and not keys.values.error[meant[0]].any()
             require(fixed and keys.values.values.shape[1] == 1, "the values of a link are not constants")  # type: ignore[union-attr]
-            numbers.append(keys.values.values[loud[0], 0])  # type: ignore[union-attr]
+            numbers.append(keys.values.values[meant[0], 0])  # type: ignore[union-attr]
         return tuple(numbers), reach
 
     def _collect(self, linked: bool) -> Average:
@@ -375,7 +374,7 @@ class _Reader:
             written[[w[j], *self.v[j : j + 1]] if j < self.shrinks else []] = -1.0
             once = np.array_equal(t.coefficients[0, 0], right) and not (t.constant.any() or t.error.any())
             require(once and np.array_equal(layer.output[head], written), "a head does not shrink one entry of w")
-            own = _loud(keys)
+            own = loud(keys)
             exact = not (keys.slope_error[own].any() or keys.offset_error[own].any()) and (keys.terms[own] <= 2).all()
             fixed = keys.values is not None and not keys.values.error[own].any()
             require(exact and fixed and 0 not in own, "anchors of the threshold round, or are not registers")
@@ -435,35 +434,3 @@ def _sharp(sharpness: list[float], heads: int) -> tuple[float, ...]:
     alike = (every == every[:, :1]).all() and (every > 0).all()
     require(alike and exact_factor(every).all(), "a sharpness is no power of two, or not the same for all that ask")
     return tuple(map(float, every[:, 0]))
-
-
-def _loud(keys: Keys) -> np.ndarray:
-    """The keys that some t may hear. For t >= 0 the largest logit, as computed, is at least the offset of any key with
-    a slope of at least 0, and likewise below: rounding keeps the order of numbers. A key of slope 0 rounds nothing."""
-    sides = [keys.offsets[side * keys.slopes >= 0].max(initial=-np.inf) for side in (-1, 1)]
-    silent = (keys.slopes == 0) & (keys.slope_error == 0) & (keys.offset_error == 0) & (keys.terms <= 1)
-    return np.flatnonzero(~(silent & (keys.offsets + 2 * SILENT <= min(sides))))
-
-
-def _apart(keys: Keys) -> tuple[np.ndarray, float]:
-    """The keys that are meant, whose offsets lie above the first wide gap, and |t| up to which all others are out of
-    reach."""
-    levels, loud = np.unique(keys.offsets), _loud(keys)
-    wide = np.flatnonzero(np.diff(levels) > np.ptp(levels) / 4)
-    meant = keys.offsets[loud] >= (levels[wide[-1] + 1] if len(wide) else -np.inf)
-    require(meant.any(), "a link has no anchors")
-    near, far = loud[meant], loud[~meant]
-    if not len(far):
-        return near, np.inf
-    slopes, offsets = np.abs(keys.slopes), keys.offsets
-    rise = np.maximum(slopes[near][:, None] + slopes[far], 2.0**-64)
-    gaps = (offsets[near][:, None] - offsets[far] - 4 * SILENT) / rise
-    reach = max(float(gaps.max(axis=0).min()) / 2, 0.0)
-    low, high = keys.ends((-reach, reach))
-    return near, reach if out_of_reach(high[far], low[near].max()).all() else 0.0
-
-
-def _mirrored(up: Numbers, down: Numbers) -> bool:
-    """Whether slopes and values are those of the other sign, and offsets the same, in some order."""
-    signs = (-1.0, 1.0) * (len(up) // 2) + (-1.0,)
-    return all(np.array_equal(a, sign * b) for a, b, sign in zip(up, down, signs, strict=True))
