@@ -191,6 +191,20 @@ def test_what_is_not_the_head_gets_the_interval(what: str) -> None:
     assert bound.total > 0.05 if near is None else bound.total < near
 
 
+def test_a_skip_with_a_bias_is_a_map_of_its_own() -> None:
+    rng, dtype = np.random.default_rng(7), "float64"
+    asks, down = affine(rng, NEURONS, WIDTH, dtype), affine(rng, OUTPUTS, NEURONS, dtype)
+    claim = claimed("gelu", False, asks, None, dtype)
+    network = self_key_network(asks, None, down, claim.parts, dtype, REACH)
+    attention: Any = network.layers[1]
+    skip = Linear(np.zeros((OUTPUTS, attention.width)), np.arange(1.0, OUTPUTS + 1))
+    network = Network([replace(network.embed, tokens=1), replace(attention, skip=skip)])
+    moved = Affine(down.weight, down.bias + np.asarray(skip.bias), bias_error=1e-15 * np.ones(OUTPUTS))
+    bound = prove_claims(network, [claim], moved, Box.of((-1.0, 1.0)).broadcast_to((1, WIDTH)))
+    assert bound.total < 40 * WITHIN[dtype]
+    assert holds(bound, errors(network, claim, moved, rng.uniform(-1, 1, (50, WIDTH))))
+
+
 def test_any_number_of_tokens_that_see_one_another_is_refused() -> None:
     rng, dtype = np.random.default_rng(5), "float64"
     asks, down = affine(rng, NEURONS, WIDTH, dtype), affine(rng, OUTPUTS, NEURONS, dtype)

@@ -89,10 +89,8 @@ def _kept(
     known: Known, layer: Attention, token: int, passing: int
 ) -> tuple[Others, Float[np.ndarray, "1 outputs passing"]]:
     """What the skip and the bias add to a token's outputs, and with which coefficients the last sources pass by."""
-    if layer.skip is not None and layer.skip.bias is not None:
-        raise Refusal("a skip has a bias")
-    skip = _skip(layer)
-    kept = mapped(skip, layer.bias, known.inputs.token(token), known.sources, known.arithmetic)
+    skip, own = interval.skipped(layer, known.inputs.token(token), known.sources, known.arithmetic)
+    kept = mapped(skip, layer.bias, own, known.sources, known.arithmetic)
     size, terms = kept.size(known.sources)[0], (skip != 0).sum(axis=1) + 1.0
     first = len(known.sources.low) - passing
     passed = kept.coefficients[:, :, first:].copy()
@@ -141,10 +139,6 @@ def _taken_alike(
     return weight.T
 
 
-def _skip(layer: Attention) -> Float[np.ndarray, "outputs features"]:
-    return np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
-
-
 LEMMAS = (copy,)
 """What heads may be of which the program claims nothing, tried in this order: `read` tells which of them are, and
 `of_head` what each reads. Of all others it is the interval that always holds."""
@@ -162,10 +156,7 @@ class _Anything:
         """What a token gets, over the same sources."""
         known, layer, own = self.known, self.layer, self.known.inputs.token(token)
         reads = [self._head(token, h, found) for h, found in enumerate(self._explained(readings))]
-        skip = _skip(layer)
-        if layer.skip is not None and layer.skip.bias is not None:
-            own = mapped(skip, layer.skip.bias, own, known.sources, known.arithmetic)
-            skip = np.eye(layer.outputs)
+        skip, own = interval.skipped(layer, own, known.sources, known.arithmetic)
         weight = np.concatenate([*layer.output, skip], axis=1)
         return mapped(weight, layer.bias, Forms.joined([*reads, own], axis=1), known.sources, known.arithmetic)
 

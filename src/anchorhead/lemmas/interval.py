@@ -38,13 +38,25 @@ def of_head(values: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
     return Forms.between(low[None], high[None])
 
 
+def skipped(
+    layer: Attention, x: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Float[np.ndarray, "outputs features"], Forms]:
+    """What passes an attention by: a matrix, and the features that it adds to the outputs with.
+
+    A skip with a bias is a map of its own, which rounds, and what it gives is added as it is.
+    """
+    if layer.skip is None:
+        return np.zeros((layer.outputs, layer.width)), x
+    weight = layer.skip.on_features().astype(np.float64)
+    if layer.skip.bias is None:
+        return weight, x
+    return np.eye(layer.outputs), mapped(weight, layer.skip.bias, x, sources, arithmetic)
+
+
 def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
     """What registers hold after an attention: what the skip carries, and means of some of the values."""
-    skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
-    bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
-    if layer.skip is not None and layer.skip.bias is not None:
-        bias = bias + layer.skip.bias
-    kept = mapped(skip, bias, registers, NOTHING, arithmetic)
+    skip, passing = skipped(layer, registers, NOTHING, arithmetic)
+    kept = mapped(skip, layer.bias, passing, NOTHING, arithmetic)
     if not len(registers.constant):
         return kept
     low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)

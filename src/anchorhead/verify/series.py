@@ -52,7 +52,7 @@ import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, coefficient, exact, precision
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
 ORDER, DEGREE, STEEP, ALIKE = 14, 5, 1000, 100
@@ -269,6 +269,7 @@ def _mean(a: Balls, g: Balls, v: Balls, t: arb, step: arb, order: int) -> arb_se
                 term = term * (slope - middle) * step / j
             lower[j] += term
             upper[j] += (value - v[0]) * term
+    require(bool(lower[0] > 0), "direct: a head is asked further from the origin of its series than that reaches")
     return arb_series(upper, prec=order) / arb_series(lower, prec=order) + v[0]
 
 
