@@ -77,7 +77,7 @@ def test_sums_of_series_err_by_no_more_than_those_of_weights_are_granted(name: s
     most = float((weights @ np.abs(found.keys.values[:, 0]) / weights.sum(axis=-1)).max())
     sizes = np.abs(found.takes).sum(axis=1) * most + np.abs(behind.bias)
     granted = found.counts * float(np.finfo(dtype).eps) / 2 * sizes
-    for t, y in zip(queries, lowered(network)(given)[:, 0].tolist(), strict=True):
+    for t, y in zip(queries, lowered(network)(given).tolist(), strict=True):
         for computed, exact, room in zip(y, _sums(values, slopes, offsets, t, behind.bias), granted, strict=True):
             assert abs(arb(computed) - exact) <= float(room)
 

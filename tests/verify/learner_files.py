@@ -19,11 +19,10 @@ from anchorhead.verify.files import Stored
 from anchorhead.verify.learners.target import Descent
 
 
-def largest_error(path: np.ndarray, target: Descent, prompt: np.ndarray, margin: bool = False) -> float:
-    """How far the rows of a path are from exact descent on a prompt; margin: whether it shows y a in the place of a."""
+def largest_error(path: np.ndarray, target: Descent, prompt: np.ndarray) -> float:
+    """How far the rows of a path are from exact descent on a prompt."""
     half = np.asarray(prompt, np.float64)[: len(prompt) // 2]
-    y = half[:, -2] if margin else half[:, -1]
-    a = half[:, : target.size] * (y[:, None] if margin else 1.0)
+    a, y = half[:, : target.size], half[:, -1]
     worst = 0.0
     with precision(200):
         A, labels = [[arb(float(x)) for x in row] for row in a], [arb(float(one)) for one in y]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .mutations import Mutation
 
-_LINE, _KINK, _FAR = (
+_LINE, _KINK, _OFF, _FAR = (
     f"direct_lemmas: series err by no more than is derived ({name}, float32)"
-    for name in ("a line", "a kink", "a kink far from 0")
+    for name in ("a line", "a kink", "a kink off the line", "a kink far from 0")
 )
 _RUN, _COUNTED, _HEARD = (
     f"weighed: {what}"
@@ -49,9 +49,13 @@ DIRECT = (
     Mutation("verifier.py", "_verify_network", 'direct="direct" in certificate.evaluations', "direct=False",
              "direct_lemmas: a bound that holds for plain alone is refused"),
     Mutation("series.py", "Series._gamma", "float(self.model.gamma(n)) * SLACK", "0.0", _LINE),
-    Mutation("series.py", "Series.error", "+ rest + exact(off)", "+ exact(off)", _LINE),
-    Mutation("series.py", "Series.error", "+ rest + exact(off)", "+ rest", _FAR),
-    Mutation("series.py", "Series.error", "max(map(above, [far, *near]))", "above(far)", _KINK),
+    Mutation("series.py", "Series.error", "+ 2 * rest", "", _LINE),
+    Mutation("series.py", "Series.error", "2 * exact(max(offs, default=0.0))", "0", _FAR),
+    Mutation("series.py", "Series.error", "+ lost", "", _KINK),
+    Mutation("series.py", "_lost", "half + max(half, blunt / abs(one.slope), key=above)", "half", _KINK),
+    Mutation("series.py", "_lost", "half + max(half, blunt / abs(one.slope), key=above)", "blunt / abs(one.slope)",
+             _OFF),
+    Mutation("series.py", "_steepest", "/ 4", "/ 8", _KINK),
     Mutation("series.py", "Series._furthest", "exact(max(map(above, ends)))", "exact(max(map(above, ends))) / 4",
              _LINE),
     Mutation("direct.py", "Directly.weighed", "-base if base[0] > base[-1] else base", "base",

@@ -183,6 +183,9 @@ MUTATIONS = {
         layers._Reader, "_require_kept", lambda f: lambda self: None,
         fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
     ),
+    "tokens: factors may be as small as they like": Mutation(
+        tokens, "LEAST", lambda f: 0.0, accepts("logistic, float32", learners.with_factors_that_vanish),
+    ),
     "clip: thresholds have no error": Mutation(
         clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
     ),

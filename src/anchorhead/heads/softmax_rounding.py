@@ -34,6 +34,21 @@ def logit_error(
     return rounded + 4 * arithmetic.tiny * (1 + steepness)
 
 
+def exponent_error(
+    gaps: Float[np.ndarray, "... p"],
+    logit_error: Float[np.ndarray, "... p"],
+    top_error: Float[np.ndarray, "... #p"],
+    arithmetic: Arithmetic,
+) -> Float[np.ndarray, "... p"]:
+    """Lambda_k = Delta_k + u (gap_k + Delta_k + D) + exp_error: computed exponentials are C e^(z_k + lambda_k) with
+    |lambda_k| <= Lambda_k and one C for all k.
+
+    The largest computed logit, which is within D (`top_error`) of the largest logit, is subtracted, which rounds once,
+    and exp adds its own error. gaps: upper bounds on max z - z_k.
+    """
+    return logit_error + arithmetic.unit * (gaps + logit_error + top_error) + arithmetic.exp_error
+
+
 def softmax_read_error(
     weights: Float[np.ndarray, "... p"],
     gaps: Float[np.ndarray, "... p"],
@@ -52,9 +67,8 @@ def softmax_read_error(
     values       |v_k|                                       value_error  bounds on |computed v_k - v_k|
     result       a bound on |r|
 
-    Proof. Subtracting the largest logit rounds once, so the exponents err by
-    Delta_k + u (gap_k + Delta_k + max Delta), and exp adds its own error: e_k = C w_k exp(lambda_k) with
-    |lambda_k| <= Lambda_k and one C for all k. Exact division of these e_k by their sum would give r~ with
+    Proof. The exponentials are e_k = C w_k exp(lambda_k) with |lambda_k| <= Lambda_k and one C for all k
+    (`exponent_error`, with D = max Delta). Exact division of these e_k by their sum would give r~ with
     r~ - r = sum w_k (exp lambda_k - 1)(v_k - r) / sum w_k exp lambda_k, because sum w_k (v_k - r) = 0; by Jensen the
     denominator is at least exp(-sum w_k Lambda_k). The sum of the e_k is common to all weights and errs relatively by
     gamma_(p-1), which moves r~ by gamma_(p-1) |r~|; each weight adds a division and its place in a dot product of p
@@ -66,9 +80,8 @@ def softmax_read_error(
     Anchors that are left out, because their weights add up to at most eps, cost no more than 3 eps max |v|: adding x to
     a sum rounds by at most |x|, so a term that is small moves no other term by more than itself.
     """
-    u, p = arithmetic.unit, weights.shape[-1] * copies
-    largest = logit_error.max(axis=-1, keepdims=True)
-    log_error = logit_error + u * (gaps + logit_error + largest) + arithmetic.exp_error
+    p = weights.shape[-1] * copies
+    log_error = exponent_error(gaps, logit_error, logit_error.max(axis=-1, keepdims=True), arithmetic)
     heaviest = weights == weights.max(axis=-1, keepdims=True)
     relative = np.where(heaviest, 0.0, log_error + (log_error * heaviest).max(axis=-1, keepdims=True))
     # two anchors of the same weight: only one of them can be the reference

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from anchorhead.lemmas import copy, interval, scalar_head
+from anchorhead.lemmas import copy, interval, scalar_head, self_key
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Attention, Linear
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped, own_error
@@ -23,9 +23,11 @@ def after_attention(known: Known, layer: Attention) -> Known:
     anything = _Anything(known, layer)
     tokens: list[tuple[Forms, Sources | None]] = []
     for token, readings in enumerate(_lowered(known, layer)):
-        try:
-            tokens.append(_neurons_as_heads(known, layer, token, readings))
-        except Refusal:
+        for lemma in (_neurons_as_heads, _self_keys):
+            with suppress(Refusal):
+                tokens.append(lemma(known, layer, token, readings))
+                break
+        else:
             tokens.append((anything.at(token, readings), None))
     registers = interval.of_registers(layer, known.inputs, known.registers, known.sources, known.arithmetic)
     return known.after(tokens, registers)
@@ -51,24 +53,15 @@ def _lowered(known: Known, layer: Attention) -> list[Readings | None]:
 
 def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Readings | None) -> tuple[Forms, Sources]:
     """What a token gets, over the neurons' exact values, and these."""
-    claim, own = known.claim(Layer), known.inputs.token(token)
+    claim = known.claim(Layer)
     if readings is None:
         raise Refusal("its heads do not ask in one number each")
     if layer.heads != claim.neurons * claim.parts:
         raise Refusal(f"{layer.heads} heads for {claim.neurons} neurons of {claim.parts} parts")
-    if layer.skip is not None and layer.skip.bias is not None:
-        raise Refusal("a skip has a bias")
     entries = scalar_head.read_entries(readings, claim)
     reads, exact = scalar_head.bound(claim, scalar_head.query_of(readings, claim), known.sources)
     weight = _taken_alike(layer.output, entries, claim)
-    skip = _skip(layer)
-    kept = mapped(skip, layer.bias, own, known.sources, known.arithmetic)
-    size, terms = kept.size(known.sources)[0], (skip != 0).sum(axis=1) + 1.0
-    first = len(known.sources.low) - claim.passing
-    passing = kept.coefficients[:, :, first:].copy()
-    kept.coefficients[:, :, first:] = 0.0
-    still = kept.over(known.sources, 0)
-    others = Others(still.constant[0], still.approximation[0], still.rounding[0], size, terms)
+    others, passing = _kept(known, layer, token, claim.passing)
     outside = np.flatnonzero(np.repeat(~reads.inside, claim.parts))
     heard = readings.heard(outside, known.sources) if len(outside) else {}
     for ask in outside:
@@ -84,6 +77,26 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
     form = others.beside(reads, weight, exact, known.arithmetic)
     coefficients = np.concatenate([form.coefficients, passing], axis=2)
     return replace(form, coefficients=coefficients), claim.after(known.sources)
+
+
+def _self_keys(known: Known, layer: Attention, token: int, readings: Readings | None) -> tuple[Forms, Sources]:
+    """What a token gets whose neurons have its own key among theirs, over their exact values, and these."""
+    known.claim(self_key.SelfKeys)
+    return self_key.at(known, layer, token, readings, _kept(known, layer, token, 0)[0])
+
+
+def _kept(
+    known: Known, layer: Attention, token: int, passing: int
+) -> tuple[Others, Float[np.ndarray, "1 outputs passing"]]:
+    """What the skip and the bias add to a token's outputs, and with which coefficients the last sources pass by."""
+    skip, own = interval.skipped(layer, known.inputs.token(token), known.sources, known.arithmetic)
+    kept = mapped(skip, layer.bias, own, known.sources, known.arithmetic)
+    size, terms = kept.size(known.sources)[0], (skip != 0).sum(axis=1) + 1.0
+    first = len(known.sources.low) - passing
+    passed = kept.coefficients[:, :, first:].copy()
+    kept.coefficients[:, :, first:] = 0.0
+    still = kept.over(known.sources, 0)
+    return Others(still.constant[0], still.approximation[0], still.rounding[0], size, terms), passed
 
 
 def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Known:
@@ -126,10 +139,6 @@ def _taken_alike(
     return weight.T
 
 
-def _skip(layer: Attention) -> Float[np.ndarray, "outputs features"]:
-    return np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
-
-
 LEMMAS = (copy,)
 """What heads may be of which the program claims nothing, tried in this order: `read` tells which of them are, and
 `of_head` what each reads. Of all others it is the interval that always holds."""
@@ -147,10 +156,7 @@ class _Anything:
         """What a token gets, over the same sources."""
         known, layer, own = self.known, self.layer, self.known.inputs.token(token)
         reads = [self._head(token, h, found) for h, found in enumerate(self._explained(readings))]
-        skip = _skip(layer)
-        if layer.skip is not None and layer.skip.bias is not None:
-            own = mapped(skip, layer.skip.bias, own, known.sources, known.arithmetic)
-            skip = np.eye(layer.outputs)
+        skip, own = interval.skipped(layer, own, known.sources, known.arithmetic)
         weight = np.concatenate([*layer.output, skip], axis=1)
         return mapped(weight, layer.bias, Forms.joined([*reads, own], axis=1), known.sources, known.arithmetic)
 

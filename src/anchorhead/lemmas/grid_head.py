@@ -37,11 +37,9 @@ def after_grid(known: Known, layer: Attention) -> Known:
     if not values.exact:
         raise Refusal("the values of a grid are rounded")
     table = values.values.reshape(*(layer.grid or ()), -1)
-    skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
-    if layer.skip is not None and layer.skip.bias is not None:
-        raise Refusal("a skip beside a grid has a bias")
+    skip, passing = interval.skipped(layer, known.inputs, known.sources, known.arithmetic)
     reads = [_entries(axes, table, token, claim, known) for token in range(len(known.inputs.constant))]
-    sources, before = claim.after(known.sources), known.inputs.beside(len(claim.tokens))
+    sources, before = claim.after(known.sources), passing.beside(len(claim.tokens))
     weight = np.concatenate([layer.output[0].astype(np.float64), skip], axis=1)
     joined = Forms.joined([Forms.joined(reads), before], axis=1)
     inputs = mapped(weight, layer.bias, joined, sources, known.arithmetic)

@@ -16,6 +16,9 @@ from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
+BLOCK = 2**24
+"""How many coefficients of values are held at a time."""
+
 
 def bound(
     least: Float[np.ndarray, "... keys"], most: Float[np.ndarray, "... keys"], arithmetic: Arithmetic
@@ -35,26 +38,44 @@ def of_head(values: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
     return Forms.between(low[None], high[None])
 
 
+def skipped(
+    layer: Attention, x: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Float[np.ndarray, "outputs features"], Forms]:
+    """What passes an attention by: a matrix, and the features that it adds to the outputs with.
+
+    A skip with a bias is a map of its own, which rounds, and what it gives is added as it is.
+    """
+    if layer.skip is None:
+        return np.zeros((layer.outputs, layer.width)), x
+    weight = layer.skip.on_features().astype(np.float64)
+    if layer.skip.bias is None:
+        return weight, x
+    return np.eye(layer.outputs), mapped(weight, layer.skip.bias, x, sources, arithmetic)
+
+
 def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
     """What registers hold after an attention: what the skip carries, and means of some of the values."""
-    skip = np.zeros((layer.outputs, layer.width)) if layer.skip is None else layer.skip.on_features()
-    bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias.astype(np.float64)
-    if layer.skip is not None and layer.skip.bias is not None:
-        bias = bias + layer.skip.bias
-    kept = mapped(skip, bias, registers, NOTHING, arithmetic)
+    skip, passing = skipped(layer, registers, NOTHING, arithmetic)
+    kept = mapped(skip, layer.bias, passing, NOTHING, arithmetic)
     if not len(registers.constant):
         return kept
     low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
-    flat = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:])).reshape(layer.heads, -1)
-    _, first, kinds = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-    for kind, head in enumerate(first):
-        value = layer.value[min(head, len(layer.value) - 1)]
+    values = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:]))
+    _, first, kinds = np.unique(values.reshape(layer.heads, -1), axis=0, return_index=True, return_inverse=True)
+    entries, width = values.shape[1:]
+    many = max(1, BLOCK // (entries * max(1, inputs.coefficients[:, 0].size)))
+    for start in range(0, len(first), many):
+        some = first[start : start + many]
         pairs = ((inputs, sources), (registers, NOTHING))
-        shown = [mapped(value, None, x, of, arithmetic).ends(of) for x, of in pairs]
+        shown = [mapped(values[some].reshape(-1, width), None, x, of, arithmetic).ends(of) for x, of in pairs]
         least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
         bottom, top = bound(least, most, arithmetic)
-        output = layer.output[kinds.reshape(-1) == kind].astype(np.float64)
-        up, down = np.maximum(output, 0.0).sum(axis=0), np.minimum(output, 0.0).sum(axis=0)
+        up, down = (np.zeros((len(some), layer.outputs, entries)) for _ in range(2))
+        mine = np.flatnonzero((kinds.reshape(-1) >= start) & (kinds.reshape(-1) < start + many))
+        output, place = layer.output[mine].astype(np.float64), kinds.reshape(-1)[mine] - start
+        np.add.at(up, place, np.maximum(output, 0.0))
+        np.add.at(down, place, np.minimum(output, 0.0))
+        up, down = (np.swapaxes(one, 0, 1).reshape(layer.outputs, -1) for one in (up, down))
         low, high = low + up @ bottom + down @ top, high + up @ top + down @ bottom
         size = size + (up - down) @ np.maximum(np.abs(bottom), np.abs(top))
     read = Forms.between(low[None], high[None])

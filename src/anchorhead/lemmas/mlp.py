@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anchorhead.conditions import NormImage
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.mlp import Affine, Mlp
@@ -12,6 +13,7 @@ from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.arithmetic.norm_image import NormSources
 from anchorhead.proof.arithmetic.overflow import require_room
 from anchorhead.proof.heads.neurons import Layer
 
@@ -25,7 +27,18 @@ def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: A
 def prove_claims(network: Network, claims: Sequence[Claim], readout: Affine, box: Box) -> OutputBound:
     """A bound for every input in a box of the network's input shape, against a readout of what the walk ends with."""
     require_room(network, box)
-    y, exact = walk(network, claims, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
+    return _compared(network, claims, readout, Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high))))
+
+
+def prove_on_image(network: Network, claims: Sequence[Claim], readout: Affine, image: NormImage) -> OutputBound:
+    """The same for tokens that are what a norm puts out, each on its own."""
+    sources = NormSources.of(image)
+    require_room(network, Box.of((sources.low, sources.high)))
+    return _compared(network, claims, readout, sources)
+
+
+def _compared(network: Network, claims: Sequence[Claim], readout: Affine, sources: Sources) -> OutputBound:
+    y, exact = walk(network, claims, sources)
     return compared(y, readout, exact)
 
 

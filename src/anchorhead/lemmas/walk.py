@@ -3,9 +3,10 @@
 Features are affine forms in exact quantities of the program (proof.arithmetic.affine_forms): first in the inputs, and
 after every claim (lemmas.known) in what it makes of them, such as the exact values of neurons. Linear maps carry forms.
 Attention and softmax groups are lowered to readings (proof.arithmetic.readings), and each is explained by the first
-lemma that fits: a scalar head, if it is one of the neurons that the program has next; a grid, if it has functions of
-several quantities next; a copy; else the interval in which a mean of values always lies. Everything is read from the
-stored weights; of shapes only what was proven.
+lemma that fits: a scalar head, if it is one of the neurons that the program has next; one in which the token is a key
+itself, if these are neurons of that kind; a grid, if it has functions of several quantities next; a copy; else the
+interval in which a mean of values always lies. Everything is read from the stored weights; of shapes only what was
+proven. Where no token sees another, any number of tokens is one, as often as there are tokens.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool
     sources  between what the inputs lie, token by token, or as each token's own
     cast     inputs may be of another type than the network's
     """
+    if network.embed.tokens is None and not all(map(_on_each_token, network.layers[1:])):
+        raise AnchorheadError("a network of any number of tokens that see one another has no affine forms")
     arithmetic = arithmetic_of(network.dtype)
     forms = embedded(network.embed, sources, arithmetic, cast)
     known = Known(*forms, sources, tuple(claims), arithmetic, network.embed, cast)
@@ -45,6 +48,16 @@ def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool
         inputs = known.inputs.over(known.sources, exact.count)
         known = replace(known, inputs=inputs, sources=exact, claims=known.claims[1:])
     return known.inputs, known.sources
+
+
+def _on_each_token(layer: object) -> bool:
+    """Whether no input token sees another."""
+    match layer:
+        case Attention():
+            return layer.grid is not None or layer.mask in ("self+registers", "registers+states")
+        case Linear():
+            return not layer.across
+    return isinstance(layer, Softmax)
 
 
 def _after(known: Known, steps: list) -> tuple[Known, int]:

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from anchorhead.certificate import EVALUATIONS, Certificate
 from anchorhead.conditions import Excluded, NormImage
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.given import checked_word
 from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
+from anchorhead.network.box_guard import BoxGuard
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
 from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower
@@ -119,7 +119,7 @@ class Network(ReadOnly):
         """The same network with another target, certificate or way with inputs outside its box."""
         return replace(self, **changes)
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         return str(self.embed.weight.dtype)
 
@@ -135,7 +135,7 @@ class Network(ReadOnly):
         """How many numbers are stored as weights."""
         return sum(array.size for array in weights(self.layers))
 
-    @property
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """The names of the inputs, in order, where the box has names and the network one token; else none."""
         names = self.program.features if self.program is not None and len(self.program.inputs) == 1 else ()
@@ -213,18 +213,18 @@ class Network(ReadOnly):
         direct = self._direct(tensor) if inside and evaluation != "plain" else None
         axes = 2 if self.token_axis else 1
         batch = tensor.shape[:-axes]
-        flat = tensor.reshape(-1, *tensor.shape[-axes:])
+        flat = tensor if len(batch) == 1 else tensor.reshape(-1, *tensor.shape[-axes:])
         module: Any = direct
-        if direct is None or (torch.is_grad_enabled() and tensor.requires_grad):
+        differentiable = torch.is_grad_enabled() and tensor.requires_grad
+        if direct is None or differentiable:
             plain = self._runner(tensor.device)
             module = plain if direct is None else partial(WithGradients.apply, direct, plain)
         numbers = self._numbers_a_row(tensor) if direct is None else direct.numbers
-        rows = max(1, MEMORY_CAP // (flat.element_size() * numbers))
-        with threads_for(len(flat) * numbers), torch.set_grad_enabled(torch.is_grad_enabled() and tensor.requires_grad):
-            parts = [module(flat[start : start + rows]) for start in range(0, max(1, len(flat)), rows)]
-            y = parts[0] if len(parts) == 1 else torch.cat(parts)
-        y = y if self.token_axis or direct is None else y.squeeze(-2)
-        y = y.reshape(*batch, *y.shape[1:])
+        count, rows = flat.shape[0], max(1, MEMORY_CAP // (flat.element_size() * numbers))
+        with threads_for(count * numbers), torch.set_grad_enabled(differentiable):
+            y = module(flat) if count <= rows else torch.cat([module(part) for part in flat.split(rows)])
+        shape = y.shape[1:] if direct is None else direct.shape[2 - axes :]
+        y = y if len(batch) == 1 and y.shape[1:] == shape else y.reshape(*batch, *shape)
         return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
 
     def _check_evaluation(self, evaluation: Any) -> None:
@@ -316,54 +316,49 @@ class Network(ReadOnly):
         tensor = require_dense(x) if isinstance(x, Tensor) else torch.from_numpy(as_numbers(x))
         _check_shape(tensor, self.embed, self.token_axis)
         rounded = tensor.to(getattr(torch, self.dtype))
-        _check_finite(rounded)
-        if self.certificate is None or (outside == "ignore" and "direct" not in self.certificate.evaluations):
+        guard = self._guard(tensor.device, outside)
+        inside = guard is not None and guard.holds(tensor)
+        if not inside:
+            _check_finite(rounded)
+        if guard is None or (outside == "ignore" and not inside):
             return rounded, False
-        box, exact = self.certificate.on, tensor.to(torch.float64)
-        low, high = self._ends(tensor.device)
-        beyond = (exact < low) | (exact > high)
-        inside = not bool(beyond.any())
-        if outside == "ignore":
-            return self._kept_in(box, rounded) if inside else rounded, inside
-        within = exact.clamp(low, high) if outside == "clip" else exact
-        self._mind_what_is_left_out(within, outside)
-        if inside or outside == "clip":
-            return self._kept_in(box, rounded if inside else within.to(rounded.dtype)), True
+        if inside:
+            if outside != "ignore":
+                self._mind_what_is_left_out(tensor, outside)
+            return guard.kept(rounded), True
+        exact = tensor.to(torch.float64)
+        within = exact.clamp(guard.low, guard.high)
+        self._mind_what_is_left_out(within if outside == "clip" else exact, outside)
+        if outside == "clip":
+            return guard.kept(within.to(rounded.dtype)), True
+        beyond = exact != within
         text = (
-            f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {box} that the "
+            f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {guard.box} that the "
             f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
             'Build with a larger on=, or call with outside="clip" or outside="ignore"'
         )
         self._warn_or_raise(text, outside, "warned")
         return rounded, False
 
-    def _ends(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Those of the certified box."""
-        key = "ends", device
-        if key not in self._cache and self.certificate is not None:
-            box = self.certificate.on
+    def _guard(self, device: torch.device, outside: Outside) -> BoxGuard | None:
+        """That of the certified box; None where it makes no difference whether inputs lie in it."""
+        known = self.certificate
+        if known is None or (outside == "ignore" and "direct" not in known.evaluations):
+            return None
+        key = "guard", device
+        if key not in self._cache:
             with lasting_tensors():
-                low, high = (torch.from_numpy(np.array(end)).to(device) for end in (box.low, box.high))
-            self._cache[key] = low, high
+                self._cache[key] = BoxGuard.of(known.on, self.embed.weight.dtype, device)
         return self._cache[key]
-
-    def _kept_in(self, box: Box, x: Tensor) -> Tensor:
-        """Inputs of the box, rounded: ends that the dtype does not hold may be passed by that, and are not."""
-        kind = self.embed.weight.dtype
-        low, high = box.low.astype(kind), box.high.astype(kind)
-        passed = low < box.low, high > box.high
-        if not (passed[0].any() or passed[1].any()):
-            return x
-        low = np.where(passed[0], np.nextafter(low, kind.type(np.inf)), low)
-        high = np.where(passed[1], np.nextafter(high, kind.type(-np.inf)), high)
-        kept = x.detach().clamp(*(torch.from_numpy(np.array(end)).to(x.device) for end in (low, high)))
-        return x + (kept - x.detach())
 
     def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
         """Inputs of the box of which the certificate claims nothing; there is nowhere to clip them to."""
-        image = self.certificate and self.certificate.condition(NormImage)
+        if self.certificate is None or not self.certificate.conditions:
+            return
+        exact = x.detach().cpu().double().numpy()
+        image = self.certificate.condition(NormImage)
         if image is not None:
-            holds = image.holds(x.detach().cpu().double().numpy())
+            holds = image.holds(exact)
             if not holds.all():
                 self._warn_or_raise(
                     f"{int((~holds).sum())} of {holds.size} tokens are none that the {image.norm} in front can put "
@@ -371,14 +366,14 @@ class Network(ReadOnly):
                     "raise" if outside == "clip" else outside,
                     "warned of what no norm puts out",
                 )
-        left_out = self.certificate and self.certificate.condition(Excluded)
+        left_out = self.certificate.condition(Excluded)
         if left_out is None or self.program is None:
             return
         if "ramp" not in self._cache:
             from anchorhead.language.forms import ramp_of
 
             self._cache["ramp"] = ramp_of(self.program)
-        covered = left_out.holds(self._cache["ramp"].pre_activations(x.detach().cpu().numpy()))
+        covered = left_out.holds(self._cache["ramp"].pre_activations(exact))
         if not covered.all():
             self._warn_or_raise(
                 f"{int((~covered).sum())} of {covered.size} tokens are not covered by the certificate, which is for "

@@ -17,16 +17,19 @@ from typing import Any
 import torch
 
 
-@contextmanager
-def stated_arithmetic(device: torch.device) -> Iterator[None]:
+def stated_arithmetic(device: torch.device) -> AbstractContextManager[Any]:
     """Full products and no autocast on a device; inside torch.compile and torch.export no autocast alone, since the
     program that they make runs under the settings of later."""
-    with _no_autocast(device.type):
-        if torch.compiler.is_compiling():
-            yield
-        else:
-            with _full_products:
-                yield
+    kind = device.type
+    in_force = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    full = nullcontext() if torch.compiler.is_compiling() else _full_products["cpu" if kind == "cpu" else "cuda"]
+    return _without_autocast(kind, full) if in_force else full
+
+
+@contextmanager
+def _without_autocast(kind: str, full: AbstractContextManager[Any]) -> Iterator[None]:
+    with torch.autocast(kind, enabled=False), full:
+        yield
 
 
 @contextmanager
@@ -36,33 +39,37 @@ def lasting_tensors() -> Iterator[None]:
         yield
 
 
-def _no_autocast(kind: str) -> AbstractContextManager[Any]:
-    in_force = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    return torch.autocast(kind, enabled=False) if in_force else nullcontext()
-
-
 class _FullProducts:
-    """The settings belong to the process, so they are changed when the first of several threads comes, and put back
-    when the last one goes."""
+    """Of one kind of device. The setting belongs to the process, so it is changed when the first of several threads
+    comes, and put back when the last one goes."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Any, general: Any) -> None:
         self.lock, self.inside = Lock(), 0
-        self.before: list[tuple[Any, str]] = []
+        setting: Any = getattr(backend, "matmul", None)
+        self.setting = setting if hasattr(setting, "fp32_precision") else _OldSetting()
+        self.general, self.before = general, None
 
     def __enter__(self) -> None:
         with self.lock:
             if not self.inside:
-                self.before = _reduced()
-                for setting, _ in self.before:
-                    setting.fp32_precision = "ieee"
+                self.before = self._reduced()
+                if self.before is not None:
+                    self.setting.fp32_precision = "ieee"
             self.inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
-            if not self.inside:
-                for setting, value in self.before:
-                    setting.fp32_precision = value
+            if not self.inside and self.before is not None:
+                self.setting.fp32_precision = self.before
+
+    def _reduced(self) -> str | None:
+        """Where float32 products are something else, what the setting is to be put back to."""
+        value = self.setting.fp32_precision
+        if value in ("none", "ieee"):
+            return None
+        # "none" follows what is set in general, now and later
+        return "none" if value == getattr(self.general, "fp32_precision", None) else value
 
 
 class _OldSetting:
@@ -78,18 +85,7 @@ class _OldSetting:
         torch.set_float32_matmul_precision("highest" if value == "ieee" else value)
 
 
-def _reduced() -> list[tuple[Any, str]]:
-    """The settings under which float32 products are something else, and what each is to be set to afterwards."""
-    found: list[tuple[Any, str]] = []
-    for backend, general in ((torch.backends.mkldnn, torch.backends.mkldnn), (torch.backends.cuda, torch.backends)):
-        setting: Any = getattr(backend, "matmul", None)
-        setting = setting if hasattr(setting, "fp32_precision") else _OldSetting()
-        value = setting.fp32_precision
-        if value not in ("none", "ieee"):
-            # "none" follows what is set in general, now and later
-            inherited = value == getattr(general, "fp32_precision", None)
-            found.append((setting, "none" if inherited else value))
-    return found
-
-
-_full_products = _FullProducts()
+_full_products = {
+    "cpu": _FullProducts(torch.backends.mkldnn, torch.backends.mkldnn),
+    "cuda": _FullProducts(torch.backends.cuda, torch.backends),
+}

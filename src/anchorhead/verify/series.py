@@ -5,43 +5,45 @@
 has 2 to 8 anchors, of which at most one on either side is *steep*: STEEP times as far from the others, the *gentle*
 ones, as these are from each other. With D = sum e^(z_k) and R = sum v_k e^(z_k) / D of the gentle ones alone,
 R(o + s) = rho_0 + rho_1 s + rho_2 s^2 + ..., o = -(g_last - g_first) / (a_last - a_first) rounded to float64, then to
-the dtype. A steep anchor k crosses at c_k, where log D = z_k; there L = log D - z_k has the slope l_k, and
-width_k = GAP / |l_k|. The evaluation has a series if (`_found`, in this order; else the next split into gentle and
-steep is tried: both sides steep, the left, the right, none)
+the dtype. A steep anchor k crosses at c_k, where log D = z_k; there L_k = log D - z_k has the slope l_k. |R'| is at
+most M = (a_last - a_first) (max v - min v) / 4 of the gentle ones: a covariance of slopes and values is no larger. The
+evaluation has a series if (`_found`, in this order; else the next split into gentle and steep is tried: both sides
+steep, the left, the right, none)
 
-  gentle logits at o are within ALIKE of the first one's; rho_1 > 0; width^2 >= SMALLEST;
-  reach = 5/4 max(|c - o| + 2 width), or 5/4 without steep anchors, is at most 1 / (4 (a_last - a_first));
+  gentle logits at o are within ALIKE of the first one's; rho_1 > 0;
+  reach = 5/4 max |c - o|, or 5/4 without steep anchors, is at most 1 / (4 (a_last - a_first));
   with sizes_j = |rho_j| reach^j (j < ORDER) and Cauchy's tail 3.2 max|v| x^ORDER / (1 - x), x = reach (a_last -
   a_first), the terms beyond some degree <= DEGREE are at most room = u max|v| / 4. Kept are 1 and those of 2 to the
   least such degree with sizes_j > room / 16. P is rho_0 + rho_1 s + the kept;
   16 (rho_1 reach + kept sizes) + 2 |rho_0| <= max|v|;
-  P takes the value v_k at a point e_k within width/2 of c_k; width >= 400 u |c_k|; c + 2 width on the left is below
-  c - 2 width on the right.
+  P takes the value v_k at a point e_k, on its side of the middle of two crossings, and clipping loses (`_lost`) no more
+  than LOST u max|v|, which is what exp alone makes a softmax of such values err by.
 
-It computes, in the dtype, with s = t - o, c_j = rho_j / rho_1, e, c, l, V = (v - rho_0) / rho_1 each rounded:
+It computes, in the dtype, with t clipped between the e_k, s = t - o, c_j = rho_j / rho_1, and e each rounded:
 
-  q = s + sum_kept c_j s^j           with t clipped between the e_k,    unless (t - c)^2 < (NEAR width)^2: there
-  q = V + (s + sum c_j s^j - V) w    with t as it is, w the second of softmax(0, (t - c) l),
+  q = s + sum_kept c_j s^j,
 
 and r is taken for scale q + shift, scale = rho_1 and shift = rho_0 rounded to float64.
 
 Lemma. |scale q + shift - r(t)| <= error(low, high) for every t of [low, high], t a number of the dtype.
 
-Proof. dL/dt is a mean of gentle slopes less a_k: it differs from l by at most a_last - a_first <= |l| / STEEP. So
-|L| >= 0.999 |l| |t - c| everywhere, and beyond a width, which is where q is not mended (NEAR leaves room for the
-rounding of c and of the test), the anchors that q leaves out weigh less than e^(-0.999 GAP) each: `left_out`.
-  - s^j has j roundings from s and j - 1 products; c_j two and its product one; every sum adds one to all: gamma_(m_j),
-    m_j = 2j + 2 + kept, of |c_j| |s|^j, and m_1 = 1 + kept.
-  - R - P: the terms that are not kept, with the rest of Taylor's theorem from a ball around o. Clipped: |P(e) - v|.
-  - Near c, with Q = (R - rho_0) / rho_1: q - (V + (Q - V) sigmoid(L)) is made of the errors of s + sum c_j s^j and of
-    V, times w; of |Q - V| times the relative error of w; of |Q - V| times what sigmoid changes by from L to the
-    computed (t - c) l, off by delta. log sigmoid' has slopes below 1, so that is at most delta e^delta sigmoid'(L);
-    and |Q - V| <= |Q(c) - V| + M |t - c|, M = sup |Q'|; and |x| sigmoid'(x) < 0.2240, sigmoid' <= 1/4. log D is as
-    good as its tangent up to (a_last - a_first)^2 / 8 (t - c)^2, since (log D)'' is a variance of gentle slopes.
+Proof. Rounding: s^j has j roundings from s and j - 1 products; c_j two and its product one; every sum adds one to all:
+gamma_(m_j), m_j = 2j + 2 + kept, of |c_j| |s|^j, and m_1 = 1 + kept. R - P: the terms that are not kept, with the rest
+of Taylor's theorem from a ball around o, in all `rest`. Clipping: dL_k/dt is a mean of gentle slopes less a_k, which
+differs from l_k by at most a_last - a_first <= |l_k| / STEEP, so |L_k| >= 0.999 |l_k| |t - c_k|. Of k and the gentle
+ones together k has the share sigmoid(-L_k). With off_k = |P(e_k) - v_k|, |R(t) - v_k| <= rest + off_k + M |t - e_k|.
+  - Of one steep anchor: beyond both e_k and c_k, on either side, what stands for r, R up to `rest` or v_k up to off_k,
+    is off by the smaller share, at most 1/2, of R - v_k. M |t - e_k| <= M |e_k - c_k| + M |t - c_k| has at most
+    M |e_k - c_k| / 2 + M BLUNT / |l_k| of that, since x sigmoid(-x) < 0.2785. Between e_k and c_k the share is at most
+    1, and M |t - e_k| <= M |e_k - c_k|.
+  - Of two, the one beyond the middle of their crossings is at least 0.999 |l| times half of what they are apart below
+    the gentle ones, and whatever is read differs from its value by no more than the range of all.
+So |P - r| <= 2 rest + 2 off + M (|e - c| / 2 + max(|e - c| / 2, BLUNT / |l|)) + range e^(-0.999 |l| (c_r - c_l) / 2).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -50,27 +52,25 @@ import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, coefficient, exact, precision
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
 ORDER, DEGREE, STEEP, ALIKE = 14, 5, 1000, 100
-GAPS, SMALLEST = {"float32": 44, "float64": 68}, {"float32": 2.0**-50, "float64": 2.0**-400}
-NEAR = 1.01
+LOST, BLUNT, RISES = 8, Fraction(279, 1000), Fraction(999, 1000)
 BITS = 400
 Balls = list[arb]
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A steep anchor: where it crosses, the slope of L there, its width, its value, and where q is clipped."""
+    """A steep anchor: where it crosses, the slope of L there, its value, and where q is clipped, before and after that
+    is rounded."""
 
     at: arb
     slope: arb
-    width: arb
     value: arb
     end: arb
-    off: float
-    """A bound on |P(end) - value|, end as rounded."""
+    stored: arb
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +80,18 @@ class Series:
     origin: float
     rho: tuple[arb, ...]
     kept: tuple[int, ...]
-    spread: arb
     left: Crossing | None
     right: Crossing | None
     slopes: tuple[arb, ...]
     offsets: tuple[arb, ...]
     values: tuple[arb, ...]
-    range: float
+    range: arb
     """The largest difference of values, steep ones too."""
     model: Arithmetic
+
+    @property
+    def sides(self) -> list[Crossing]:
+        return [one for one in (self.left, self.right) if one is not None]
 
     @property
     def scale(self) -> float:
@@ -103,72 +106,39 @@ class Series:
         with precision(BITS):
             s, unit = self._furthest(low, high), exact(self.model.unit)
             q = sum((abs(self.rho[j]) * s**j for j in (1, *self.kept)), arb(0)) * (1 + 64 * unit)
-            sides = [
-                abs(one.value - self.rho[0]) * (1 + 64 * unit) for one in (self.left, self.right) if one is not None
-            ]
-            largest = max([q + 2 * exact(self.model.tiny), *sides], key=above)
-            return above(largest) * SLACK, above(abs(self.rho[0])) * SLACK
+            return above(q + 2 * exact(self.model.tiny)) * SLACK, above(abs(self.rho[0])) * SLACK
 
     def error(self, low: float, high: float) -> float:
         """The lemma's, for t between low and high."""
         with precision(BITS, ORDER + 2):
-            unit, tiny = exact(self.model.unit), exact(self.model.tiny)
-            s, rho1 = self._furthest(low, high), self.rho[1]
+            s, rho1, tiny = self._furthest(low, high), self.rho[1], exact(self.model.tiny)
             gammas = {
                 j: self._gamma(1 + len(self.kept) if j == 1 else 2 * j + 2 + len(self.kept)) for j in (1, *self.kept)
             }
             terms = {j: abs(self.rho[j] / rho1) * s**j for j in (1, *self.kept)}
-            lost = 40 * tiny * (1 + sum((abs(self.rho[j] / rho1) for j in self.kept), arb(0))) * (1 + s) ** 6
-            rounded = sum((gammas[j] * terms[j] for j in terms), arb(0)) + lost
+            tiniest = 40 * tiny * (1 + sum((abs(self.rho[j] / rho1) for j in self.kept), arb(0))) * (1 + s) ** 6
+            rounded = sum((gammas[j] * terms[j] for j in terms), arb(0)) + tiniest
             rest = self._rest(s)
             stored = exact(2.0**-52) * (rho1 * sum(terms.values(), arb(0)) + abs(self.rho[0]))
-            left_out = 8 * exact(self.range) * (-(exact(0.999) * GAPS[self.model.dtype])).exp()
-            ends = [one for one in (self.left, self.right) if one is not None]
-            off = max([one.off for one in ends], default=0.0)
-            far = rho1 * rounded + stored + rest + exact(off) + left_out
-            near = [self._near(one, rounded + rest / rho1, unit, tiny) * rho1 + 2 * stored + left_out for one in ends]
-            return max(map(above, [far, *near])) * SLACK
-
-    def _near(self, one: Crossing, total: arb, unit: arb, tiny: arb) -> arb:
-        """Of q within NEAR widths of a crossing, its polynomial being off by `total`."""
-        gap, slope, apart = exact(GAPS[self.model.dtype]), abs(one.slope), exact(1.02) * one.width
-        value = (one.value - self.rho[0]) / self.rho[1]
-        here = self._mean(one.at, arb(1), 2)
-        fall = abs((here[0] - self.rho[0]) / self.rho[1] - value)
-        around = self._mean(one.at + arb(0, 1) * apart, arb(1), 2)
-        steep = abs(around[1] / self.rho[1])
-        delta = self._gamma(5) * exact(1.03) * gap + exact(2.1) * unit * slope * abs(one.at)
-        delta = delta + (self.spread * apart) ** 2 / 8 + 4 * tiny * (slope + 1)
-        turned = delta * delta.exp() * (fall / 4 + steep * exact(0.2245) / slope)
-        difference = fall + steep * apart
-        weight = 2 * exact(self.model.exp_error) + 8 * unit
-        wrong = (total + 2 * unit * abs(value) + 2 * tiny) * exact(1.001)
-        whole = abs(value) + difference + wrong
-        return (
-            2 * unit * abs(value)
-            + wrong
-            + turned * exact(1.001)
-            + difference * (weight + 4 * unit)
-            + 2 * unit * whole
-            + 8 * tiny
-        )
+            ends = [one.stored for one in self.sides]
+            values = [_value(self.rho, self.kept, end - exact(self.origin)) for end in ends]
+            offs = [above(abs(found - one.value)) for found, one in zip(values, self.sides, strict=True)]
+            lost = _lost(self.sides, ends, _steepest(self.slopes, self.values), self.range)
+            return above(rho1 * rounded + stored + 2 * rest + 2 * exact(max(offs, default=0.0)) + lost) * SLACK
 
     def _gamma(self, n: int) -> arb:
         return exact(float(self.model.gamma(n)) * SLACK)
 
     def _furthest(self, low: float, high: float) -> arb:
-        """The largest |t - o| of a t that is clipped, or mended."""
-        origin, ends = exact(self.origin), []
+        """The largest |t - o| of a t that is clipped, and of the points where it is."""
+        origin, ends = exact(self.origin), [abs(one.stored - exact(self.origin)) for one in self.sides]
         for t in (low, high):
             at = exact(t)
-            if self.left is not None and not at > self.left.end:
-                at = self.left.end
-            if self.right is not None and not at < self.right.end:
-                at = self.right.end
+            if self.left is not None and not at > self.left.stored:
+                at = self.left.stored
+            if self.right is not None and not at < self.right.stored:
+                at = self.right.stored
             ends.append(abs(at - origin))
-        for one in (self.left, self.right):
-            if one is not None:
-                ends.append(abs(one.at - origin) + exact(1.02) * one.width)
         return exact(max(map(above, ends)))
 
     def _mean(self, t: arb, step: arb, order: int) -> arb_series:
@@ -216,12 +186,7 @@ def _found(
         return None
     steep = [0] * left + [len(a) - 1] * right
     places = [_crossing(gentle[0], gentle[1], a[k], g[k], origin) for k in steep]
-    gap = exact(GAPS[model.dtype])
-    widths = [gap / abs(slope) for _, slope in places]
-    if not all(_less(exact(SMALLEST[model.dtype]), width**2) for width in widths):
-        return None
-    apart = [abs(at - exact(origin)) + 2 * width for (at, _), width in zip(places, widths, strict=True)]
-    reach = max(apart or [arb(1)], key=above) * 5 / 4
+    reach = max([abs(at - exact(origin)) for at, _ in places] or [arb(1)], key=above) * 5 / 4
     if not _less(4 * reach * spread, arb(1)):
         return None
     part = reach * spread
@@ -234,22 +199,42 @@ def _found(
     kept = tuple(j for j in range(2, degree + 1) if not _less(sizes[j], room / 16))
     if not _less(16 * sum((sizes[j] for j in kept), sizes[1]) + 2 * sizes[0], most):
         return None
-    crossings = []
-    for (at, slope), width, k in zip(places, widths, steep, strict=True):
+    sides = []
+    for (at, slope), k in zip(places, steep, strict=True):
         end = _where(rho, kept, v[k], at - exact(origin))
-        if end is None or not _less(abs(end + exact(origin) - at), width / 2) or not _less(400 * unit * abs(at), width):
+        if end is None:
             return None
         end = end + exact(origin)
-        wide = 2 * unit * abs(end) + exact(model.tiny) + exact(2.0**-100) * width
-        end = end + arb(0, 1) * wide  # as it is rounded, twice
-        off = abs(_value(rho, kept, end - exact(origin)) - v[k])
-        crossings.append(Crossing(at, slope, width, v[k], end, above(off)))
-    if left and right and not _less(places[0][0] + 2 * widths[0], places[1][0] - 2 * widths[1]):
+        wide = 2 * unit * abs(end) + exact(model.tiny) + exact(2.0**-100) / abs(slope)
+        sides.append(Crossing(at, slope, v[k], end, end + arb(0, 1) * wide))  # as it is rounded, twice
+    span, ends = max(v, key=above) - min(v, key=above), [one.end for one in sides]
+    middle = sum((at for at, _ in places), arb(0)) / 2
+    if left and right and not (_less(ends[0], middle) and _less(middle, ends[1])):
         return None
-    largest = above(max(v, key=above) - min(v, key=above))
-    first, final = crossings[0] if left else None, crossings[-1] if right else None
+    if not _less(_lost(sides, ends, _steepest(gentle[0], gentle[2]), span), LOST * unit * most):
+        return None
+    first, final = sides[0] if left else None, sides[-1] if right else None
     alike = tuple(gentle[0]), tuple(gentle[1]), tuple(gentle[2])
-    return Series(origin, rho, kept, spread, first, final, *alike, largest, model)
+    return Series(origin, rho, kept, first, final, *alike, span, model)
+
+
+def _steepest(slopes: Sequence[arb], values: Sequence[arb]) -> arb:
+    """M, of gentle anchors."""
+    return (slopes[-1] - slopes[0]) * (max(values, key=above) - min(values, key=above)) / 4
+
+
+def _lost(sides: Sequence[Crossing], ends: Balls, steepest: arb, span: arb) -> arb:
+    """What clipping at the ends loses, beside `rest` and `off`."""
+    blunt, rises = (arb(one.numerator) / one.denominator for one in (BLUNT, RISES))
+    lost = []
+    for one, end in zip(sides, ends, strict=True):
+        half = abs(end - one.at) / 2
+        lost.append(steepest * (half + max(half, blunt / abs(one.slope), key=above)))
+    most = max(lost, key=above, default=arb(0))
+    if len(sides) == 2:
+        slope = min((abs(one.slope) for one in sides), key=above)
+        most += span * (-rises * slope * (sides[1].at - sides[0].at) / 2).exp()
+    return most
 
 
 def _less(a: arb, b: arb) -> bool:
@@ -284,6 +269,7 @@ def _mean(a: Balls, g: Balls, v: Balls, t: arb, step: arb, order: int) -> arb_se
                 term = term * (slope - middle) * step / j
             lower[j] += term
             upper[j] += (value - v[0]) * term
+    require(bool(lower[0] > 0), "direct: a head is asked further from the origin of its series than that reaches")
     return arb_series(upper, prec=order) / arb_series(lower, prec=order) + v[0]
 
 

@@ -16,8 +16,14 @@ def tampered(name: str, rng: Random) -> tuple[File, str] | None:
     for _ in range(int(rng.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))):
         kind = str(rng.choice(list(CHANGES), p=WEIGHTS))
         with np.errstate(all="ignore"):
-            if not CHANGES[kind](file, rng):
-                return None
+            try:
+                changed = CHANGES[kind](file, rng)
+            except (KeyError, TypeError):
+                if not said:
+                    raise
+                return None  # the change before has taken away what this one edits
+        if not changed:
+            return None
         said.append(kind)
     return file, ", ".join(said)
 

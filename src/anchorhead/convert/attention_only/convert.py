@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from anchorhead.certificate import Certificate
-from anchorhead.convert.attention_only import bounds
+from anchorhead.conditions import NormImage
 from anchorhead.convert.attention_only.activations import ACTIVATION_KEYS, Activation, activation_of, is_activation
 from anchorhead.convert.attention_only.families import (
+    Map,
     Sublayer,
     feed_forward_sublayers,
     require_as_built,
@@ -20,7 +22,7 @@ from anchorhead.convert.attention_only.families import (
 )
 from anchorhead.convert.attention_only.families.as_built import MERGE, resolve_parametrizations
 from anchorhead.convert.attention_only.heads import Heads, Need, anchors_of, heads_for, numbers_of, stored_numbers
-from anchorhead.convert.attention_only.ranges import Norm, Range, norm_of, range_of
+from anchorhead.convert.attention_only.ranges import Range, asked_of_heads, norm_of, range_of, rows_of
 from anchorhead.convert.attention_only.report import AttentionOnlyReport, LayerReport
 from anchorhead.convert.attention_only.samples import (
     TOKENS,
@@ -37,10 +39,13 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
 from anchorhead.heads.self_keys.gate import GateHead
+from anchorhead.lemmas.activations import Activations, Steepness, evaluated, evaluated_gated
 from anchorhead.network.dtypes import CERTIFIED
 from anchorhead.progress import Progress, Status, progress_line
-from anchorhead.proof.arithmetic.arithmetic import Arithmetic, require_model
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, require_model
+from anchorhead.proof.arithmetic.norm_image import NormSources
 from anchorhead.proof.statement import stated_bound
+from anchorhead.terms import Term
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -51,7 +56,7 @@ class Prepared:
 
     sublayer: Sublayer
     activation: Activation
-    norm: Norm
+    image: NormImage
     s: Range
     u: Range | None
 
@@ -156,15 +161,16 @@ def check_finite(model: Any) -> None:
 
 def _prepared(sublayer: Sublayer, arithmetic: Arithmetic) -> Prepared:
     activation = activation_of(sublayer.activation, sublayer.gate is not None, sublayer.name)
-    norm = norm_of(sublayer.norm, sublayer.gain, sublayer.up.weight.shape[1])
-    up = range_of(sublayer.up, norm, arithmetic)
+    image = norm_of(sublayer.norm, sublayer.gain, sublayer.up.weight.shape[1], arithmetic)
+    sources = NormSources.of(image)
+    up = range_of(sublayer.up, sources, arithmetic)
     if sublayer.gate is None:
-        return Prepared(sublayer, activation, norm, up, None)
-    return Prepared(sublayer, activation, norm, range_of(sublayer.gate, norm, arithmetic), up)
+        return Prepared(sublayer, activation, image, up, None)
+    return Prepared(sublayer, activation, image, range_of(sublayer.gate, sources, arithmetic), up)
 
 
 def _need(one: Prepared) -> Need:
-    return Need(one.activation, one.u is not None, one.s.low, one.s.high)
+    return Need(one.activation, one.u is not None, *asked_of_heads(one.s.low, one.s.high))
 
 
 def _converted(
@@ -242,9 +248,9 @@ def _report(one: Prepared, head: Heads, module: Any, kind: str, arithmetic: Arit
     relative = head.bound
     underflow = head.underflow if isinstance(head, GateHead) else 0.0
     if isinstance(head, GateHead) and one.u is not None:
-        bounds.require_products(one.u, max(abs(part.factor) for part in head.parts), arithmetic, sublayer.name)
+        _require_products(one.u, max(abs(part.factor) for part in head.parts), arithmetic, sublayer.name)
     before = sum(linear.numbers for linear in sublayer.maps)
-    measured = layer_error(sublayer, module, normed_inputs(sublayer, one.norm))
+    measured = layer_error(sublayer, module, normed_inputs(sublayer, one.image))
     return LayerReport(
         name=sublayer.name,
         neurons=sublayer.neurons,
@@ -281,40 +287,60 @@ def _certificate(
     arithmetic: Arithmetic,
 ) -> Certificate:
     """The layer's output against the exact feed-forward sublayer, on the outputs of the norm in front."""
-    reach, shift = one.norm.reach(arithmetic).numpy(), one.norm.shift.numpy()
-    norm = "LayerNorm" if one.norm.centred else "RMSNorm"
+    sources, norm = NormSources.of(one.image), one.image.norm
     formula = (
         f"{one.activation.name} of {counted(one.sublayer.neurons, 'neuron')}{', gated' if one.u is not None else ''}"
     )
     common = Certificate(
         kind="measured",
         bound=measured,
-        on=Box.of((shift - reach, shift + reach)),
+        on=Box.of((sources.low, sources.high)),
         dtype=kind,
         arithmetic=kind,
         terms=(),
         method=f"the largest error at {TOKENS} outputs of the {norm} in front",
         target=f"the feed-forward sublayer of {one.sublayer.name}: {formula}, with the weights as stored",
-        conditions=(one.norm.image(arithmetic),),
+        conditions=(one.image,),
     )
     if kind not in CERTIFIED:
         return common
-    steepness = bounds.Steepness(relative, *one.activation.on(float(one.s.magnitude.max())))
-    if one.u is None:
-        found = bounds.two_matrices(one.s, one.sublayer.down, steepness, arithmetic)
-    else:
-        found = bounds.gated(one.s, one.u, one.sublayer.down, steepness, underflow, arithmetic)
+    phi = Steepness(relative, *one.activation.on(float(one.s.magnitude.max())))
+    neurons = evaluated(one.s, phi) if one.u is None else evaluated_gated(one.s, one.u, phi, underflow)
+    bound, terms = _added_up(neurons, one.sublayer.down, arithmetic)
     return replace(
         common,
         kind="proven",
-        bound=stated_bound(found.bound),
-        terms=found.terms,
+        bound=stated_bound(bound),
+        terms=terms,
         arithmetic=str(arithmetic),
         method=(
             "the heads' proven errors and the rounding of the linear maps, added up over the neurons, for every "
             f"output of the {norm} in front"
         ),
     )
+
+
+def _added_up(neurons: Activations, down: Map, arithmetic: Arithmetic) -> tuple[float, tuple[Term, ...]]:
+    """The largest error of an output of sum_r c_or a_r + d_o, and the terms that it adds up there."""
+    parts = []
+    for weight, bias in rows_of(down):
+        size, others = np.abs(weight), 0.0 if bias is None else np.abs(bias)
+        rounding = neurons.rounding(size, others, float(bias is not None), arithmetic)
+        parts.append(np.stack([neurons.off.weighed(size), size @ neurons.moved * UP, rounding]))
+    each = np.concatenate(parts, axis=1)
+    heads, maps, outputs = each[:, each.sum(axis=0).argmax()].tolist()
+    of = (("error", heads, "heads"), ("rounding", maps, "pre-activations"), ("rounding", outputs, "output map"))
+    return (heads + maps + outputs) * UP, tuple(Term(*one) for one in of)
+
+
+def _require_products(u: Range, factor: float, arithmetic: Arithmetic, name: str) -> None:
+    """Refuses gated neurons whose values times a head's factor may be beyond the dtype: no bound covers infinities."""
+    largest, most = float(u.magnitude.max()) * factor, float(torch.finfo(getattr(torch, arithmetic.dtype)).max)
+    if not largest < most / 4:
+        raise AnchorheadError(
+            f"the gated neurons of {name} reach {float(u.magnitude.max()):.3g}, times up to {factor:.3g} in their "
+            f"heads: more than {arithmetic.dtype} holds. Rescale the model's weights, or use float64"
+        )
 
 
 def _left_alone(model: Any) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
+from anchorhead.conditions import NormImage
 from anchorhead.convert.attention_only.families import Sublayer
-from anchorhead.convert.attention_only.ranges import Norm
 from anchorhead.convert.attention_only.report import Change
 from anchorhead.errors import AnchorheadError
 
@@ -20,20 +20,21 @@ SEED = 0
 Inputs = Mapping[str, torch.Tensor]
 
 
-def normed_inputs(sublayer: Sublayer, norm: Norm, tokens: int = TOKENS) -> Float[torch.Tensor, "tokens width"]:
+def normed_inputs(sublayer: Sublayer, image: NormImage, tokens: int = TOKENS) -> Float[torch.Tensor, "tokens width"]:
     """Vectors that the norm in front can put out, in float64: random, spiked, and such that drive a neuron far."""
     random = torch.Generator().manual_seed(SEED)
-    x = torch.randn(tokens, norm.width, generator=random, dtype=torch.float64)
+    scale, shift = (torch.tensor(row, dtype=torch.float64) for row in (image.scale, image.shift))
+    x = torch.randn(tokens, len(scale), generator=random, dtype=torch.float64)
     third = tokens // 3
     x[:third] = x[:third] ** 5
     chosen = torch.randint(sublayer.neurons, (third,), generator=random)
     rows = (sublayer.up if sublayer.gate is None else sublayer.gate).weight[chosen.to(sublayer.up.weight.device)]
     signs = torch.where(torch.arange(third) % 2 == 0, 1.0, -1.0)[:, None]
-    x[third : 2 * third] = rows.cpu().double() * norm.scale * signs
-    if norm.centred:
+    x[third : 2 * third] = rows.cpu().double() * scale * signs
+    if image.norm == "LayerNorm":
         x = x - x.mean(dim=1, keepdim=True)
     hat = x / x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=1e-300)
-    return norm.scale * hat + norm.shift
+    return scale * hat + shift
 
 
 def layer_error(sublayer: Sublayer, heads: nn.Module, z: Float[torch.Tensor, "tokens width"]) -> float:

@@ -11,6 +11,7 @@ sides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,9 +67,8 @@ class GateHead:
 
     @property
     def underflow(self) -> float:
-        """What a tiny u and products with it may lose, whatever g is: the smallest normal number, three times a part,
-        and once times the factor."""
-        return 4 * sum(1 + abs(part.factor) for part in self.parts) * float(np.finfo(self.dtype).tiny)
+        """What a tiny u and products with it may lose, whatever g is."""
+        return gate_underflow([part.factor for part in self.parts], self.dtype)
 
     def __call__(self, g: Any) -> Float[np.ndarray, "..."]:
         """phi(g) as the heads make it up, in float64: for study and tests."""
@@ -79,3 +79,8 @@ class GateHead:
             top = np.maximum(logits.max(axis=-1), 0.0)
             total += part.factor * np.exp(-top) / (np.exp(-top) + np.exp(logits - top[..., None]).sum(axis=-1))
         return total
+
+
+def gate_underflow(factors: Sequence[float], dtype: str) -> float:
+    """What products with a tiny u may lose: the smallest normal number, thrice a part, and once times the factor."""
+    return 4 * sum(1 + abs(factor) for factor in factors) * float(np.finfo(dtype).tiny)

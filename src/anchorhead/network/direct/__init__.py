@@ -1,7 +1,7 @@
 """Networks without an axis of keys: affine maps, and heads on scalars entry by entry.
 
 `lower` reads a network's layers as such steps, or refuses; `steps` runs them in torch; `saturated` has the heads that
-need no exponential but near their kinks. Certificates name "direct" among their evaluations where its error is proven.
+need no exponential. Certificates name "direct" among their evaluations where its error is proven.
 """
 
 from anchorhead.network.direct.lower import Refused, lower

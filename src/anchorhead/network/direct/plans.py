@@ -14,7 +14,7 @@ from jaxtyping import Float
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import power_of_two
 from anchorhead.network.direct.saturated import saturated
-from anchorhead.network.direct.steps import Affine, Group, Head, Neurons, Step, affine
+from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,28 +77,30 @@ def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[S
             continue
         heads = [_head(keys, dtype, device) for _, keys in step.groups]
         widths = [len(before.bias) for before, _ in step.groups]
-        whole: Affine | None = None
+        whole: AffinePlan | None = None
         if step.folds and rest and isinstance(rest[0], AffinePlan):
             scale, shift = (np.repeat([getattr(head, name) for head in heads], widths) for name in ("scale", "shift"))
-            whole = _scaled(rest.pop(0), scale, shift, dtype, device)
+            whole = _scaled(rest.pop(0), scale, shift)
+        kind = {"dtype": getattr(torch, dtype), "device": device}
         ends = np.cumsum([0, *widths])
-        taken = [None if whole is None else whole.weight[:, a:b].contiguous() for a, b in pairwise(ends)]
+        taken = [None if whole is None else torch.tensor(whole.weight[:, a:b].T, **kind) for a, b in pairwise(ends)]
         groups = (
             Group(affine(before.weight, before.bias, dtype, device), head, one)
             for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
         )
-        found.append(Neurons(tuple(groups), None if whole is None else whole.bias, step.weighed))
+        bias = None if whole is None else torch.tensor(whole.bias, **kind)
+        found.append(Neurons(tuple(groups), bias, step.weighed))
     return tuple(found)
 
 
-def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray, dtype: str, device: torch.device) -> Affine:
+def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray) -> AffinePlan:
     """The map of scale q + shift as one of q; its bias is rounded once, as a sum of twice float64's precision is."""
     total, rest = behind.bias, np.zeros(len(behind.bias))
     for column, one in zip(behind.weight.T, shift, strict=True):
         product, lost = _product(column, one)
         total, missed = _sum(total, product)
         rest = rest + (lost + missed)
-    return affine(behind.weight * scale, total + rest, dtype, device)
+    return AffinePlan(behind.weight * scale, total + rest)
 
 
 def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

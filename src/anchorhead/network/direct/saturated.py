@@ -8,10 +8,10 @@ gentle anchors and, on the left, one steep one. With D = sum e^(z_k) and R = (su
     r = v_l + (R - v_l) sigmoid(log D - z_l)      (and the same once more with the steep anchor on the right).
 
 R is evaluated by its power series about a point o, as exp is inside any library, because gentle logits hardly differ:
-R(o + s) = shift + scale (s + c_2 s^2 + ...). The sigmoid is 0 or 1, but for less than e^-GAP, unless t is within
-width = GAP / slope of the crossing, where log D = z_l. There log D is as good as its tangent, so the argument is
-slope (t - crossing). So elsewhere r is R at t clipped to [low, high], the points at which R takes the values of the
-steep anchors; a test of the smallest (t - crossing)^2 of every block of entries finds the blocks in which it is not.
+R(o + s) = shift + scale (s + c_2 s^2 + ...). The sigmoid turns from 0 to 1 where log D = z_l, and so fast that r is R
+at t clipped to [low, high], the points at which R takes the values of the steep anchors. What that loses around a
+crossing must be less than exp's rounding makes a softmax of gentle anchors err by, 8 u max |v|; it is a thirtieth of
+that for a ReLU.
 
 Which heads have a series, and what it computes, is a function of their numbers alone: anchorhead.verify.series
 states it, and derives line by line how far it is off. `error` is a simpler and larger bound on |computed - r|, for
@@ -20,8 +20,7 @@ every t whose clipped t - o is within `reach`, by which a builder decides what i
   - rounding: s = fl(t - o) errs by u |s|, its powers and sums by no more than 8 u of sum |c_j| reach^j, coefficients,
     which the dtype rounds, by u. Where reads are handed on as q alone, with scale and shift in the weights and the bias
     behind them, these are rounded once more: 16 u of the bulk and 2 u |shift| in all;
-  - what is left out beyond a width, e^-GAP of what values differ by, for each side;
-  - what the sigmoid adds within a width: see `_near`.
+  - what clipping loses at crossings: see `_lost`.
 """
 
 from __future__ import annotations
@@ -47,30 +46,16 @@ ALIKE = 100
 """Gentle logits differ by no more at the origin, or there is no series."""
 STEEP = 1000
 """A steep slope is that many times further from the gentle ones than they are from each other."""
-GAPS = {"float32": Decimal(44), "float64": Decimal(68)}
-"""Logits that are so much smaller than another's are left out; e^-44 is 8e-20, e^-68 3e-30."""
 UNITS = {"float32": Decimal(2) ** -24, "float64": Decimal(2) ** -53}
-SMALLEST = {"float32": 2.0**-50, "float64": 2.0**-400}
-"""The square of a width must be a number with all its digits."""
-SIGMOID_ULPS = 64
-"""The relative error that a sigmoid is granted, in units u: a softmax of two logits takes less than 20 (exp within
-4 ulp twice, a difference, a sum, a quotient). It is weighted by how little r changes within a width."""
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """Where a steep anchor takes over: sigmoid(slope (t - at)) is the weight of what is on the right."""
-
-    at: float
-    slope: float
-    width: float
-    value: float
-    """The steep anchor's value, as (v - shift) / scale."""
+LOST = 8
+"""Units of the largest gentle value that clipping may lose."""
+BLUNT = Decimal("0.279")
+"""More than x sigmoid(-x) is anywhere, with the 0.1% by which log D - z may rise less than at its crossing."""
 
 
 @dataclass(frozen=True)
 class Saturated:
-    """r(t) = shift + scale q(clip(t, low, high) - origin) away from crossings, q(s) = s + sum_j coefficients_j s^j."""
+    """r(t) = shift + scale q(clip(t, low, high) - origin), q(s) = s + sum_j coefficients_j s^j."""
 
     origin: float
     low: float
@@ -79,8 +64,6 @@ class Saturated:
     scale: float
     shift: float
     reach: float
-    left: Crossing | None
-    right: Crossing | None
     error: float
 
     def covers(self, low: float, high: float) -> bool:
@@ -93,10 +76,10 @@ class Saturated:
         return (abs(self.scale) * (s + sum(abs(c) * s**j for j, c in self.coefficients)) + abs(self.shift)) * (1 + 1e-5)
 
     def _furthest(self, low: float, high: float) -> float:
-        """The largest |t - origin| of what is clipped, or is near a crossing."""
-        near = [abs(one.at - self.origin) + 2 * one.width for one in (self.left, self.right) if one is not None]
-        ends = max(low, self.low) - self.origin, min(high, self.high) - self.origin
-        return max(*map(abs, ends), *near)
+        """The largest |t - origin|, clipped, and that of the ends themselves."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        clipped = [min(max(end, self.low), self.high) for end in (low, high)]
+        return max(abs(end - self.origin) for end in (*ends, *clipped))
 
 
 def saturated(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Saturated | None:
@@ -133,13 +116,9 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     series = mean.series()
     if series[1] <= 0:
         return None
-    places = [mean.crossing(a[k], g[k]) for k in ([0] * left + [-1] * right)]
-    gap = GAPS[dtype]
-    widths = [gap / abs(slope) for _, slope in places]
-    if any(width**2 < Decimal(SMALLEST[dtype]) for width in widths):
-        return None
-    needed = max([abs(at - origin) + 2 * width for (at, _), width in zip(places, widths, strict=True)] or [Decimal(1)])
-    reach = needed * Decimal("1.25")
+    steep = [0] * left + [-1] * right
+    places = [mean.crossing(a[k], g[k]) for k in steep]
+    reach = max([abs(at - origin) for at, _ in places] or [Decimal(1)]) * Decimal("1.25")
     tail = mean.tail(reach)
     if tail is None:
         return None
@@ -154,58 +133,44 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     if 16 * bulk + 2 * sizes[0] > most:  # a softmax errs by a few u of that
         return None
     dropped = rests[degree] + sum((sizes[j] for j in range(2, degree + 1) if j not in kept), Decimal(0))
-    ends, crossings, off, apart = [], [], Decimal(0), []
-    for (at, slope), width, k in zip(places, widths, [0] * left + [-1] * right, strict=True):
-        end = _where(series, kept, v[k], at - origin)
-        if end is None or abs(end + origin - at) > width / 2 or width < 400 * unit * abs(at):
-            return None
-        end = Decimal(float(np.dtype(dtype).type(float(end + origin))))
-        off = max(off, abs(_value(series, kept, end - origin) - v[k]))
-        value = float(np.dtype(dtype).type(float((v[k] - series[0]) / series[1])))
-        crossings.append(Crossing(_stored(at, dtype), _stored(slope, dtype), float(width), value))
-        ends.append(float(end))
-        apart.append(abs(end - at))
-    if left and right and not places[0][0] + 2 * widths[0] < places[1][0] - 2 * widths[1]:
+    ends = [_where(series, kept, v[k], at - origin) for (at, _), k in zip(places, steep, strict=True)]
+    if any(end is None for end in ends):
         return None
-    near = [_near(*one, series[1], spread, dropped + off, unit, gap) for one in zip(places, widths, apart, strict=True)]
-    rounding = 16 * unit * bulk + 2 * unit * sizes[0]
-    left_out = 8 * (-gap).exp() * (max(v) - min(v))
-    error = dropped + off + rounding + left_out + max(near, default=Decimal(0))
+    ends = [end + origin for end in ends if end is not None]
+    middle = sum((at for at, _ in places), Decimal(0)) / 2
+    if right and left and not ends[0] <= middle <= ends[1]:
+        return None
+    if _lost(places, ends, mean.steepest, max(v) - min(v)) > LOST * unit * most:
+        return None
+    ends = [Decimal(_stored(end, dtype)) for end in ends]
+    apart = [abs(_value(series, kept, end - origin) - v[k]) for end, k in zip(ends, steep, strict=True)]
+    clipped = 2 * max(apart, default=Decimal(0)) + _lost(places, ends, mean.steepest, max(v) - min(v))
+    error = 2 * dropped + clipped + 16 * unit * bulk + 2 * unit * sizes[0]
     return Saturated(
         origin=float(origin),
-        low=ends[0] if left else -math.inf,
-        high=ends[-1] if right else math.inf,
+        low=float(ends[0]) if left else -math.inf,
+        high=float(ends[-1]) if right else math.inf,
         coefficients=tuple((j, float(series[j] / series[1])) for j in kept),
         scale=float(series[1]),
         shift=float(series[0]),
         reach=float(reach) * (1 - 1e-12),
-        left=crossings[0] if left else None,
-        right=crossings[-1] if right else None,
         error=float(error) * (1 + 1e-9),
     )
 
 
-def _near(
-    place: tuple[Decimal, Decimal],
-    width: Decimal,
-    apart: Decimal,
-    scale: Decimal,
-    spread: Decimal,
-    off: Decimal,
-    unit: Decimal,
-    gap: Decimal,
-) -> Decimal:
-    """What the sigmoid adds within (twice) the width of a crossing, where r is between v and R.
+def _lost(places: Sequence[tuple[Decimal, Decimal]], ends: Series, steepest: Decimal, span: Decimal) -> Decimal:
+    """What clipping loses at crossings, beside what R differs by from the steep anchors' values at the ends.
 
-    |R - v| is at most 2 scale |t - end| + off, the end being where they meet, `apart` from the crossing. The sigmoid's
-    own relative error is weighted by that. So is what its argument L = slope (t - at) makes of its error (the slope,
-    the crossing and the difference are rounded; a tangent stands for log D): with |L| sigmoid'(L) <= 1/4, and sigmoid'
-    at most 3 times as large nearby, by 3/4 (2 scale (1 / slope + apart) + off).
+    Elsewhere that is at most R's steepest slope times |t - end| more, weighed by the share that the smaller of D and
+    e^(z_l) has of their sum, sigmoid(-slope |t - at|), where t is not between end and crossing; x sigmoid(-x) < BLUNT.
+    Of two steep anchors one is on the other side of the middle, and no more than `span` away.
     """
-    at, slope = place[0], abs(place[1])
-    argument = 8 * unit * gap + 2 * unit * slope * abs(at) + (2 * spread * width) ** 2
-    step = 2 * scale * (2 * width + apart) + off
-    return step * SIGMOID_ULPS * unit + argument * (2 * scale * (1 / slope + apart) + off) * 3 / 4
+    halves = [(abs(end - at) / 2, BLUNT / abs(slope)) for (at, slope), end in zip(places, ends, strict=True)]
+    lost = steepest * max((half + max(half, blunt) for half, blunt in halves), default=Decimal(0))
+    if len(places) == 2:
+        (left, one), (right, other) = places
+        lost += span * (Decimal("0.999") * min(abs(one), abs(other)) * (left - right) / 2).exp()
+    return lost
 
 
 @dataclass(frozen=True)
@@ -235,6 +200,11 @@ class _Mean:
             earlier = sum((below[i] * found[j - i] for i in range(1, j + 1)), Decimal(0))
             found.append((above[j] - earlier) / below[0])
         return found
+
+    @property
+    def steepest(self) -> Decimal:
+        """A bound on |R'|, the covariance of slopes and values: their ranges' product over 4."""
+        return (self.a[-1] - self.a[0]) * (max(self.v) - min(self.v)) / 4
 
     def tail(self, reach: Decimal) -> Decimal | None:
         """Cauchy's bound on the terms from ORDER on, for |s| <= reach: on |s| = rho, where logits differ by at most 1/2

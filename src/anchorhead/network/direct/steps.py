@@ -30,28 +30,30 @@ ON_DEVICE = 1 << 24
 """Numbers of a block where there is no cache to stay in."""
 MAX_HELD = 1 << 22
 """Numbers of an array that a thread keeps for its next call."""
+MAX_ROOMS = 100
+"""Ways to share an array out that are remembered."""
 
 Head = SeriesHead | SoftmaxHead
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """v becomes W v + b."""
+    """v becomes W v + b; columns are those of W, or its diagonal, if it has nothing else: one number, if that and b are
+    the same everywhere."""
 
-    weight: Tensor
+    columns: Tensor
     bias: Tensor
+    width: int
 
-    @property
-    def width(self) -> int:
-        return self.bias.shape[0]
-
-    def __call__(self, v: Tensor) -> Tensor:
-        return torch.addmm(self.bias, v, self.weight.t())
+    def __call__(self, v: Tensor, out: Tensor | None = None) -> Tensor:
+        if self.columns.dim() < 2:
+            return torch.addcmul(self.bias, v, self.columns, out=out)
+        return torch.addmm(self.bias, v, self.columns, out=out)
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Entries of one head: their queries, and what the outputs take of what is read."""
+    """Entries of one head: their queries, and the columns of what outputs take of what is read."""
 
     before: Affine
     head: Head
@@ -60,6 +62,21 @@ class Group:
     @property
     def width(self) -> int:
         return self.before.width
+
+    def block(self, device: torch.device) -> int:
+        """Queries that the head takes at a time."""
+        if device.type == "cpu":
+            return self.head.block * torch.get_num_threads()
+        return max(1, ON_DEVICE // self.head.scratch)
+
+    def __call__(self, v: Tensor) -> Tensor:
+        """What is read for some rows, (rows, width), in the units of the head; overwritten by the next call."""
+        rows, block = v.shape[0], self.block(v.device)
+        room = _rooms.room(v, rows, self.width, self.head.scratch * min(block, rows * self.width))
+        self.before(v, out=room.queries)
+        for part in (room.flat,) if rows * self.width <= block else room.flat.split(block):
+            self.head(part, room.scratch)
+        return room.queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,59 +94,68 @@ class Neurons:
     def __call__(self, v: Tensor) -> Tensor:
         """(rows, entries) to (rows, outputs)."""
         rows = v.shape[0]  # len of a tensor takes as long as a small product
-        y = v.new_empty(rows, self.width) if self.bias is None else self.bias.expand(rows, -1).clone()
-        start = 0
-        for group in self.groups:
-            self._add(group, v, y if group.after is not None else y[:, start : start + group.width])
-            start += group.width
+        y = v.new_empty(rows, self.width)
+        most = min(max(1, max(group.block(v.device), LEAST) // group.width) for group in self.groups)
+        if rows <= most:
+            self._read(v, y)
+        else:
+            for some, their in zip(v.split(most), y.split(most), strict=True):
+                self._read(some, their)
         return y
 
-    def _add(self, group: Group, v: Tensor, y: Tensor) -> None:
-        on_cpu = v.device.type == "cpu"
-        most = group.head.block * torch.get_num_threads() if on_cpu else ON_DEVICE // group.head.scratch
-        rows = max(1, min(v.shape[0], max(most, LEAST) // group.width))
-        small = max(1, most)
-        queries = _buffer("queries", rows * group.width, v).view(rows, -1)
-        scratch = _buffer("scratch", group.head.scratch * min(small, queries.numel()), v)
-        for start in range(0, v.shape[0], rows):
-            some = v[start : start + rows]
-            t = torch.addmm(group.before.bias, some, group.before.weight.t(), out=queries[: some.shape[0]])
-            for part in t.view(-1).split(small):
-                group.head(part, scratch[: group.head.scratch * part.shape[0]])
-            if group.after is None:
-                y[start : start + rows] = t if group.head.scale == 1 else t.mul_(group.head.scale)
+    def _read(self, v: Tensor, y: Tensor) -> None:
+        """A block of rows."""
+        start, total = 0, self.bias
+        for group in self.groups:
+            t = group(v)
+            if total is None or group.after is None:
+                torch.mul(t, group.head.scale, out=y[:, start : start + group.width])
                 if group.head.shift:
-                    y[start : start + rows] += group.head.shift
+                    y[:, start : start + group.width] += group.head.shift
+                start += group.width
             else:
-                y[start : start + rows].addmm_(t, group.after.t())
+                total = torch.addmm(total, t, group.after, out=y)
 
 
-class _Buffers(threading.local):
-    """Arrays of a thread that calls share: fresh ones of a megabyte cost more than the work on them."""
+class _Room:
+    """For what lasts no longer than a block: queries (rows, width), the same as one row, and scratch, of one array."""
+
+    def __init__(self, array: Tensor, rows: int, width: int, scratch: int) -> None:
+        self.flat, self.scratch = array.split((rows * width, scratch))
+        self.queries = self.flat.view(rows, width)
+
+
+class _Rooms(threading.local):
+    """An array of each dtype that the calls of a thread share, and what they have made of it: fresh arrays of a
+    megabyte cost more than the work on them."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, torch.dtype], Tensor] = {}
+        self.arrays: dict[torch.dtype, Tensor] = {}
+        self.made: dict[tuple[torch.dtype, int, int, int], _Room] = {}
+
+    def room(self, like: Tensor, rows: int, width: int, scratch: int) -> _Room:
+        key = like.dtype, rows, width, scratch
+        if key not in self.made or like.device.type != "cpu":
+            count = rows * width + scratch
+            if like.device.type != "cpu" or count > MAX_HELD:
+                return _Room(like.new_empty(count), rows, width, scratch)
+            held = self.arrays.get(like.dtype)
+            with lasting_tensors():
+                if held is None or held.shape[0] < count or len(self.made) == MAX_ROOMS:
+                    held = self.arrays[like.dtype] = like.new_empty(count)
+                    self.made.clear()
+                self.made[key] = _Room(held[:count], rows, width, scratch)
+        return self.made[key]
 
 
-_buffers = _Buffers()
-
-
-def _buffer(name: str, count: int, like: Tensor) -> Tensor:
-    """An array (count,) for what lasts no longer than a block."""
-    if like.device.type != "cpu" or count > MAX_HELD:
-        return like.new_empty(count)
-    held = _buffers.held.get((name, like.dtype))
-    if held is None or held.shape[0] < count:
-        with lasting_tensors():
-            held = _buffers.held[name, like.dtype] = like.new_empty(count)
-    return held[:count]
+_rooms = _Rooms()
 
 
 Step = Affine | Neurons
 
 
 class Outputs:
-    """What leaves: entries of the last vector times powers of two, and constants, in some shape.
+    """What leaves a row: entries of the last vector times powers of two, and constants.
 
     place   (tokens, features) the entry of each; below 0: none, and `factor` is the constant
     """
@@ -143,14 +169,13 @@ class Outputs:
 
     def __call__(self, v: Tensor) -> Tensor:
         if self.as_they_are and v.shape[1] == self.place.shape[0]:
-            return v.view(v.shape[0], *self.shape)
-        picked = v.index_select(1, self.place) * self.factor
-        return torch.where(self.constant, self.factor, picked).view(len(v), *self.shape)
+            return v
+        return torch.where(self.constant, self.factor, v.index_select(1, self.place) * self.factor)
 
 
 @dataclass(frozen=True, eq=False)
 class DirectModule:
-    """x (rows, ...) to (rows, tokens, outputs), by steps on (rows, entries)."""
+    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries)."""
 
     steps: tuple[Step, ...]
     outputs: Outputs
@@ -160,8 +185,13 @@ class DirectModule:
         """How many numbers one row takes between steps, at the widest place."""
         return max([len(self.outputs.place), *(step.width for step in self.steps)])
 
-    @torch.no_grad()
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Tokens and outputs."""
+        return self.outputs.shape
+
     def __call__(self, x: Tensor) -> Tensor:
+        """Outside of WithGradients without gradients."""
         with stated_arithmetic(x.device):
             v = x.flatten(1)
             for step in self.steps:
@@ -196,8 +226,13 @@ class WithGradients(torch.autograd.Function):
 
 
 def affine(weight: np.ndarray, bias: np.ndarray, dtype: str, device: torch.device) -> Affine:
-    kind = getattr(torch, dtype)
-    return Affine(*(torch.tensor(one, dtype=kind, device=device) for one in (weight, bias)))
+    width, columns = len(bias), weight.T
+    if weight.shape == (width, width) and not (weight - np.diag(np.diag(weight))).any():
+        columns = np.diag(weight)
+        if (columns == columns[0]).all() and (bias == bias[0]).all():
+            columns, bias = columns[0], bias[0]
+    numbers = [torch.tensor(np.array(one), dtype=getattr(torch, dtype), device=device) for one in (columns, bias)]
+    return Affine(numbers[0], numbers[1], width)
 
 
 __all__ = [

@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Int
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Embed, Linear
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic.rounding import exact_factor
 
 OWN = 4.0
 """How many times the a priori bound of a float64 sum is allowed for the sums of this file itself."""
@@ -54,6 +55,28 @@ class Sources:
     def own(self) -> bool:
         """Whether each token has sources of its own."""
         return self.low.ndim > 1
+
+    def given_error(self, cast: bool, arithmetic: Arithmetic) -> Float[np.ndarray, "*own sources"]:
+        """How far inputs that are given may be from these; cast: they may be of another type than the network's."""
+        return arithmetic.unit * self.size + arithmetic.tiny if cast else np.zeros(self.low.shape)
+
+    def reach(self, coefficients: Float[np.ndarray, "_ _ sources"]) -> Float[np.ndarray, "_ _"]:
+        """A bound on |coefficients . (source - middle)|."""
+        return along(np.abs(coefficients), self.radius)
+
+    def sizes(self, amounts: Float[np.ndarray, "_ _ sources"]) -> Float[np.ndarray, "_ _"]:
+        """A bound on sum_s amounts_s |source_s|, for amounts of at least 0."""
+        return along(amounts, self.size)
+
+    def products(
+        self, absolute: Float[np.ndarray, "*tokens outputs inputs"], x: Forms | Diagonal
+    ) -> Float[np.ndarray, "_ outputs"]:
+        """A bound on sum_i |W_i| |v_i|, entry by entry of what W makes of features."""
+        return times(absolute, x.size(self))
+
+    def length(self, x: Forms) -> float:
+        """A bound on the 2-norm of the features of one token, as computed."""
+        return float(np.linalg.norm(x.size(self))) * (1 + own_error(x.constant.size))
 
     def apart(self) -> Sources:
         """Each as that of a token of its own."""
@@ -117,6 +140,12 @@ class Forms:
         return (self.coefficients != 0).any(axis=2) | (self.approximation > 0) | (self.rounding > 0)
 
     @property
+    def picks(self) -> bool:
+        """Whether each feature has at most one source, as it is, and no two share one."""
+        c = self.coefficients
+        return bool(((c == 0) | (c == 1)).all() and (c.sum(axis=-1) <= 1).all() and (c.sum(axis=-2) <= 1).all())
+
+    @property
     def error(self) -> Float[np.ndarray, "tokens features"]:
         return self.approximation + self.rounding
 
@@ -134,8 +163,8 @@ class Forms:
             )
         absolute = np.abs(self.coefficients)
         middle = along(self.coefficients, sources.middle) + self.constant
-        reach = along(absolute, sources.radius) + self.error
-        slack = own_error(sources.count) * (along(absolute, sources.size) + np.abs(middle))
+        reach = sources.reach(self.coefficients) + self.error
+        slack = own_error(sources.count) * (sources.sizes(absolute) + np.abs(middle))
         return middle - reach - slack, middle + reach + slack
 
     def through(self, weight: Float[np.ndarray, "*tokens outputs inputs"]) -> Float[np.ndarray, "_ outputs sources"]:
@@ -143,6 +172,10 @@ class Forms:
         if not self.coefficients.any():
             return np.zeros((len(self.constant), weight.shape[-2], self.coefficients.shape[2]))
         return np.matmul(weight, self.coefficients)
+
+    def amounts(self, absolute: Float[np.ndarray, "*tokens outputs inputs"]) -> Float[np.ndarray, "_ outputs sources"]:
+        """How much of each source is in the terms that a map adds up: |W| |coefficients|."""
+        return np.matmul(absolute, np.abs(self.coefficients))
 
     def token(self, index: int) -> Forms:
         return self.tokens(slice(index, index + 1))
@@ -175,6 +208,20 @@ class Diagonal:
 
     each: Forms
 
+    @classmethod
+    def given(cls, size: int, arithmetic: Arithmetic) -> Diagonal:
+        """Sources themselves, numbers of the dtype; those below the smallest normal one may become 0."""
+        one, nothing = np.ones((size, 1)), np.zeros((size, 1))
+        return cls(Forms(one[..., None], nothing, nothing, np.full((size, 1), arithmetic.tiny)))
+
+    @property
+    def picks(self) -> bool:
+        return bool((self.each.coefficients == 1).all())
+
+    @property
+    def error(self) -> Float[np.ndarray, "1 features"]:
+        return self.each.error.T
+
     @property
     def constant(self) -> Float[np.ndarray, "1 features"]:
         return self.each.constant.T
@@ -192,6 +239,9 @@ class Diagonal:
 
     def through(self, weight: Float[np.ndarray, "outputs features"]) -> Float[np.ndarray, "1 outputs features"]:
         return (weight * self.each.coefficients[:, 0, 0])[None]
+
+    def amounts(self, absolute: Float[np.ndarray, "outputs features"]) -> Float[np.ndarray, "1 outputs features"]:
+        return (absolute * np.abs(self.each.coefficients[:, 0, 0]))[None]
 
 
 def along(
@@ -223,9 +273,8 @@ def mapped(
     weight = np.asarray(weight, np.float64)
     absolute = np.abs(weight)
     coefficients = x.through(weight)
-    carried = constant = _times(weight, x.constant)
-    size = x.size(sources)
-    reach = _times(absolute, size)
+    carried = constant = times(weight, x.constant)
+    reach = sources.products(absolute, x)
     entries = np.atleast_2d((weight != 0).sum(axis=-1))
     terms = entries.astype(float)
     if bias is not None:
@@ -235,20 +284,28 @@ def mapped(
     if bias is not None:
         exact = exact | ((terms <= 1) & (bias != 0))
     whole = _powers_of_two(weight)
-    before, approximation = _times(absolute, x.rounding), _up(_times(absolute, x.approximation))
+    before, approximation = times(absolute, x.rounding), _up(times(absolute, x.approximation))
+    if (lost := (absolute > 0) & (absolute < arithmetic.tiny)).any():  # weights that may become 0
+        before = before + times(absolute * lost, x.size(sources))
     rounding = arithmetic.gamma(terms) * reach
     if whole.any():
         sums = Forms(coefficients, constant, approximation, _up(before)).size(sources)
         rounding = np.where(whole & (terms <= 2), arithmetic.unit * np.where(terms > 1, sums, 0.0), rounding)
     rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
-    moved = along(np.abs(coefficients), sources.size) if coefficients.any() else 0.0
+    moved = sources.sizes(np.abs(coefficients)) if coefficients.any() else 0.0
     # a single entry that is a power of two makes coefficients that are exact here; a constant and a bias round once
     own = own_error(columns or weight.shape[-1]) * (moved + reach)
+    if x.picks:
+        # coefficients are entries of W, and so is a constant, up to a power of two, to which nothing is added
+        touched = (weight != 0).astype(float)
+        summed = times(touched, (x.constant != 0).astype(float)) + (0 if bias is None else bias != 0)
+        rounded = times(touched, (~exact_factor(x.constant)).astype(float)) > 0
+        own = np.where((summed <= 1) & ~rounded, 0.0, own)
     own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
     return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
 
 
-def _times(
+def times(
     weight: Float[np.ndarray, "*tokens outputs inputs"], x: Float[np.ndarray, "tokens inputs"]
 ) -> Float[np.ndarray, "tokens outputs"]:
     """W x on every token."""
@@ -259,16 +316,17 @@ def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic, cast: bool 
     """Input tokens and registers after the Embed; the sources are the entries of the input, token by token.
 
     cast   inputs may be of another type, and are rounded to the dtype first
+
+    Of any number of tokens, this is one.
     """
-    tokens, inputs = embed.tokens, embed.inputs
-    if tokens is None or embed.states is not None:
-        raise AnchorheadError("a network with states or any number of tokens has no affine forms")
+    tokens, inputs = embed.tokens or 1, embed.inputs
+    if embed.states is not None:
+        raise AnchorheadError("a network with states has no affine forms")
     if sources.own:
         eye = np.broadcast_to(np.eye(inputs), (tokens, inputs, inputs))
     else:
         eye = np.eye(tokens * inputs).reshape(tokens, inputs, tokens * inputs)
-    size = sources.size.reshape(tokens, inputs)
-    rounding = arithmetic.unit * size + arithmetic.tiny if cast else np.zeros((tokens, inputs))
+    rounding = sources.given_error(cast, arithmetic).reshape(tokens, inputs)
     x = Forms(eye, np.zeros((tokens, inputs)), np.zeros((tokens, inputs)), rounding)
     if embed.source is not None:
         if sources.own:

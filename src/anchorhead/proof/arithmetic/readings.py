@@ -162,10 +162,12 @@ def of_attention(
         raise Refusal("a constant of a query is rounded")
 
     shown = Forms.joined([constant_part(one) for one in seen])
+    depends = ((layer.value != 0) @ shown.varying.any(axis=0)).any(axis=1)
+    values = np.where(np.broadcast_to(depends, heads), -1.0, _kinds(layer.value, heads))
     labels = np.concatenate(
         [
             fixed.values.reshape(tokens, heads, len(rest)),
-            np.broadcast_to(np.stack([_kinds(layer.key, heads), _kinds(layer.value, heads)], 1), (tokens, heads, 2)),
+            np.broadcast_to(np.stack([_kinds(layer.key, heads), values], 1), (tokens, heads, 2)),
         ],
         axis=2,
     )
@@ -211,13 +213,11 @@ def _kinds(weight: np.ndarray, heads: int) -> Float[np.ndarray, " heads"]:
 def _keys(
     layer: Attention, seen: Forms, entry: int, rest: list[int], row: Float[np.ndarray, " label"], arithmetic: Arithmetic
 ) -> Keys:
-    """The keys of one kind: a query's constants, and the heads whose keys and values it meets."""
+    """The keys of one kind: a query's constants, and the heads whose keys and values it meets; -1 where values depend
+    on the input."""
     fixed, key_head, value_head = row[:-2], int(row[-2]), int(row[-1])
     key = constants(layer.key[key_head], seen, arithmetic)
-    try:
-        values = constants(layer.value[value_head], seen, arithmetic)
-    except Refusal:
-        values = None
+    values = None if value_head < 0 else constants(layer.value[value_head], seen, arithmetic)
     products = key.values[:, rest] * fixed
     wrong = key.error[:, rest] @ np.abs(fixed) + _products_error(products, key.values[:, rest], fixed, arithmetic)
     return Keys(

@@ -15,7 +15,7 @@ from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 __all__ = ["affine_error", "constant_dot_error", "dot_error", "exact_factor", "logit_error", "softmax_read_error"]
 
 
-def exact_factor(a: np.ndarray | np.floating) -> Bool[np.ndarray, "..."]:
+def exact_factor(a: np.ndarray | np.floating | float) -> Bool[np.ndarray, "..."]:
     """Whether a product with this factor is exact: 0 and powers of two (underflow aside)."""
     mantissa, _ = np.frexp(a)
     return np.asarray((a == 0) | (np.abs(mantissa) == 0.5))

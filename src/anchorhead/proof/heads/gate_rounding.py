@@ -6,8 +6,8 @@ One head, p registers, own logit z_0 = 0. Let w be the weights in exact arithmet
 
 1. A logit errs by Delta_k = u |slope g| + u |z_k| + ... (heads.softmax_rounding), the own one by nothing. The largest
    computed logit is within D = max_k (Delta_k - gap_k)+ of the largest logit, gap_k = max z - z_k: a key far below the
-   top cannot reach it. Subtracting it rounds by u (gap_k + Delta_k + D), exp adds its own error. The exponentials are
-   then C e^(z_k + lambda_k), |lambda_k| <= Lambda_k = Delta_k + u (gap_k + Delta_k + D) + exp_error, one C for all.
+   top cannot reach it. So the exponentials are C e^(z_k + lambda_k), |lambda_k| <= Lambda_k, one C for all
+   (heads.softmax_rounding.exponent_error).
 2. Exact division of these gives w_0~ = w_0 e^(lambda_0) / sum w_k e^(lambda_k). By Jensen, and by log(1 + x) <= x,
 
        -S <= log(w_0~ / w_0) <= T,   T = sum_(k >= 1) w_k (Lambda_k + Lambda_0),
@@ -36,7 +36,7 @@ from jaxtyping import Float
 
 from anchorhead.heads.atom import Part
 from anchorhead.heads.self_keys.gate import GatePart
-from anchorhead.heads.softmax_rounding import logit_error
+from anchorhead.heads.softmax_rounding import exponent_error, logit_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.heads.head_rounding import first_cells, largest_on_cells
 
@@ -75,7 +75,7 @@ def _part_on_cells(
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, " cells"]:
     """The term of one head on each cell, and the underflow of its exponentials. Key 0 is the own one."""
-    u, p = arithmetic.unit, len(part.slopes)
+    p = len(part.slopes)
     slopes, offsets = (np.insert(column, 0, 0.0) for column in _columns(part))
     far = np.maximum(np.abs(left), np.abs(right))[:, None]
     ends = left[:, None] * slopes + offsets, right[:, None] * slopes + offsets
@@ -94,7 +94,7 @@ def _part_on_cells(
     errors[:, 0] = 0.0
     surely_below = np.maximum(base - highest, 0.0)
     top_error = np.maximum(errors - surely_below, 0.0).max(axis=1, keepdims=True)
-    log_errors = errors + u * (top - lowest + errors + top_error) * UP + arithmetic.exp_error
+    log_errors = exponent_error((top - lowest) * UP, errors, top_error, arithmetic)
 
     both = log_errors[:, 1:] + log_errors[:, :1]
     own, others = log_weights[:, 0], log_weights[:, 1:]

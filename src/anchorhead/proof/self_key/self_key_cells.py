@@ -10,7 +10,7 @@ from flint import acb, arb
 from anchorhead.heads.atom import Part
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.arithmetic.rounding import exact_factor
+from anchorhead.proof.arithmetic.rounding import dot_error, exact_factor
 from anchorhead.proof.enclosures.supremum import Span, Supremum
 from anchorhead.proof.heads.head_rounding import first_cells
 from anchorhead.proof.heads.on_cells import Cells, OnCells, softmax_on_cells
@@ -47,16 +47,8 @@ def scale_of(left: Cells, right: Cells) -> Cells:
     return np.maximum(np.minimum(np.abs(left), np.abs(right)) * (left * right > 0), 1.0)
 
 
-def is_exact_factor(number: float) -> bool:
-    """Whether a product with this number is exact."""
-    return bool(exact_factor(np.asarray(number)))
-
-
-def added_rounding(
-    head: SelfKeyHead, size: Cells | float, part: Cells | float, arithmetic: Arithmetic
-) -> Cells | float:
+def added_rounding(head: SelfKeyHead, size: Cells, part: Cells, arithmetic: Arithmetic) -> Cells:
     """The rounding of skip s + bias + R for |s| <= size and |computed R| <= part."""
-    product = 0.0 if is_exact_factor(head.skip) else arithmetic.unit * abs(head.skip) * size
-    additions = int(head.skip != 0) + int(head.bias != 0)
-    whole = abs(head.skip) * size + abs(head.bias) + part
-    return product + arithmetic.gamma(additions) * (whole + product) + arithmetic.tiny * 4 * (1 + abs(head.skip))
+    terms = np.stack(np.broadcast_arrays(abs(head.skip) * size, abs(head.bias), part), axis=-1)
+    exact = np.array([bool(exact_factor(head.skip)), True, True])
+    return dot_error(terms, exact, terms.sum(axis=-1), arithmetic) + 4 * arithmetic.tiny * (1 + abs(head.skip))

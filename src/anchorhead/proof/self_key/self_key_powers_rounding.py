@@ -34,6 +34,7 @@ from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_powers import Powers, powers
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import largest_on_cells
 from anchorhead.proof.self_key.self_key_balls import tail_of
@@ -41,7 +42,6 @@ from anchorhead.proof.self_key.self_key_cells import (
     Cells,
     added_rounding,
     cells_of,
-    is_exact_factor,
     on_cells,
     scale_of,
     speed_bound,
@@ -71,7 +71,7 @@ class _Path:
 
     def wrong_exponent(self, size: Cells | float) -> Cells | float:
         """Lambda for |t| <= size."""
-        product = 0.0 if is_exact_factor(self.step) else self.arithmetic.unit * self.step * size
+        product = 0.0 if exact_factor(self.step) else self.arithmetic.unit * self.step * size
         return (product + self.arithmetic.exp_error) * UP + 2 * self.arithmetic.tiny * (1 + self.step)
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -102,7 +102,7 @@ class _Path:
             return math.inf
         error = moved + float(self._quotient(above, below, float(tail.sizes[tail.top]) + moved))
         part = float(tail.sizes[tail.top]) + moved + error
-        return (error + float(added_rounding(self.head, 1.0, part, self.arithmetic))) * UP
+        return (error + float(added_rounding(self.head, np.ones(1), np.array([part]), self.arithmetic)[0])) * UP
 
     def _quotient(self, above: Cells | float, below: Cells | float, result: Cells | float) -> Cells | float:
         """(E_N + |R| E_D) / (1 - E_D), underflow and the division."""
@@ -128,7 +128,7 @@ def _factors(
     gammas = arithmetic.gamma(rounded[places])
     more = np.zeros(len(places))
     if head.own is not None:
-        more[-1] += not is_exact_factor(numbers.own)
+        more[-1] += not exact_factor(numbers.own)
         if numbers.numerator[numbers.own_index] != 0:
             more[places == numbers.own_index] += 1
     again = gammas + 1.1 * u * more * (1 + gammas)

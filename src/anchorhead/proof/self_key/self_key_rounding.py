@@ -3,9 +3,9 @@
 Between the tails (proof.self_key.self_key_balls) the formula of heads.softmax_rounding is taken on cells
 (proof.self_key.self_key_cells), with the own key's value s among the values. On a tail, where |s| >= T,
 
-    |computed z_k - z_k| <= Delta_k = u (2 |a_k| |s| + |g_k|) (1 + 2u) + 4 tiny (1 + |a_k|), and computed gaps are
+    |computed z_k - z_k| <= Delta_k(s), the bound of heads.softmax_rounding.logit_error, |z_k| <= |a_k| |s| + |g_k|, and
 
-    at least q_k(s) = (gap_k(s) - Delta_k(s) - Delta_top(s)) (1 - u)
+    computed gaps are at least q_k(s) = (gap_k(s) - Delta_k(s) - Delta_top(s)) (1 - u)
 
 which is linear in |s|, rises if |a_top - a_k| > 2.1 u (|a_k| + |a_top|), and is then at least q_k(T). If all q_k(T) are
 positive, the largest computed logit is that of the top key. Its exponential is that of 0, and the others, relative to
@@ -29,13 +29,13 @@ from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.heads.head_rounding import largest_on_cells
 from anchorhead.proof.self_key.self_key_balls import Tail, settled, tail_of
 from anchorhead.proof.self_key.self_key_cells import (
     Cells,
     added_rounding,
     cells_of,
-    is_exact_factor,
     on_cells,
     scale_of,
     speed_bound,
@@ -73,7 +73,7 @@ def _on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, arithm
     errors = logit_error(np.abs(slopes), on.size[:, None], on.logits, 0.0, arithmetic)
     wrong = np.zeros_like(on.values)
     if head.own is not None:
-        rounded = 0.0 if is_exact_factor(head.own.value) else arithmetic.unit * on.values[:, -1]
+        rounded = 0.0 if exact_factor(head.own.value) else arithmetic.unit * on.values[:, -1]
         wrong[:, -1] = rounded + 2 * arithmetic.tiny * (1 + abs(head.own.value))  # s or the product may become 0
     read = softmax_read_error(on.weights, on.gaps, errors, on.deviation, on.result, on.values, wrong, arithmetic)
     total = read + added_rounding(head, on.size, on.result + read, arithmetic)
@@ -87,17 +87,17 @@ def _on_tail(head: SelfKeyHead, tail: Tail, arithmetic: Arithmetic) -> float:
     others = np.arange(p) != top
     if (tail.falls[others] <= 2.1 * u * steep[others]).any():
         return np.inf
-    wrong = 2.1 * u * steep * tail.start + 1.1 * u * (np.abs(offsets) + abs(offsets[top]))
-    wrong = wrong + 8 * arithmetic.tiny * (1 + steep)
-    least = (tail.gaps - wrong) * (1 - 1.1 * u)
+    sizes = np.abs(slopes) * tail.start + np.abs(offsets)
+    wrong = logit_error(np.abs(slopes), np.full(p, tail.start), sizes, 0.0, arithmetic)
+    least = (tail.gaps - wrong - wrong[top]) * (1 - 1.1 * u)
     if (least[others] <= 1).any():
         return np.inf
     eps = np.where(others, np.exp(-least + 2 * arithmetic.exp_error) + 2 * arithmetic.tiny, 0.0)
     gamma, mass = arithmetic.gamma(2 * p + 1), float(eps.sum())
     computed = tail.sizes[top] * (mass + gamma * (1 + mass)) + float((eps * tail.sizes).sum()) * (1 + gamma)
-    if head.own is not None and not is_exact_factor(head.own.value):
+    if head.own is not None and not exact_factor(head.own.value):
         computed += u * abs(head.own.value) * (1 + 2 * gamma)
     computed += tail.left_over
     part = float(tail.sizes[top]) + computed
     # relative to max(1, |s|): |s| counts as 1, a bias as at most itself
-    return (computed + float(added_rounding(head, 1.0, part, arithmetic))) * UP
+    return (computed + float(added_rounding(head, np.ones(1), np.array([part]), arithmetic)[0])) * UP

@@ -38,6 +38,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
 
 CAUCHY = 2.6
@@ -56,7 +57,7 @@ class Moments:
     terms                max_i of the absolute values that a logit over h sums up
     wrong, wrong_pull    where logits carry g up to e: max e, and |mean a s e| for all |s_i| <= 1; g above is then what
                          they carry
-    weight               a bound on the sum of |w_j|
+    weight               a bound on the sum of |w_j|, and on the entries of rows
     examples             how many at most
     """
 
@@ -147,8 +148,7 @@ class Average:
     def _rounding(self, h: float, rho: float, read: float, at: Moments, model: Arithmetic) -> float:
         """The length of what a head reads wrongly: see the top of this file."""
         count = 2 * at.examples
-        # entries of the prompt, and products, may vanish, each times another factor of its product
-        vanished = 4 * (self.terms + 2) * model.tiny * (1 + at.weight)
+        vanished = 2 * (self.terms + 2) * VANISHED * model.tiny * (1 + h) * (1 + at.weight)
         logits = float(model.gamma(self.terms)) * h * at.terms + vanished
         moved = float(softmax_log_error(np.array([logits]), np.array([2 * rho]), model)[0])
         if not moved + 2 * h * at.wrong < 0.1:

@@ -137,9 +137,13 @@ class BoxPath:
         last = (along.weight(target.times) + stated * 1.01) * SLACK
         aim = 0.02 * stated / (target.times * rate * math.sqrt(target.size * along.eigenvalue))
         self.taken = box.y if step.carriers == "each" else along.taken
-        terms, weight = (last * box.length + self.taken) * SLACK, math.sqrt(target.size) * last * SLACK
-        at = At(low, high, box.y, terms, weight, aim)
+        terms = (last * box.length + self.taken) * SLACK
+        at = At(low, high, box.y, terms, self._weight(last), aim)
         self.errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
+
+    def _weight(self, w: float) -> float:
+        """A bound on the sum of |w_j|, for |w| at most this, and on the entries of rows."""
+        return max(math.sqrt(self.target.size) * w, *self.box.a, self.box.y) * SLACK
 
     def drift(self) -> Drift | Varying:
         return Drift(self.target.momentum) if self.link.line is not None else Varying(self.target.momentum)
@@ -147,7 +151,7 @@ class BoxPath:
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
         along, box, size, length = self.along, self.box, self.target.size, self.box.length
         w, speed = along.weight(t), along.speed(t, self.decay > 0 and self.link.line is None)
-        terms, weight = ((w + wide) * length + self.taken) * SLACK, math.sqrt(size) * (w + wide) * SLACK
+        terms, weight = ((w + wide) * length + self.taken) * SLACK, self._weight(w + wide)
         wrong = 0.0
         if self.errors is not None:
             wrong = self.errors.total(terms, terms, weight) + self.errors.steepest * length * apart

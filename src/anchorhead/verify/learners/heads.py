@@ -22,6 +22,7 @@ from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.learners.link import Link
+from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.part import Part
@@ -33,7 +34,8 @@ MOST = 8.0
 
 @dataclass(frozen=True)
 class At:
-    """low, high: of the argument. labels: of |y|. terms: T above. weight: a bound on sum |w_j|. aim: an error that is
+    """low, high: of the argument. labels: of |y|. terms: T above. weight: a bound on sum |w_j| and on
+    the entries of rows. aim: an error that is
     good enough."""
 
     low: float
@@ -87,7 +89,7 @@ class Heads:
         require(self.far * (1 - 2.0**-12) >= reach, "tokens that are not meant come within a link's reach")
 
     def _wrong(self, slopes: np.ndarray, offsets: np.ndarray, size: float, at: At, model: Arithmetic) -> np.ndarray:
-        vanished = 4 * (self.roundings + 2) * model.tiny * (1 + at.weight) * (1 + np.abs(slopes))
+        vanished = 2 * (self.roundings + 2) * VANISHED * model.tiny * (1 + at.weight) * (1 + np.abs(slopes))
         return (float(model.gamma(self.roundings)) * (np.abs(slopes) * size + np.abs(offsets)) + vanished) * SLACK
 
     def _rounded(self, part: Part, at: At, model: Arithmetic) -> Part:
@@ -99,9 +101,8 @@ class Heads:
     def _grid_error(self, grid: Grid, link: Link, at: At, model: Arithmetic) -> tuple[float, float]:
         ends = (at.low, -at.labels), (at.high, at.labels)
         largest = float(np.abs(grid.values).max())
-        if self.roundings:
-            pairs = zip(grid.axes, (at.terms, at.labels), strict=True)
-            grid = replace(grid, wrong=tuple(self._wrong(a, g, size, at, model) for (a, g), size in pairs))
+        pairs = zip(grid.axes, (at.terms, at.labels), strict=True)
+        grid = replace(grid, wrong=tuple(self._wrong(a, g, size, at, model) for (a, g), size in pairs))
         rounding = float(grid_rounding(grid, *ends, model, 0.0)[1].max())
         seen = _seen(grid, link, ends)
         low, high = 1.0, np.inf

@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.grammar import Attention, Network, Repeat
+from anchorhead.verify.grammar import Attention, Linear, Network, Repeat
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.learners.average import Average, Mean
 from anchorhead.verify.learners.clip import Clip
@@ -36,7 +36,7 @@ from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step, Update
 from anchorhead.verify.learners.target import Descent
-from anchorhead.verify.learners.tokens import LABEL, LINK, ONE, SCORE, SUM, Rows, Tokens, W
+from anchorhead.verify.learners.tokens import LABEL, LINK, MAX_LAYERS, ONE, SCORE, SUM, VANISHED, Rows, Tokens, W
 from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
 from anchorhead.verify.scalar.part import Part, silent
 
@@ -62,9 +62,11 @@ class _Reader:
         self, network: Network, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
     ) -> None:
         require(not (target.momentum and target.shrinks), "with momentum and a threshold at once nothing is known")
-        *before, repeat, last = network.layers
-        fits = isinstance(repeat, Repeat) and all(isinstance(one, Attention) for one in (*before, *repeat.layers))
-        require(fits and repeat.times == target.times, f"a learner repeats attention {target.times} times, and picks w")
+        *before, repeat, last = (None, None, *network.layers)[-max(len(network.layers), 2) :]
+        attention = isinstance(repeat, Repeat) and all(isinstance(one, Attention) for one in (*before, *repeat.layers))
+        fits = attention and repeat.times == target.times and isinstance(last, Attention | Linear)
+        require(fits, f"a learner repeats attention {target.times} times, and picks w")
+        require(len(before) + len(repeat.layers) <= MAX_LAYERS, f"a learner of more than {MAX_LAYERS} layers")
         self.target, self.links, self.rows, self.stated, self.model = target, links, rows, stated, model
         self.body: tuple[Attention, ...] = repeat.layers
         self.last, self.skips = last, [one.skip.on_features() for one in self.body if one.skip is not None]
@@ -406,9 +408,10 @@ class Points:
         return np.pad(self.anchors[:, 2:], ((0, 0), (0, 2 + most - self.anchors.shape[1])))
 
     def part(self, column: int, model: Arithmetic) -> Part:
-        offsets, nothing = self.offsets(1)[:, 0], np.zeros(len(self.tokens))
-        sizes = np.abs(offsets), np.abs(offsets), (offsets != 0) + 0.0, nothing, nothing, nothing
-        return Part(self.anchors[:, column], offsets, self.values[:, 0], *sizes, model)
+        slopes, offsets, nothing = self.anchors[:, column], self.offsets(1)[:, 0], np.zeros(len(self.tokens))
+        vanished = VANISHED * model.tiny * (1 + np.abs(slopes))
+        sizes = np.abs(offsets), np.abs(offsets), (offsets != 0) + 0.0, vanished, nothing, nothing
+        return Part(slopes, offsets, self.values[:, 0], *sizes, model)
 
     def grid(self) -> Grid:
         """Row by row the points of a grid: slopes and offsets along the quantity, and along the label."""

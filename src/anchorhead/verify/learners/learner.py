@@ -163,6 +163,8 @@ def read_conditions(
     require(not found, "conditions that a learner does not have")
     if isinstance(examples, bool) or not isinstance(examples, int) or not 1 <= examples <= target.most:
         raise NotVerified(f"the certificate is for {examples} examples; the program takes 1 to {target.most:,}")
+    count = examples if network.embed.tokens is None else network.embed.tokens // 2
+    require(count <= examples, f"the certificate is for {examples} examples; the network takes {count}")
     limit = number(safe or {}, "limit")
     require(0 < limit <= 2 * (1 + target.momentum), f"a limit of {limit:g} lets errors grow from step to step")
     for one in (safe or {}, steep or safe or {}):
@@ -173,7 +175,6 @@ def read_conditions(
         require(keeps.get("quantity") == ARGUMENTS[link.form], "a condition on something else than the link's argument")
         ends = number(keeps, "low"), number(keeps, "high")
         require(ends[0] < ends[1], "a condition that no prompt keeps")
-    count = examples if network.embed.tokens is None else network.embed.tokens // 2
     return Box(entries, y, count, limit, curvature, ends)
 
 

@@ -62,7 +62,7 @@ class LinkError:
         return (highest - lowest) * SLACK
 
     def total(self, farthest: float, terms: float, weight: float) -> float:
-        """e, for |z| <= farthest, logits over h that sum up `terms`, and sum |w_j| <= weight: an argument lies in one
+        """e, for |z| <= farthest, logits over h that sum up `terms`, and weight as in `At`: an argument lies in one
         of the cells, so e is the largest e_i of one argument a cell."""
         low, high = np.maximum(self.cells.low, -farthest), np.minimum(self.cells.high, farthest)
         met = np.flatnonzero(low <= high)

@@ -115,6 +115,7 @@ class PromptPath:
         self.size, n = np.abs(rows.x), len(rows.x)
         self.reach, self.entries = np.sqrt((rows.x**2).sum(axis=1)) * SLACK, self.size.sum(axis=1)
         self.taken = np.abs(rows.y) if step.carriers == "each" else np.abs(rows.a)
+        self.entry = max(float(np.abs(one).max()) for one in (rows.x, rows.v, rows.a, rows.b, rows.y))
         room = stated * 1.02
         with precision():
             path = Exact(target, links, rows)
@@ -123,7 +124,7 @@ class PromptPath:
             for _ in range(target.times):
                 self.seen.append(path.now())
                 self.lost.append(path.step())
-        largest = max(float(w.sum()) for _, _, w, _ in self.seen) + math.sqrt(target.size) * room
+        largest = max(self._weight(w, room) for _, _, w, _ in self.seen)
         sums = [float((self.size @ w + self.taken + self.entries * room).max()) for _, _, w, _ in self.seen]
         self.eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
         aim = 0.02 * stated / (target.times * target.rate * math.sqrt(self.eigenvalue) + 1e-300)
@@ -136,10 +137,14 @@ class PromptPath:
             low, high = float(ends.min()) - more, float(ends.max()) + more
             self.met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
             if step.heads:
-                at = At(low, high, float(np.abs(rows.y[own]).max()), max(sums) * SLACK, largest * SLACK, aim)
+                at = At(low, high, float(np.abs(rows.y[own]).max()), max(sums) * SLACK, largest, aim)
                 off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
                 self.errors[k] = LinkError(step.score, step.heads[k], links[k], at, model, off)
         self._between()
+
+    def _weight(self, w: np.ndarray, wide: float) -> float:
+        """A bound on the sum of |w_j|, where w may be off by so much, and on the entries of rows."""
+        return max(float(w.sum()) + math.sqrt(self.target.size) * wide, self.entry) * SLACK
 
     def _between(self) -> None:
         """Between what rate H lies, and the growth of errors where H is the same at all steps; else None."""
@@ -164,7 +169,7 @@ class PromptPath:
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
         ends, found, w, v = self.seen[t]
         moved = self.reach * e
-        weight = (float(w.sum()) + math.sqrt(self.target.size) * wide) * SLACK
+        weight = self._weight(w, wide)
         sums = (self.size @ w + self.taken + self.entries * wide) * SLACK
         wrong, steep = np.zeros(len(moved)), np.abs(self.met).max(axis=1)
         for k, error in self.errors.items():

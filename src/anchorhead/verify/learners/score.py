@@ -21,6 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
 
 
@@ -53,10 +54,12 @@ class Score:
         return h1 < h2 and o1 > 0 > o2 and o1 * h1 + o2 * h2 >= 0
 
     def rounding(self, z: np.ndarray, terms: np.ndarray, weight: float, model: Arithmetic) -> np.ndarray:
-        """|computed - S(z)|, for |z| at most this, logits over h that sum up `terms`, and sum |w_j| <= weight."""
+        """|computed - S(z)|, for |z| at most this, logits over h that sum up `terms`, and weight, a bound on
+        sum |w_j| and on the entries of rows."""
         total = np.zeros_like(z)
         for h, o in zip(self.sharpness, self.outputs, strict=True):
-            logit = float(model.gamma(self.terms)) * h * terms + 8 * (self.terms + 2) * model.tiny * (1 + weight)
+            vanished = 2 * (self.terms + 2) * VANISHED * model.tiny * (1 + h) * (1 + weight)
+            logit = float(model.gamma(self.terms)) * h * terms + vanished
             gap = h * z + logit
             both = softmax_log_error(
                 np.stack([logit, np.zeros_like(logit)], axis=-1), np.stack([gap, gap], axis=-1), model

@@ -7,6 +7,12 @@ the same in all rows of the kind (its sign, its flags).
 
 A logit is then a sum of products of two quantities, and of those that learners have (see Logits) one factor is 1, or it
 is a term w_j x_j of the score.
+
+*Underflow.* A feature is off by what vanished on its way: `tiny` an operation, in units of its number, which is LEAST
+at the least, at most tiny / LEAST. A second round through the same layers loses nothing more: what lies on a grid of
+multiples of a power of two, or is 0, stays there. With at most MAX_LAYERS layers, of which each has three operations on
+the way of a feature, that is VANISHED tiny, times the number. So a product n w m x in a logit is off by at most |n m|
+VANISHED tiny (|w| + |x| + 1), and tiny; constants are no smaller than LEAST^2, which is a normal number.
 """
 
 from __future__ import annotations
@@ -29,6 +35,8 @@ ONE, LABEL, SCORE, LINK, SUM, W = range(6)
 """The columns of logits; w_j stands in column W + j."""
 GRAIN, MOST = 2.0**-8, 2.0**14
 """Sums of multiples of the first up to the second are exact in float32, in every order."""
+LEAST, MAX_LAYERS, VANISHED = 2.0**-40, 20, 2.0**46
+"""Of factors of quantities, of layers, and of what underflows, in units of the smallest normal number."""
 MAX_TERMS = 2**10
 """Products in a logit. gamma of so many roundings is below 2^-12 in float32."""
 
@@ -101,7 +109,8 @@ def one_term(number: np.ndarray, of: np.ndarray, exact: np.ndarray) -> tuple[np.
     size = np.where(there, np.where(of > 0, np.inf, np.abs(number)), 0.0).sum(axis=-1) * (1 + 1e-3)
     grained = np.where(np.isfinite(number), number, 0.0) % GRAIN == 0
     small = ((of == 0) | ~there).all(axis=-1) & (size <= MOST) & grained.all(axis=-1)
-    single = (there.sum(axis=-1) == 1) & good & (its >= 0)
+    normal = np.abs(own) >= np.where(its > 0, LEAST, LEAST**2)
+    single = (there.sum(axis=-1) == 1) & good & (its >= 0) & normal
     total = np.where(small, np.where(of == 0, number, 0.0).sum(axis=-1), size)
     return np.where(single, own, total), np.where(single, its, np.where(small, 0, ANY))
 
