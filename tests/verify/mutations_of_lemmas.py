@@ -70,7 +70,7 @@ LEMMAS = (
              "self_key: the own value is rounded"),
     Mutation("scalar/cells.py", "_Proof._summed", "sums * whole", "0 * whole",
              "self_key: sums with the straight part round"),
-    Mutation("scalar/cells.py", "_Proof._summed", "else model.unit * abs(skip) * far", "else 0 * far",
+    Mutation("scalar/cells.py", "_Proof._summed", "else model.unit * abs(skip) * along", "else 0 * along",
              "self_key: sums with the straight part round"),
     Mutation("scalar/softmax.py", "Softmax._series", "weight * (v[k] - v[top] + lean * c)", "weight * (lean * c)",
              "head: logistic, float32"),

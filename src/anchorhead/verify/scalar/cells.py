@@ -194,7 +194,7 @@ class _Proof:
     def _too_much(self, cell: _Cell) -> bool:
         """Whether a cell is to be halved, whatever its rounding."""
         self._raise((cell.value - cell.rest) / self._scale(np.abs(float(cell.c) + cell.h * cell.middle)))
-        return cell.depth < DEEPEST and 0 < self.limit == self.goal < float(cell.bounds.max())
+        return bool(cell.depth < DEEPEST and 0 < self.limit == self.goal < cell.bounds.max())
 
     def _halves(self, a: arb, b: arb, depth: int) -> list[Place]:
         require(depth < DEEPEST, f"{self} has no bound at {a}")
@@ -345,7 +345,7 @@ class _Proof:
         """On pieces x -+ edge of every cell: their middles, the rounding of R, and (2, parts, cells) bounds on what is
         read."""
         t, half = _places(cells, x, edge)
-        h = np.array([[cell.h] for cell in cells])
+        h = np.array([[max(cell.h, 1e-280)] for cell in cells])
         moves = np.where(edge > 0, half / h * 1.001, 0.0)  # float64 may leave the cell, if not a point
         read = [
             part.rounding(
