@@ -15,7 +15,7 @@ from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.loading import load
 from anchorhead.incontext.many import ManyLearner
-from anchorhead.language.targets.opaque_several import as_array
+from anchorhead.language.targets.calling import called, with_numbers
 from anchorhead.network import Network
 from anchorhead.network.files import content_of, is_former
 from anchorhead.progress import Progress, Status, progress_line
@@ -92,8 +92,8 @@ def _learner(thing: Any) -> Learner | ManyLearner:
 def _called(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     """A function of arrays or of tensors, or of single numbers, at float64 points."""
     try:
-        return as_array(function, x)
+        return called(function, x)
     except Exception:
         if x.ndim > 1:
             raise
-        return np.array([as_array(lambda one: function(float(one[0])), x[n : n + 1]) for n in range(len(x))])
+        return with_numbers(function, x)

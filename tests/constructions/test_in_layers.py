@@ -10,7 +10,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.constructions.build_options import options_of
 from anchorhead.constructions.in_layers import forms_in_order
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.request import requested
 from anchorhead.language.expressions.parser import parse
 from benchmarks.figures_cases import DEEP
@@ -82,7 +82,7 @@ def test_the_form_that_is_estimated_smaller_is_tried_first():
 
 def size(target, request):
     options = options_of(target, None, "transformer", "solved", "float64", False)
-    return mlp_network(target, request.on, 1e-6, options).parameters
+    return proven_mlp(target, request.on, 1e-6, options).network.parameters
 
 
 @pytest.mark.slow

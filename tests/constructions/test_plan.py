@@ -18,7 +18,7 @@ from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions,
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.constructions.layouts.draft import counted
-from anchorhead.constructions.mlp import built, drafted, mlp_network
+from anchorhead.constructions.mlp import built, drafted, proven_mlp
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan import _Sizes, plan
 from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform_estimate
@@ -122,9 +122,9 @@ def test_building_never_exceeds_a_plan():
         for row in plan(target, UNIT, [within], dtype).rows:
             if row.placement == "solved":
                 assert row.reachable
-                made = mlp_network(
+                made = proven_mlp(
                     target, UNIT, within, options_of(target, row.form, row.layout, "solved", dtype, False)
-                )
+                ).network
                 exceeds_nothing(row, made)
 
 
@@ -135,7 +135,9 @@ def test_building_never_exceeds_a_plan_with_the_papers_anchors(activation, dtype
         if row.placement == "uniform":
             assert row.reachable
             assert row.beta > 1
-            made = mlp_network(target, UNIT, 0.05, options_of(target, row.form, row.layout, "uniform", dtype, False))
+            made = proven_mlp(
+                target, UNIT, 0.05, options_of(target, row.form, row.layout, "uniform", dtype, False)
+            ).network
             exceeds_nothing(row, made)
             assert row.parameters == made.parameters
 
@@ -144,7 +146,9 @@ def test_anchors_at_values_of_other_activations_are_planned_by_their_slope():
     target = network(12, 1, None, ("tanh(x)",))
     for row in plan(target, UNIT, [0.3], "float64").rows:
         if (row.form, row.placement) == ("deep", "uniform"):
-            made = mlp_network(target, UNIT, 0.3, options_of(target, "deep", row.layout, "uniform", "float64", False))
+            made = proven_mlp(
+                target, UNIT, 0.3, options_of(target, "deep", row.layout, "uniform", "float64", False)
+            ).network
             exceeds_nothing(row, made)
 
 
@@ -177,7 +181,7 @@ def test_what_is_out_of_reach_says_so():
     assert row.bound > 3e-8
     assert "float32" in row.note
     with pytest.raises(AnchorheadError, match="out of reach"):
-        mlp_network(target, UNIT, 3e-8, options_of(target, row.form, row.layout, "solved", "float32", False))
+        proven_mlp(target, UNIT, 3e-8, options_of(target, row.form, row.layout, "solved", "float32", False))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -13,11 +13,11 @@ import torch
 import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.incontext.layouts.many import Slots
 from anchorhead.incontext.many import ManyLearner
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import rows_of
-from anchorhead.lemmas.learners.many import Slots
 from anchorhead.lemmas.learners.prompt import bound_for_rows
 from anchorhead.lemmas.learners.steps import read_many
 from anchorhead.network import Attention, Network, Repeat

@@ -20,7 +20,7 @@ from anchorhead.constructions.fitting.opaque import approximate_callable
 from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
 from anchorhead.constructions.in_layers import network_in_layers
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.request import Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.single.head import Placement, head
@@ -153,7 +153,7 @@ def _of_expressions(
         return network_in_layers(target, within, words, dtype, outside, progress)
     if becomes == "neurons" and network is not None:
         options = options_of(network, form, layout or "transformer", placement, dtype, causal)
-        return mlp_network(network, target.on, within, options, outside, progress)
+        return proven_mlp(network, target.on, within, options, outside, progress).network
     if placement == "uniform":
         return _uniform(target, within, dtype, form, layout, causal, outside, progress)
     _require_plain(target, form, layout)

@@ -14,7 +14,7 @@ import numpy as np
 from anchorhead.constructions.approximate import approximate_expressions, check_words
 from anchorhead.constructions.build_options import Form, Layout, options_of
 from anchorhead.constructions.kernel_smoother import kernel_smoother
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.single.head import Placement
 from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
@@ -72,7 +72,7 @@ def compile(
         network = mlp_of_chain(program)
         if network is not None:
             options = options_of(network, form, layout or "transformer", placement, kind, bool(causal))
-            return mlp_network(network, box, within, options, outside, tell)
+            return proven_mlp(network, box, within, options, outside, tell).network
         expressions, names = expressions_of(program)
         tokens = program.input.tokens if program.token_axis else None
         low, high = (tuple(end.reshape(-1)) for end in (box.low, box.high))

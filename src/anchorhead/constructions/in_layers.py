@@ -15,7 +15,7 @@ from anchorhead.compiler.lower import lowered
 from anchorhead.constructions.build_options import BuildOptions, options_of
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import counted
-from anchorhead.constructions.mlp import drafted, mlp_network
+from anchorhead.constructions.mlp import drafted, proven_mlp
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
@@ -48,7 +48,7 @@ def network_in_layers(
         layout = words["layout"] or "transformer"
         options = options_of(form, words["form"], layout, words["placement"], dtype, words["causal"])
         try:
-            return mlp_network(form, target.on, within, options, outside, progress)
+            return proven_mlp(form, target.on, within, options, outside, progress).network
         except AnchorheadError as error:
             refused.append(error)
     reached = [error for error in refused if isinstance(error, NotReached)]

@@ -40,21 +40,6 @@ MAX_PARAMETERS = 100_000_000
 """How many numbers a network may hold: building and proving it takes several times their room."""
 
 
-def mlp_network(
-    target: Mlp,
-    on: Box,
-    within: float,
-    options: BuildOptions,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-) -> Network:
-    """The smallest network in this way that is proven within the error, with its certificate.
-
-    Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
-    """
-    return proven_mlp(target, on, within, options, outside, progress).network
-
-
 @dataclass(frozen=True, eq=False)
 class ProvenMlp:
     """A network with its certificate, the layers of neurons that it computes, and the readout."""
@@ -72,7 +57,10 @@ def proven_mlp(
     outside: Outside = "warn",
     progress: Progress | None = None,
 ) -> ProvenMlp:
-    """The same, with what its proof is about."""
+    """The smallest network in this way that is proven within the error, with what its proof is about.
+
+    Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
+    """
     try:
         return _proven(target, on, within, options, outside, progress)
     except HeadRefused as refused:

@@ -11,7 +11,7 @@ import torch
 
 from anchorhead.constructions.build_options import Form, Layout, options_of
 from anchorhead.constructions.kernel_smoother import kernel_smoother
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.single.head import Placement, head
 from anchorhead.convert.maxout import Maxout
 from anchorhead.convert.onnx_files import mlp_from_onnx
@@ -103,7 +103,7 @@ def convert(
             raise AnchorheadError(
                 "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
             )
-        return mlp_network(target, _box(on), within, options, outside, tell)
+        return proven_mlp(target, _box(on), within, options, outside, tell).network
 
 
 def read(

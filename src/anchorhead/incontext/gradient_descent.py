@@ -20,8 +20,10 @@ from anchorhead.incontext.networks import linked_network, sequence_network, squa
 from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.losses import Loss, named_loss
 from anchorhead.language.targets.scalar import interval
+from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.box import error_of_a_step
 from anchorhead.lemmas.learners.prove import read_proven
+from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
@@ -158,9 +160,16 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     guide = replace(target, threshold=0.0) if target.momentum else target
     columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
 
+    known = read_proven(linked_network(guide, dtype, *SHARPNESSES[:2]), guide)
+
     def error(scoring: float, collecting: float) -> float:
-        known = read_proven(linked_network(guide, dtype, scoring, collecting), guide)
-        return error_of_a_step(known, guide, columns, y, model)
+        collect = Average.of(guide, collecting, dtype)
+        step = replace(
+            known,
+            scoring=Scoring.of(scoring, known.residual, dtype),
+            collect=replace(known.collect, sharpness=collect.sharpness, outputs=collect.outputs),
+        )
+        return error_of_a_step(step, guide, columns, y, model)
 
     collecting = _lowest(lambda h: error(h / 4, h))
     scoring = _lowest(lambda h: error(h, collecting))

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from anchorhead.certificate import Certificate
-from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.prompts import examples_of, prompt
@@ -16,7 +15,7 @@ from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Network
 from anchorhead.network.threads import threads_for
-from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
 
 PROMPTS = 48
@@ -48,18 +47,15 @@ def measured_certificate(
         else:
             raise AnchorheadError(f"{target}: weights overflow on prompts of the box; give a smaller box or rate")
     ends = np.concatenate([x, [1.0, y]])
-    return Certificate(
-        kind="measured",
-        bound=round_up(worst),
-        on=Box.of((-ends, ends)),
-        dtype=network.dtype,
-        arithmetic=str(arithmetic_of(network.dtype)),
+    found = Statement(
+        total=worst,
         terms=(Term("found", worst, "path"),),
         method=f"{PROMPTS} random prompts of 1 to {max(sizes)} examples, seed {seed}, for which the rate is safe. Not "
         f"proven: {why}",
         target=str(target),
         conditions=conditions_for_box(target),
     )
+    return found.measured(Box.of((-ends, ends)), network.dtype)
 
 
 def _prompt(target: Descent, n: int, x: np.ndarray, y: float, slope: float, rng: np.random.Generator) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The networks of learners, certificates left out: the numbers that are free in a layout (lemmas.learners), chosen."""
+"""The networks of learners, certificates left out: the numbers that are free in a layout, chosen."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from anchorhead.constructions.single.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.approximating import approximating
+from anchorhead.incontext.layouts import direct, many, sequence, transformer
+from anchorhead.incontext.layouts.transformer import LinkedStep, least_far
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
-from anchorhead.lemmas.learners import direct, many, sequence, transformer
 from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.body import ROOM, Anchors
+from anchorhead.lemmas.learners.own_anchors import Piece, SequenceStep
 from anchorhead.lemmas.learners.score import Scoring
-from anchorhead.lemmas.learners.sequence import Piece, SequenceStep
 from anchorhead.lemmas.learners.threshold import Clip
-from anchorhead.lemmas.learners.transformer import LinkedStep, least_far
-from anchorhead.lemmas.learners.transformer_tokens import Held
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
 
@@ -39,7 +39,7 @@ MAX_NUMBERS = 2**26
 
 def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
     """The network of a descent on the squared loss; sharpness: h, a power of two, so that queries are exact."""
-    step = Average.of(target, sharpness, clip_of(target, dtype))
+    step = Average.of(target, sharpness, dtype, clip_of(target, dtype))
     return approximating(direct.build(target, step, dtype), target)
 
 
@@ -78,17 +78,17 @@ def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpnes
     of_two, scores = target.loss.form == "g(s, y)", target.scores
     if of_two and (scores is None or target.labels is None):
         raise AnchorheadError(f"the link {target.loss.link} needs a range of scores and of labels: give both")
-    held: Held = (
+    held: Anchors = (
         link_grid(target.loss, scores or ANY_SCORES, target.labels or 0.0, dtype)
         if of_two
         else link_head(target.loss, scores or ANY_SCORES, dtype).parts
     )
     scoring = Scoring.of(score_sharpness, target.loss.form == "phi(s - y)", dtype)
     far = 2.0 ** math.ceil(math.log2(least_far(scoring, held, target.labels)))
-    if not far <= float(np.finfo(dtype).max) / transformer.ROOM:
+    if not far <= float(np.finfo(dtype).max) / ROOM:
         what = "a grid" if of_two else "heads"
         raise AnchorheadError(f"the link {target.loss.link} is too steep for {what} in {dtype}: smooth it more")
-    step = LinkedStep(scoring, held, far, Average.of(target, sharpness, clip_of(target, dtype)))
+    step = LinkedStep(scoring, held, far, Average.of(target, sharpness, dtype, clip_of(target, dtype)))
     return approximating(transformer.build(target, step, dtype), target)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.build_options import FORMS, LAYOUTS, options_of
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
@@ -87,9 +87,9 @@ def paper_task(
         for done, (dtype, error, form, layout) in enumerate(ways):
             tell(Status(f"{form}, {layout}, {dtype}", share=done / len(ways)))
             began = time.perf_counter()
-            network = mlp_network(
+            network = proven_mlp(
                 target, Box.of((0, 1)), error, options_of(target, form, layout, "solved", dtype, False)
-            )
+            ).network
             seconds = time.perf_counter() - began
             found = looseness(network, seed)
             heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))

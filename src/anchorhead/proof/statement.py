@@ -1,8 +1,9 @@
-"""What a proof says of a network: all that its certificate says, and a bound with a little room for the verifier."""
+"""What is said of a network: by a proof, with a bound that leaves a little room for the verifier; or by a search."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from anchorhead.certificate import Certificate, Worst
 from anchorhead.conditions import Condition
@@ -17,9 +18,10 @@ MORE = 1.01
 
 @dataclass(frozen=True)
 class Statement:
-    """The fields of a proven certificate, as a proof found them.
+    """The fields of a certificate, as a proof or a search found them.
 
-    total      what was proven; the certificate states a little more, see stated_bound
+    total      what was proven, of which the certificate states a little more, see stated_bound; or the largest error
+               that was found
     worst      the largest error that the proof met
     evaluations   the ways to compute the network that the bound covers
     more       so many times `total` is stated: 1 where that is made of bounds that are stated themselves
@@ -40,9 +42,16 @@ class Statement:
 
         within   the error asked for, if one was
         """
+        return self._stated("proven", stated_bound(self.total, within, self.more), on, dtype)
+
+    def measured(self, on: Box, dtype: str) -> Certificate:
+        """The certificate that nothing worse was found than this."""
+        return self._stated("measured", round_up(self.total), on, dtype)
+
+    def _stated(self, kind: Literal["proven", "measured"], bound: float, on: Box, dtype: str) -> Certificate:
         return Certificate(
-            kind="proven",
-            bound=stated_bound(self.total, within, self.more),
+            kind=kind,
+            bound=bound,
             on=on,
             dtype=dtype,
             arithmetic=str(require_model(dtype)),

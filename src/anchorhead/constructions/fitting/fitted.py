@@ -18,9 +18,9 @@ from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.fitting.ridge_network import block_of, network_of
-from anchorhead.constructions.mlp import mlp_network
+from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.single.head import Placement
-from anchorhead.decimals import counted, round_up
+from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_within
@@ -33,6 +33,7 @@ from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.search.callable_search import largest_error
+from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
 
 MAX_INPUTS = 1000
@@ -201,20 +202,16 @@ def _converted(
     left = (1 - 1e-3) * within - fitted.error if fitted.error < 0.97 * within else fitted.error
     little = CONVERSION * max(within, fitted.error) if options.placement == "solved" else left
     try:
-        network = mlp_network(fitted.network, on, min(little, left), options, outside)
+        network = proven_mlp(fitted.network, on, min(little, left), options, outside).network
     except AnchorheadError:
         if left <= little:
             raise
-        network = mlp_network(fitted.network, on, left, options, outside)
+        network = proven_mlp(fitted.network, on, left, options, outside).network
     known = network.certificate
     if known is None:
         raise TypeError("a converted network without a certificate")
-    certificate = Certificate(
-        kind="measured",
-        bound=round_up(fitted.error + known.bound),
-        on=known.on,
-        dtype=known.dtype,
-        arithmetic=known.arithmetic,
+    found = Statement(
+        total=fitted.error + known.bound,
         terms=(Term("found", fitted.error, "fitting"), Term("error", known.bound, "conversion")),
         method=f"{fitted.network} fitted, seed {seed}, with {target.evaluations:,} evaluations of the function; the "
         "largest error was found by points spread over the box, its faces and corners, and climbs from the worst: at "
@@ -222,6 +219,7 @@ def _converted(
         target=str(target),
         reference=known.reference,
     )
+    certificate = found.measured(known.on, known.dtype)
     known = Derivation("opaque several")
     return network.with_(program=program_of(target), derivation=known, certificate=certificate), certificate
 

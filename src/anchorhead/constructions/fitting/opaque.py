@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.certificate import Certificate
 from anchorhead.constructions.fitting.callable_checks import require_continuous
 from anchorhead.constructions.fitting.opaque_lipschitz import prove_callable, shown, smooth
 from anchorhead.constructions.grids.certified import box_of
@@ -28,9 +27,9 @@ from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
+from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
 
 
@@ -113,16 +112,8 @@ def _found(
         f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
     )
-    certificate = Certificate(
-        kind="measured",
-        bound=round_up(error),
-        on=box_of(target.low, target.high, target.tokens),
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms=(Term("found", error),),
-        method=method,
-        target=str(target),
-    )
+    found = Statement(error, (Term("found", error),), method, str(target))
+    certificate = found.measured(box_of(target.low, target.high, target.tokens), atom.dtype)
     network = grid_network(atom, target.tokens, target.variables)
     known = Derivation("opaque several")
     network = network.with_(program=program_of(target), derivation=known, certificate=certificate, outside=outside)

@@ -17,7 +17,6 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.certified import certified_network
 from anchorhead.constructions.grids.grid_network import grid_network
-from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
@@ -36,6 +35,7 @@ from anchorhead.proof.grids.grid import OPERATIONS, prove_grid, smooth_on_box
 from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.search.callable_search import largest_error
+from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
 
 TRIES = 4
@@ -178,14 +178,8 @@ def certified_grid(
 
 def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Certificate:
     error, at = largest_error(atom, target)
-    return Certificate(
-        kind="measured",
-        bound=round_up(error),
-        on=on,
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms=(Term("found", error),),
-        method=f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, "
-        f"ended at ({', '.join(f'{x:.6g}' for x in at)})",
-        target=str(target),
+    method = (
+        f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, ended "
+        f"at ({', '.join(f'{x:.6g}' for x in at)})"
     )
+    return Statement(error, (Term("found", error),), method, str(target)).measured(on, atom.dtype)

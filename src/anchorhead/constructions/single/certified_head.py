@@ -13,7 +13,7 @@ from anchorhead.as_html import shown as shown_html
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.derivations import head_entries
 from anchorhead.constructions.single.head_network import head_network
-from anchorhead.decimals import beyond_float64, counted, round_up
+from anchorhead.decimals import beyond_float64, counted
 from anchorhead.domain import Box, interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
@@ -35,6 +35,7 @@ from anchorhead.proof.arithmetic.readings import Refusal
 from anchorhead.proof.heads.activation_head import range_of
 from anchorhead.proof.heads.head import HeadBound, prove_head, target_words
 from anchorhead.proof.heads.whole_head import WholeHead
+from anchorhead.proof.statement import Statement
 
 POINTS = 161
 """Through which a notebook draws a head."""
@@ -267,16 +268,9 @@ def _measured(atom: Atom, target: ScalarTarget | CallableTarget, box: Box) -> Ce
     found = estimate(atom, Problem.of(target.values, target.kinks, target.low, target.high), count=5000)
     if not np.isfinite(found.total):
         raise AnchorheadError(f"no error could be measured for {target.name}: try a smaller domain or a larger error")
-    return Certificate(
-        kind="measured",
-        bound=round_up(found.total),
-        on=box,
-        dtype=atom.dtype,
-        arithmetic=str(require_model(atom.dtype)),
-        terms=HeadBound(found.exact, found.rounding, found.total, found.at).terms(),
-        method=f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points",
-        target=target_words(target),
-    )
+    method = f"largest error found by a search, at s = {found.at:.8g}; rounding bounded at the same points"
+    terms = HeadBound(found.exact, found.rounding, found.total, found.at).terms()
+    return Statement(found.total, terms, method, target_words(target)).measured(box, atom.dtype)
 
 
 def _parts(given: Any) -> tuple[Part, ...]:

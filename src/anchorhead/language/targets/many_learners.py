@@ -182,6 +182,7 @@ def rows_of(array: Any, target: ManyLearners) -> Rows:
         and np.array_equal(down[:, c.no_example], up[:, c.no_example])
         and np.array_equal(up[:, c.start], up[:, c.no_example])
         and up[:, c.start].sum() == 1
+        and not up[which < 0][:, [*range(c.weights), c.a, c.b]].any()
         and half > 1
     )
     if not good:

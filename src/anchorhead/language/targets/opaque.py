@@ -16,6 +16,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number
 from anchorhead.language.analysis.kink_search import find_kinks
 from anchorhead.language.targets.callable_arguments import require_one_argument
+from anchorhead.language.targets.calling import require_float64, tensor_for, with_arrays, with_numbers, with_tensors
 from anchorhead.language.targets.scalar import interval
 
 _PROBES = np.array([0.0371, 0.2113, 0.4799, 0.7351, 0.9127])
@@ -142,58 +143,19 @@ class CallableTarget:
         ) from failure
 
     def _arrays(self, x: np.ndarray) -> np.ndarray:
-        return _rows(self.f(x))
+        return _rows(with_arrays(self.f, x))
 
     def _tensors(self, x: np.ndarray) -> np.ndarray:
-        torch = sys.modules.get("torch")  # a function of tensors comes with torch imported
-        if torch is None:
-            raise TypeError("takes no arrays")
-        with torch.no_grad():
-            given = tensor_for(self.f, x)
-            self.eps = float(torch.finfo(given.dtype).eps)
-            return _rows(self.f(given))
+        y = with_tensors(self.f, x)
+        self.eps = float(sys.modules["torch"].finfo(tensor_for(self.f, x[:1]).dtype).eps)
+        return _rows(y)
 
     def _numbers(self, x: np.ndarray) -> np.ndarray:
-        rows = [np.asarray(_plain(self.f(float(point))), dtype=np.float64).reshape(-1) for point in x]
-        return np.stack(rows) if rows else np.zeros((0, self.outputs))
+        return with_numbers(self.f, x) if len(x) else np.zeros((0, self.outputs))
 
 
-def tensor_for(f: Any, x: np.ndarray) -> Any:
-    """x as a tensor; for a torch module, of the dtype and on the device of its parameters."""
-    torch = sys.modules["torch"]  # whoever has a function of tensors has imported it
-    tensor = torch.from_numpy(x.copy())
-    if isinstance(f, torch.nn.Module):
-        own = next((one for one in (*f.parameters(), *f.buffers()) if one.is_floating_point()), None)
-        tensor = tensor if own is None else tensor.to(own)
-    return tensor
-
-
-def require_float64(f: Callable[..., Any]) -> None:
-    """Refuses a torch module of a coarser dtype where a proof takes its values as right to 2 ulp of float64."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(f, torch.nn.Module):
-        return
-    dtype = tensor_for(f, np.zeros(1)).dtype
-    if dtype != torch.float64:
-        raise AnchorheadError(
-            f"lipschitz= with a module that computes in {dtype}: its values are rounded too coarsely for a proof; give "
-            "module.double(), or leave lipschitz= out, and the error is measured"
-        )
-
-
-def _plain(y: Any) -> Any:
-    if not hasattr(y, "detach"):
-        return y
-    y = y.detach().cpu()
-    return (y if y.is_complex() else y.double()).numpy()
-
-
-def _rows(y: Any) -> np.ndarray:
+def _rows(y: np.ndarray) -> np.ndarray:
     """Values as (N, m); a shape that fits no (N,) or (N, m) is an error of the callable."""
-    y = np.asarray(_plain(y))
-    if np.iscomplexobj(y):
-        raise TypeError("returns complex numbers")
-    y = y.astype(np.float64)
     if y.ndim not in (1, 2):
         raise ValueError(f"returns an array of shape {y.shape}")
     return y[:, None] if y.ndim == 1 else y

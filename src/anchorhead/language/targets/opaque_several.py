@@ -12,8 +12,8 @@ from jaxtyping import Float
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.callable_arguments import require_one_argument
+from anchorhead.language.targets.calling import called, require_float64
 from anchorhead.language.targets.lipschitz import Lipschitz
-from anchorhead.language.targets.opaque import require_float64, tensor_for
 
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13
 MAX_OUTPUTS = 1_000
@@ -109,7 +109,7 @@ class CallableSeveral:
         given = x if self.tokens is None else x.reshape(len(x), self.tokens, -1)
         self.evaluations += len(x)
         try:
-            y = as_array(self.f, given)
+            y = called(self.f, given)
         except Exception as error:
             raise AnchorheadError(
                 f"{self.name} failed with {type(error).__name__} for an array of shape {given.shape}: {error}"
@@ -131,21 +131,3 @@ class CallableSeveral:
         low, high = np.array(self.low), np.array(self.high)
         which = np.random.default_rng(0).random((_CORNERS, len(low))) < 0.5
         return np.concatenate([[low / 2 + high / 2, low, high], np.where(which, low, high)])
-
-
-def as_array(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
-    """f(x), for a function of arrays, or of tensors."""
-    import torch
-
-    if isinstance(f, torch.nn.Module):
-        with torch.no_grad():
-            y = f(tensor_for(f, x))
-    else:
-        try:
-            y = f(x.copy())
-        except (TypeError, AttributeError):
-            y = f(torch.from_numpy(x.copy()))
-    y = y.detach().cpu().double().numpy() if isinstance(y, torch.Tensor) and not y.is_complex() else y
-    if np.iscomplexobj(y):
-        raise TypeError("it gives complex numbers, and real ones are needed: give their real part, or their size")
-    return np.asarray(y, dtype=np.float64)

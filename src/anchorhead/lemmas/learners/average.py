@@ -138,9 +138,10 @@ class Average:
     clip: Clip | None = None
 
     @classmethod
-    def of(cls, target: Descent, sharpness: float, clip: Clip | None = None) -> Average:
-        """With sharpnesses h and 2h."""
-        outputs = (-target.rate * share / (sharpness * times) for times, share in SHARES)
+    def of(cls, target: Descent, sharpness: float, dtype: str, clip: Clip | None = None) -> Average:
+        """With sharpnesses h and 2h, and outputs as the dtype stores them."""
+        number = np.dtype(dtype).type
+        outputs = (float(number(-target.rate * share / (sharpness * times))) for times, share in SHARES)
         return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), Update.of(target), clip)
 
     @cached_property

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -31,11 +32,12 @@ from jaxtyping import Float
 from anchorhead.conditions import Condition
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Moments
+from anchorhead.lemmas.learners.follow import Arguments, Links, error_at, follow, steepest
 from anchorhead.lemmas.learners.given import given_conditions
-from anchorhead.lemmas.learners.loop import PathBound, Paths, StepError, most_rate
+from anchorhead.lemmas.learners.loop import Off, PathBound, Paths, most_rate
 from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.prompt import ROOMS
-from anchorhead.lemmas.learners.score import written
+from anchorhead.lemmas.learners.score import Written
 from anchorhead.lemmas.learners.steps import HeadAt, Step
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
@@ -47,7 +49,7 @@ def bound_for_box(
     """For every prompt of at most target.examples with |x_ij| <= x_j and |y_i| <= y for which the rate is safe."""
     box = InBox.of(step, target, x, y)
     for room in (share * (1 + box.farthest) for share in ROOMS) if step.ranged else (math.inf,):
-        found = box.bound(room, model)
+        found = AlongAll(box, box.head(room, model), room).bound(model)
         if np.isfinite(found.total):
             return found
     return PathBound()
@@ -59,9 +61,9 @@ def error_of_a_step(
     """What the last step adds to the bound for a box, if all steps before added as much as it would without them: a
     measure of sharpnesses that is soon found."""
     box, drift = InBox.of(step, target, x, y), 0.0
-    head = box.head(0.0, model)
+    along = AlongAll(box, box.head(0.0, model), math.inf)
     for _ in range(2):
-        found = box.step(target.steps - 1, head, drift, drift, 0.0, model)
+        found = error_at(target.steps - 1, along, Off(drift, drift), step, target, model)
         if found is None or not np.isfinite(found[0].of_weights):
             return math.inf
         drift = target.steps * found[0].of_weights
@@ -125,59 +127,6 @@ class InBox:
         terms = self.target.steps * self.push * self.length + self.y + room
         return self.walk.head(0, -self.farthest - room, self.farthest + room, terms, self.y, model)
 
-    def bound(self, room: float, model: Arithmetic) -> PathBound:
-        """With a head that is proven on a range with so much room."""
-        head, step, margin = self.head(room, model), self.walk, 0.0
-        paths = Paths(step.straight, self.target.momentum)
-        for t in range(self.target.steps):
-            drift, velocity = paths.all.bound, paths.all.velocity
-            served = np.isfinite(drift) and self.length * drift <= room
-            found = self.step(t, head, drift, velocity, paths.apart, model) if served else None
-            if found is None:
-                return PathBound()
-            error, rounding, off = found
-            margin = max(margin, off)
-            paths.step(error, rounding, step.collect.update, self.least, self.safe)
-        margin = max(margin, self.length * paths.all.bound) * UP
-        if not margin <= room:
-            return PathBound()
-        return paths.bound(self.given(margin))
-
-    def step(
-        self, t: int, head: HeadAt, drift: float, velocity: float, apart: float, model: Arithmetic
-    ) -> tuple[StepError, float, float] | None:
-        """The error of step t and what of it is rounding, where w and v may be off by `drift` and `velocity`; and how
-        far scores are from exact arguments. None if the range of the head is too small."""
-        step, target, facts = self.walk, self.target, head.facts
-        w = t * self.push
-        v = min((2 * t + 1 if target.decay else 1) * self.push, self.fastest) + velocity
-        exact = min(self.length * w + self.taken, self.reach)
-        low, high = max(-exact, facts.low), min(exact, facts.high)
-        if not (low <= high and np.isfinite(head.rounding)):
-            return None
-        edges = np.zeros(0) if head.cells is None else head.cells.edges
-        cuts = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
-        moved = self.length * drift
-        lows, highs = cuts[:-1] - moved, cuts[1:] + moved
-        terms = self.length * (w + drift) + self.taken
-        scores = written(step.scoring, lows, highs, np.full_like(lows, terms), np.full_like(self.x, w + drift), model)
-        between = head.between(np.minimum(lows, scores.low), np.maximum(highs, scores.high))
-        steep = np.maximum(*map(np.abs, between))
-        rounding = float((steep * scores.rounding * UP + head.rounding).max())
-        wrong = float((steep * scores.wrong * UP + facts.error + head.rounding).max())
-        more = facts.slope * moved if self.straight else 0.0
-        most = self.most + more
-
-        def at(e: float) -> Moments:
-            logits = terms if step.dots else most
-            return Moments.in_box(self.x, self.rms + more, most, logits, w + drift, v, target.examples, e)
-
-        every, alone = step.errors(target, at, wrong, rounding, model)
-        if step.carriers == "each":
-            drawn = target.rate * (1 + 1e-6) * facts.steepest * self.length**2 * apart * UP
-            every, alone = every.more(drawn), alone.more(drawn)
-        return every, alone.rounding, moved + float(scores.wrong[[0, -1]].max())
-
     def given(self, margin: float) -> tuple[Condition, ...]:
         """What must hold of a prompt beside the rate's being safe for the exact descent; see PathBound."""
         facts = self.walk.links[0].facts
@@ -185,3 +134,53 @@ class InBox:
         slope = None if self.walk.straight else facts.slope
         ends = None if everywhere else (facts.low, facts.high)
         return given_conditions(self.target, slope, self.safe, ends, margin)
+
+
+@dataclass(eq=False)
+class AlongAll:
+    """The invariant along every path of a box: arguments lie in ranges, on each of which slopes are bounded.
+
+    head     the link's, on a range with so much room
+    margin   how far scores were from exact arguments so far
+    """
+
+    box: InBox
+    head: HeadAt
+    room: float
+    margin: float = 0.0
+
+    def bound(self, model: Arithmetic) -> PathBound:
+        box, target = self.box, self.box.target
+        paths = Paths(box.walk.straight, target.momentum)
+        if not follow(self, paths, box.walk, target, model):
+            return PathBound()
+        margin = max(self.margin, box.length * paths.all.bound) * UP
+        return paths.bound(box.given(margin)) if margin <= self.room else PathBound()
+
+    def arguments(self, t: int, off: Off) -> Arguments | None:
+        """None if the range of the head is too small."""
+        box, facts, w = self.box, self.head.facts, t * self.box.push
+        exact, moved = min(box.length * w + box.taken, box.reach), box.length * off.w
+        low, high = max(-exact, facts.low), min(exact, facts.high)
+        if not (moved <= self.room and low <= high and np.isfinite(self.head.rounding)):
+            return None
+        edges = np.zeros(0) if self.head.cells is None else self.head.cells.edges
+        cuts = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
+        far = w + off.w
+        terms = np.full(len(cuts) - 1, box.length * far + box.taken)
+        return Arguments(cuts[:-1] - moved, cuts[1:] + moved, terms, np.full_like(box.x, far))
+
+    def links(self, t: int, off: Off, z: Arguments, scores: Written) -> Links | None:
+        box, target, facts, moved = self.box, self.box.target, self.head.facts, self.box.length * off.w
+        v = min((2 * t + 1 if target.decay else 1) * box.push, box.fastest) + off.v
+        more = facts.slope * moved if box.straight else 0.0
+        most, logits = box.most + more, float(z.terms[0])
+
+        def moments(e: Any) -> Moments:
+            terms, wrong = (logits if box.walk.dots else most), float(np.max(e))
+            return Moments.in_box(box.x, box.rms + more, most, terms, float(z.w[0]), v, target.examples, wrong)
+
+        self.margin = max(self.margin, moved + float(scores.wrong[[0, -1]].max()))
+        steep = steepest(self.head.between(np.minimum(z.low, scores.low), np.maximum(z.high, scores.high)))
+        drawn = facts.steepest * box.length**2
+        return Links(steep, facts.error, self.head.rounding, moments, drawn, (box.least, box.safe))

@@ -93,6 +93,15 @@ class StepError:
         )
 
 
+@dataclass(frozen=True)
+class Off:
+    """How far w and v are from where they should be, and tokens that carry w from one another."""
+
+    w: float
+    v: float
+    apart: float = 0.0
+
+
 class RateTooLarge(CertificateError):
     """The rate is beyond what a prompt's curvature allows: errors of a descent that diverges have no useful bound."""
 
@@ -199,13 +208,9 @@ class Paths:
         self.apart = self.apart_in_v = 0.0
 
     @property
-    def drift(self) -> float:
-        """How far w is from the reference."""
-        return self.all.bound + self.reference.bound
-
-    @property
-    def velocity(self) -> float:
-        return self.all.velocity + self.reference.velocity
+    def off(self) -> Off:
+        """How far off the reference what is computed may be by now."""
+        return Off(self.all.bound + self.reference.bound, self.all.velocity + self.reference.velocity, self.apart)
 
     def step(
         self, error: StepError, rounding: float, update: Update, least: float, most: float, own: float = 0.0

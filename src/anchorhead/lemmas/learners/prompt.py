@@ -1,26 +1,18 @@
 """The bound for one prompt: the walk along its path.
 
 What holds along the exact path is known from a reference: the same descent in float64, with heads in place of links,
-whose own distance from the exact path is followed in the same way. At a step, with e_t how far w may be,
-
-*score*    arguments z_i lie within |x_i| e_t of the reference's, and what is written for them within d of that;
-*link*     the head's error holds at what was written, and phi moves by at most d times its steepest slope between that
-           and z: links are known up to slope d + error of the head + rounding;
-*collect*  what is added to w errs by what lemmas.learners.average or lemmas.learners.sequence say of such links.
+whose own distance from the exact path is followed in the same way. With e_t how far w may be at a step, arguments z_i
+lie within |x_i| e_t of the reference's; the rest is lemmas.learners.follow.
 
 Two paths' difference is multiplied by I - rate H, H = mean of phi_i' v_i x_i' + decay, phi_i' between the slopes that
 the link has between the paths (lemmas.learners.loop). The prompt of a network of many learners says v_i, c_i x_i up to
 rounding: what c_i x_i is off adds to H, in norm, at most the mean of |phi_i'| |v_i - c_i x_i| |x_i|.
-
-Where several registers carry w, each computes scores with its own: that moves links by slope |x_i| times how far they
-are apart. Of two that carry w and -w scores see half the difference alone, which follows the descent, each step erring
-by what either's update errs by; the other half, by which the one that is read may differ, changes by as much a step.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,11 +22,20 @@ from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import ManyLearners, Rows
 from anchorhead.lemmas.learners.average import Moments
+from anchorhead.lemmas.learners.follow import Arguments, Links, follow, steepest
 from anchorhead.lemmas.learners.given import ARGUMENTS
 from anchorhead.lemmas.learners.links import outward
-from anchorhead.lemmas.learners.loop import PathBound, Paths, RateTooLarge, contraction, most_rate, require_safe_rate
+from anchorhead.lemmas.learners.loop import (
+    Off,
+    PathBound,
+    Paths,
+    RateTooLarge,
+    contraction,
+    most_rate,
+    require_safe_rate,
+)
 from anchorhead.lemmas.learners.norms import eigenvalue_bound, length_of, lengths
-from anchorhead.lemmas.learners.score import written
+from anchorhead.lemmas.learners.score import Written
 from anchorhead.lemmas.learners.steps import HeadAt, Step
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
@@ -42,9 +43,6 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 ROOMS = (2.0**-8, 2.0**-3, 2.0)
 """How much wider than the arguments of a path the range is on which a head is proven, relative to their size: the
 first for which errors stay in it."""
-WIDER = 0.7
-"""What is stated of scores that two registers make counts this much of their rounding once more: the verifier bounds
-both logits apart, and must come to no more than what is stated."""
 Array = Float[np.ndarray, " n"]
 Weights = Float[np.ndarray, " weights"]
 
@@ -99,7 +97,7 @@ def steepness(slope: Array, prompt: Prompt) -> float:
 def bound_for_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, model: Arithmetic) -> PathBound:
     """For one prompt of examples A (n, weights) with labels y (n,); raises RateTooLarge for a straight link,
     ScoresOutside where the head does not serve."""
-    if target.layout == "sequence" and len(A) != target.examples:
+    if step.carriers == "each" and len(A) != target.examples:
         raise CertificateError(f"{len(A)} examples for a network that takes {target.examples}")
     require_proof(target)
     return _bound(step, target, Prompt.of(step, A, y), model)
@@ -114,14 +112,14 @@ def bound_for_rows(step: Step, target: ManyLearners, rows: Rows, model: Arithmet
 def _bound(step: Step, target: Descent, prompt: Prompt, model: Arithmetic) -> PathBound:
     if not step.ranged:
         heads = _heads(step, prompt, np.zeros(len(prompt.y)), np.zeros(len(prompt.y)), math.inf, model)
-        return _Walk(step, target, prompt, heads, model).bound()
+        return AlongOne(step, target, prompt, heads).bound(model)
     low, high, terms = _range(step, target, prompt)
     found = PathBound()
     for share in ROOMS:
         room = share * (1 + max(float(np.abs(low).max()), float(np.abs(high).max())))
         if np.isfinite(room):
             heads = _heads(step, prompt, low - room, high + room, terms + room, model)
-            found = _Walk(step, target, prompt, heads, model).bound()
+            found = AlongOne(step, target, prompt, heads).bound(model)
         if np.isfinite(found.total):
             break
     return found
@@ -239,73 +237,76 @@ class _Curvature:
         return -target.rate * lowest * UP - more, target.rate * highest * UP + more
 
 
-class _Walk:
-    """One walk along the path of a prompt, with heads on given ranges."""
+class AlongOne:
+    """The invariant along the path of one prompt, with heads on given ranges: the reference, and how far it is off."""
 
-    def __init__(self, step: Step, target: Descent, prompt: Prompt, heads: _Heads, model: Arithmetic) -> None:
-        self.step, self.target, self.prompt, self.heads, self.model = step, target, prompt, heads, model
+    def __init__(self, step: Step, target: Descent, prompt: Prompt, heads: _Heads) -> None:
+        self.step, self.target, self.prompt, self.heads = step, target, prompt, heads
         self.exact, self.rounding = heads.fact("error"), heads.rounding(heads.at)
         self.own = self.exact + heads.rounding(heads.own)
         self.low, self.high = heads.fact("low"), heads.fact("high")
         self.reaches, self.entries = lengths(prompt.x), np.abs(prompt.x).sum(axis=1)
         self.pushes, self.labels = np.abs(prompt.v), np.abs(prompt.b)
+        self.w, self.v = prompt.start, np.zeros(target.weights)
 
-    def bound(self) -> PathBound:
+    def bound(self, model: Arithmetic) -> PathBound:
         target, step = self.target, self.step
         if not (np.isfinite(self.own).all() and np.isfinite(self.rounding).all()):
             if not step.ranged:
                 self._refuse_labels()
             return PathBound()
-        curvature = _Curvature.of(step, target, self.prompt, self.heads.fact("slope"))
-        paths = Paths(curvature.straight, target.momentum, curvature.growth)
-        w, v = self.prompt.start, np.zeros(target.weights)
-        for _ in range(target.steps):
-            if not np.isfinite(paths.drift) or not self._step(paths, curvature, w, v):
-                return PathBound()
-            w, v = self.next
+        self.curvature = _Curvature.of(step, target, self.prompt, self.heads.fact("slope"))
+        paths = Paths(self.curvature.straight, target.momentum, self.curvature.growth)
+        if not follow(self, paths, step, target, model):
+            return PathBound()
         return paths.bound(apart=paths.apart if step.carriers == "pair" else 0.0)
 
-    def _step(self, paths: Paths, curvature: _Curvature, w: Weights, v: Weights) -> bool:
-        """One more step; False where heads do not serve."""
-        step, target, prompt, model, n = self.step, self.target, self.prompt, self.model, len(self.prompt.y)
-        drift, pair = paths.drift, step.carriers == "pair"
-        wide = drift + paths.apart * pair
-        terms, z = prompt.terms(step, w), prompt.x @ w - prompt.a
-        lost = float(FLOAT64.gamma(target.weights + 2)) * terms
-        moved = self.reaches * drift + lost
-        low, high, all_terms = z - moved, z + moved, terms + self.entries * wide
-        scores = written(step.scoring, low, high, all_terms, np.abs(w) + wide, model, prompt.a)
-        low, high = np.minimum(low, scores.low), np.maximum(high, scores.high)
-        if not self._inside(low, high, all_terms):
-            return False
-        slopes = self.heads.between(z - moved, z + moved)
-        steep = _steepest(slopes)
-        near = steep if step.scoring is None else _steepest(self.heads.between(low, high))
-        rounding = near * scores.rounding * UP + self.rounding
-        wrong = near * (scores.wrong + WIDER * pair * scores.rounding) * UP + self.exact + self.rounding
-        read = _values(step, prompt, z)
+    def _moved(self, off: Off) -> tuple[Array, Array, Array]:
+        """The reference's arguments, by how much float64 may miss them, and by how much exact ones may differ."""
+        z = self.prompt.x @ self.w - self.prompt.a
+        lost = float(FLOAT64.gamma(self.target.weights + 2)) * self.prompt.terms(self.step, self.w)
+        return z, lost, self.reaches * off.w + lost
+
+    def arguments(self, t: int, off: Off) -> Arguments:
+        prompt, wide = self.prompt, self._wide(off)
+        z, _, moved = self._moved(off)
+        terms = prompt.terms(self.step, self.w) + self.entries * wide
+        return Arguments(z - moved, z + moved, terms, np.abs(self.w) + wide, prompt.a)
+
+    def _wide(self, off: Off) -> float:
+        """How far the w of a token that carries it may be off."""
+        return off.w + off.apart * (self.step.carriers == "pair")
+
+    def links(self, t: int, off: Off, z: Arguments, scores: Written) -> Links | None:
+        """None where heads do not serve. Then the reference makes its next step."""
+        step, target, prompt, n, w, v = self.step, self.target, self.prompt, len(self.prompt.y), self.w, self.v
+        low, high = np.minimum(z.low, scores.low), np.maximum(z.high, scores.high)
+        if not self._inside(low, high, z.terms):
+            return None
+        at, lost, moved = self._moved(off)
+        slopes = self.heads.between(z.low, z.high)
+        steep = steepest(slopes)
+        read = _values(step, prompt, at)
         own_wrong = self.own + steep * lost + 4 * FLOAT64.unit * (np.abs(read) + self.labels)
         link = np.abs(read) + own_wrong + steep * moved
-        speed, reach = np.abs(v) + paths.velocity, float(all_terms.max()) if step.dots else None
+        speed, reach = np.abs(v) + off.v, float(z.terms.max()) if step.dots else None
 
-        def at(e: Array) -> Moments:
-            return Moments.of(self.pushes, link, np.abs(w) + wide, speed, reach, e)
+        def moments(e: Array) -> Moments:
+            return Moments.of(self.pushes, link, z.w, speed, reach, e)
 
-        every, alone = step.errors(target, at, wrong, rounding, model)
-        next_w, next_v = _after(target, prompt, w, v, read)
+        self.w, self.v = _after(target, prompt, w, v, read)
         own = target.rate * (self.pushes.T @ (own_wrong + float(FLOAT64.gamma(n + 8)) * link) / n)
         own = own + target.rate * target.decay * float(FLOAT64.gamma(4)) * np.abs(w)
-        moving = np.abs(w) + np.abs(next_v) + target.momentum * np.abs(v) + target.rate * target.threshold
-        away = length_of(own + 8 * FLOAT64.unit * moving)
-        if step.carriers == "each":
-            drawn = target.rate * (1 + 1e-6) * float((steep * self.reaches**2).mean()) * paths.apart * UP
-            every, alone = every.more(drawn), alone.more(drawn)
-        rounded = alone.rounding
-        if pair:
-            every, rounded = replace(every, apart=(every.of_weights, 0.0)), 2 * rounded
-        paths.step(every, rounded, step.collect.update, *curvature.between(target, *slopes), away)
-        self.next = next_w, next_v
-        return True
+        moving = np.abs(w) + np.abs(self.v) + target.momentum * np.abs(v) + target.rate * target.threshold
+        return Links(
+            steepest(self.heads.between(low, high)),
+            self.exact,
+            self.rounding,
+            moments,
+            float((steep * self.reaches**2).mean()),
+            self.curvature.between(target, *slopes),
+            length_of(own + 8 * FLOAT64.unit * moving),
+        )
 
     def _inside(self, low: Array, high: Array, terms: Array) -> bool:
         """Whether heads serve; raises ScoresOutside where that can be said in words."""
@@ -328,7 +329,3 @@ class _Walk:
                 f"labels of this prompt reach {most:.4g}, but the grid for the link {loss.link} serves up to "
                 f"{self.target.labels:g}: build with labels=({-math.ceil(most)}, {math.ceil(most)})"
             )
-
-
-def _steepest(slopes: tuple[Array, Array]) -> Array:
-    return np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))

@@ -11,7 +11,7 @@ from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import PathBound
 from anchorhead.lemmas.learners.prompt import bound_for_prompt, bound_for_rows
 from anchorhead.lemmas.learners.steps import Step, read, read_many
-from anchorhead.lemmas.learners.threshold import NotKnown
+from anchorhead.lemmas.learners.threshold import NotKnown, require_proof
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
@@ -44,6 +44,7 @@ def read_proven(network: Network, target: Descent) -> Step:
     """The step as it is stored, if proofs of such learners are known; NotKnown otherwise."""
     if target.scales is not None:
         raise NotKnown(f"{target}: penalties that differ from entry to entry are not proven; give columns one scale")
+    require_proof(target)
     return read(network, target)
 
 

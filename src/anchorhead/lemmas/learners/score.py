@@ -1,4 +1,4 @@
-"""What the layer *score* writes for the argument z of a link (lemmas.learners.transformer), and how far that is from z.
+"""What the layer *score* writes for the argument z of a link (lemmas.learners.body), and how far that is from z.
 
 The state and the reference answer with tanh(h_a z / 2), so S(z) = sum_a o_a tanh(h_a z / 2) is written. With
 k_m = sum_a o_a (h_a / 2)^(2m+1), and because tanh t is t - t^3/3 up to 2 |t|^5/15 for every real t,

@@ -18,17 +18,18 @@ from typing import Any, Literal, cast
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
-from anchorhead.lemmas.learners import direct, many, sequence, transformer
 from anchorhead.lemmas.learners.average import Average, Moments
+from anchorhead.lemmas.learners.body import read_body
 from anchorhead.lemmas.learners.links import GridLink, HeadLink, Link, NoHead, label_link
 from anchorhead.lemmas.learners.loop import StepError
-from anchorhead.lemmas.learners.many import ManyStep
-from anchorhead.lemmas.learners.reading import dtype_of, refuse
+from anchorhead.lemmas.learners.own_anchors import SequenceStep, read_sequence
+from anchorhead.lemmas.learners.reading import Shown, dtype_of, refuse, require
 from anchorhead.lemmas.learners.score import Scoring
-from anchorhead.lemmas.learners.sequence import SequenceStep, Slots
+from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
@@ -119,13 +120,7 @@ class TransformerStep(Step):
 
 @dataclass(frozen=True, eq=False)
 class SequenceLinks(Step):
-    """Logits are dot products, so what their terms add up to counts; others' logits must stay out of reach.
-
-    roundings   how many a term of a logit goes through; products: how many are summed
-    """
-
-    roundings: int = 0
-    products: int = 0
+    """Logits are dot products, so what their terms add up to counts; others' logits must stay out of reach."""
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         step, link = cast(SequenceStep, self.collect), cast(HeadLink | GridLink, self.links[number])
@@ -136,12 +131,14 @@ class SequenceLinks(Step):
         if not low < high:
             return HeadAt(NOWHERE, math.inf)
         exact, size = facts.error, facts.size
-        rounding = link.rounding(low, high, terms, self.roundings, model)
+        # a term is a product of a slope and an entry, then of that and w, then a part of a sum
+        roundings = step.terms + 1
+        rounding = link.rounding(low, high, terms, roundings, model)
         parts = [piece.on_argument() for piece in step.pieces if not piece.of_score.any()]
         if parts:
             label = label_link(parts, y)
             exact, size = exact + label.facts.error, size + label.high
-            rounding += label.rounding(label.low, label.high, label.high, self.roundings, model)
+            rounding += label.rounding(label.low, label.high, label.high, roundings, model)
         count = len(step.pieces)
         reads = size + exact + rounding if count - len(parts) == 1 else 1.01 * step.largest
         rounding = (rounding + 1.01 * model.unit * step.largest + float(model.gamma(count - 1)) * reads) * UP
@@ -151,8 +148,8 @@ class SequenceLinks(Step):
     def _alone(self, step: SequenceStep, terms: float, model: Arithmetic) -> bool:
         """Whether the logits of others, lowered by the reach perhaps more than once, are out of reach."""
         logits = step.steepest * terms * (1 + 1e-6) + step.highest
-        least, most = -logits - rounding_of(logits, self.products, model), logits - step.reach
-        return bool(out_of_reach(most + rounding_of(logits + step.reach, self.products, model), least))
+        least, most = -logits - rounding_of(logits, step.products, model), logits - step.reach
+        return bool(out_of_reach(most + rounding_of(logits + step.reach, step.products, model), least))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,41 +171,76 @@ class ManyLinks(Step):
 
 
 def read(network: Network, target: Descent) -> Step:
-    """The step of a learner, if its network is one of the layout that its target names; CertificateError otherwise."""
+    """The step of a learner, if its network makes steps of its target; CertificateError otherwise."""
     form, loss = target.loss.form, target.loss
     residual, labelled = form == "phi(s - y)", form == "phi(s) - y"
     low, high = target.scores or (-math.inf, math.inf)
-    if target.layout == "direct":
-        return Step((NoHead(),), direct.read(network, target))
     if form == "g(s, y)" and (target.scores is None or target.labels is None):
         refuse("a link of two variables goes with scores and labels that are stated")
-    if target.layout == "transformer":
-        linked = transformer.read(network, target)
-        link = (
-            GridLink(loss.link, linked.held, low, high, target.labels or 0.0)
-            if isinstance(linked.held, GridAtom)
-            else HeadLink(loss.link, linked.held, low, high)
+    shown = _shown(target)
+    if network.embed.tokens is not None:
+        step = read_sequence(network, target, shown.x)
+        return SequenceLinks(
+            (_link_of(step, target, low, high, dtype_of(network)),), step, None, residual, labelled, "each", True, False
         )
-        return TransformerStep((link,), linked.collect, linked.scoring, residual, labelled, dots=False)
-    step = sequence.read(network, target)
+    shrinks = target.features if target.threshold else 0
+    body = read_body(network, shown, target.steps, target.weights, shrinks, bool(target.momentum))
+    if body.scoring is None:
+        require(loss.name == "squared", "residuals are collected as they are")
+        return Step((NoHead(),), body.collect)
+    (held,) = body.links
+    require(isinstance(held, GridAtom) == (form == "g(s, y)"), "a grid for a link of one variable, or none for two")
+    require(body.scoring.most <= body.most, "what is not meant for a row is not out of its reach")
+    link = (
+        GridLink(loss.link, held, low, high, target.labels or 0.0)
+        if isinstance(held, GridAtom)
+        else HeadLink(loss.link, held, low, high)
+    )
+    return TransformerStep((link,), body.collect, body.scoring, residual, labelled, dots=False)
+
+
+def _shown(target: Descent) -> Shown:
+    """What prompts of examples show: (x, 1, y) and its negative, for losses of the margin (y x, y, 1)."""
+    d, form = target.features, target.loss.form
+    mark, label = d + (form == "y phi(y s)"), d + 1
+    x = (*range(d), *([d] if target.intercept else []))
+    taken = (None, label if form == "phi(s) - y" else None)
+    return Shown(d + 2, ({mark: 1.0}, {mark: -1.0}), 1, x, x, label, taken, form == "phi(s - y)")
+
+
+def _link_of(step: SequenceStep, target: Descent, low: float, high: float, dtype: Dtype) -> Link:
+    """What stands for the link where anchors of each example do."""
+    form, link = target.loss.form, target.loss.link
     mine, others = ([piece for piece in step.pieces if piece.of_score.any() == flag] for flag in (True, False))
-    if bool(others) != labelled or not mine:
+    if bool(others) != (form == "phi(s) - y") or not mine:
         refuse(f"its parts for labels are not those of the form {form}")
     if form == "g(s, y)":
-        if len(mine) != 1:
-            refuse("its link is not one grid")
-        link = GridLink(loss.link, mine[0].on_grid(dtype_of(network)), low, high, target.labels or 0.0)
-    else:
-        if any((piece.of_label != (-1.0 if residual else 0.0) * piece.of_score).any() for piece in mine):
-            refuse(f"its parts are not those of a link of the form {form}")
-        link = HeadLink(loss.link, tuple(piece.on_argument() for piece in mine), low, high)
-    products = len(Slots(target, len(step.pieces)).keys)
-    return SequenceLinks((link,), step, None, residual, labelled, "each", True, False, target.weights + 5, products)
+        require(len(mine) == 1, "its link is not one grid")
+        return GridLink(link, mine[0].on_grid(dtype), low, high, target.labels or 0.0)
+    if any((piece.of_label != (-1.0 if form == "phi(s - y)" else 0.0) * piece.of_score).any() for piece in mine):
+        refuse(f"its parts are not those of a link of the form {form}")
+    return HeadLink(link, tuple(piece.on_argument() for piece in mine), low, high)
 
 
 def read_many(network: Network, target: ManyLearners) -> Step:
-    """The step of a network of many learners. Registers of w and -w make logits whose difference is twice h s."""
-    step: ManyStep = many.read(network, target)
-    links = tuple(HeadLink(loss.link, parts) for loss, parts in zip(target.losses, step.links, strict=True))
-    scoring = Scoring(tuple(2 * h for h, _ in step.score), tuple(o for _, o in step.score), False, True)
-    return ManyLinks(links, step.collect, scoring, True, True, "pair", True, False, step.most)
+    """The step of a network of many learners, whose update is the mean itself. A row (x, v, a, b, flags) takes part
+    with the link of its flag; the row of the start shows nothing but v."""
+    c, losses = target.columns, len(target.losses)
+    flags = range(c.flags.start, c.flags.stop)
+    none = {**dict.fromkeys(flags, 0.0), c.start: 0.0, c.no_example: 0.0}
+    rows = [{**none, flag: 1.0} for flag in flags]
+    empty = dict.fromkeys((*range(c.x.start, c.x.stop), c.a, c.b), 0.0)
+    rows += [{**none, **empty, c.start: sign, c.no_example: 1.0} for sign in (1.0, -1.0)]
+    x, v = (tuple(range(one.start, one.stop)) for one in (c.x, c.v))
+    body = read_body(
+        network, Shown(c.count, tuple(rows), losses, x, v, c.b, (c.a, c.b)), target.steps, target.weights, 0, False
+    )
+    if body.scoring is None or body.collect.update != Update((1.0,) * len(x), 0.0, (0.0,) * len(x)):
+        refuse("its update is not the mean of what rows push")
+    links = tuple(
+        HeadLink(loss.link, held)
+        for loss, held in zip(target.losses, body.links, strict=True)
+        if not isinstance(held, GridAtom)
+    )
+    require(len(links) == losses, "a link of many learners is a grid")
+    return ManyLinks(links, body.collect, body.scoring, True, True, "pair", True, False, body.most)

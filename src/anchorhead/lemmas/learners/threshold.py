@@ -34,17 +34,13 @@ from jaxtyping import Float
 from anchorhead.errors import CertificateError
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.reading import refuse, skip_of
-from anchorhead.network import Attention, Embed, Linear, Network, Repeat
+from anchorhead.lemmas.learners.reading import refuse
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
 from anchorhead.proof.arithmetic.silence import SILENT
 from anchorhead.proof.enclosures.analytic import prove_sup
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import head_rounding
 
-OUT_OF_REACH = 2.0**20
-CLIP_FEATURES = 3
-NAMES = ("slope of the clip", "offset of the clip", "value of the clip")
 UNKNOWN = (
     "with momentum and a threshold at once errors of the steps are multiplied by products of matrices for which no "
     "bound is known"
@@ -72,12 +68,6 @@ class Clip:
     @property
     def anchors(self) -> Float[np.ndarray, "p 3"]:
         return np.array([self.slopes, self.offsets, self.values]).T
-
-    @property
-    def far(self) -> float:
-        """By which others are out of reach: beyond all offsets, so that registers that ask with -1 in place of 1 see
-        those of other layers alone."""
-        return max(OUT_OF_REACH, 2.0 ** np.ceil(np.log2(4 * max(map(abs, self.offsets)) + 1)))
 
     @property
     def most(self) -> float:
@@ -108,101 +98,6 @@ def require_proof(target: Descent) -> None:
     """Refuses momentum and a threshold at once."""
     if target.momentum and target.threshold:
         raise NotKnown(f"{target}: {UNKNOWN}")
-
-
-def with_threshold(
-    network: Network, target: Descent, clip: Clip | None, w: int, one: int, hidden: Float[np.ndarray, " width"]
-) -> Network:
-    """A learner's network (Embed, Repeat, Linear) whose steps end with the soft threshold; as it is without a clip.
-
-    w        the slot of the first entry of w; the target's `features` entries from there are shrunk
-    one      the slot of a feature that is 1 in every state
-    hidden   features of a register that no layer of the network sees
-    """
-    if clip is None:
-        return network
-    embed, (repeat, read), more = network.embed, network.layers[1:], CLIP_FEATURES
-    if not isinstance(repeat, Repeat) or not isinstance(read, Linear) or embed.states is None:
-        refuse("a threshold ends the steps of a network of Embed, Repeat and Linear, with a state")
-    names, away = (*(embed.features or ()), *NAMES), np.array([0.0, -clip.far, 0.0])
-    registers = np.concatenate([np.tile(hidden, (len(clip.slopes), 1)), clip.anchors], axis=1)
-    if embed.registers is not None:
-        registers = np.concatenate([_beside(embed.registers, away), registers])
-    first = Embed(
-        np.pad(embed.weight, ((0, more), (0, 0))),
-        np.pad(embed.bias, (0, more)),
-        registers=registers.astype(network.dtype),
-        states=_beside(embed.states, away).astype(network.dtype),
-        features=names,
-    )
-    steps = tuple(_widened(layer, names) for layer in repeat.layers if isinstance(layer, Attention))
-    last = replace(read, weight=np.pad(read.weight, ((0, 0), (0, more))))
-    shrink = _shrink(names, target, w, one, network.dtype)
-    return Network([first, Repeat((*steps, shrink), repeat.times), last], output=network.output)
-
-
-def _shrink(names: tuple[str, ...], target: Descent, w: int, one: int, dtype: str) -> Attention:
-    """Each head asks with its entry of w, and subtracts what it reads from that entry, and from that of v."""
-    pick = np.eye(len(names))
-    slope, offset, value = pick[-CLIP_FEATURES:]
-    slots = range(w, w + target.features)
-    scales = np.array(target.scales or [1.0] * target.features)
-    changed = pick[list(slots)]
-    if target.momentum:
-        changed = changed + pick[[j + target.weights for j in slots]]
-    return Attention(
-        np.stack([pick[[j, one]] / [[t], [1.0]] for j, t in zip(slots, scales, strict=True)]).astype(dtype),
-        np.stack([slope, offset])[None].astype(dtype),
-        value[None, None].astype(dtype),
-        -(scales[:, None] * changed)[:, :, None].astype(dtype),
-        mask="self+registers",
-        skip=Linear.identity(names, dtype),
-        features=names,
-        labels=tuple(f"shrinks {names[j]}" for j in slots),
-    )
-
-
-def _widened(layer: Attention, names: tuple[str, ...]) -> Attention:
-    """The layer with further features that it neither reads nor changes."""
-    more = CLIP_FEATURES
-    wider = (0, 0), (0, 0), (0, more)
-    kept = np.eye(len(names), dtype=layer.query.dtype)
-    kept[: layer.outputs, : layer.width] = skip_of(layer)
-    return replace(
-        layer,
-        query=np.pad(layer.query, wider),
-        key=np.pad(layer.key, wider),
-        value=np.pad(layer.value, wider),
-        output=np.pad(layer.output, ((0, 0), (0, more), (0, 0))),
-        skip=Linear(kept, features=names),
-        features=names,
-    )
-
-
-def _beside(rows: np.ndarray, extra: np.ndarray) -> np.ndarray:
-    return np.concatenate([rows, np.broadcast_to(extra, (len(rows), len(extra)))], axis=1)
-
-
-def read_clip(network: Network, target: Descent) -> tuple[Clip | None, Float[np.ndarray, "registers width"]]:
-    """The clip's anchors, if there is a threshold, and the registers of the other layers without its features.
-
-    For s >= 0 the largest computed logit is at least the offset of any anchor with a slope of at least 0: rounding
-    keeps the order of numbers. A state's own logit is -far, a product with 1 and one with 0: neither rounds.
-    """
-    embed, more = network.embed, CLIP_FEATURES
-    registers = np.zeros((0, embed.weight.shape[-2])) if embed.registers is None else embed.registers
-    if not target.threshold:
-        return None, registers
-    if embed.states is None or embed.states.shape[1] <= more:
-        refuse("it has no state, or too few features for a threshold")
-    others = (registers[:, -more:] == embed.states[0, -more:]).all(axis=1)
-    if others.all():
-        refuse("it has no registers for the clip of a threshold")
-    clip = Clip.of(registers[~others, -more:])
-    sides = [[g for a, g in zip(clip.slopes, clip.offsets, strict=True) if sign * a >= 0] for sign in (-1, 1)]
-    if not all(side and max(side) + clip.far >= 2 * SILENT for side in sides):
-        refuse("a state's own key is not out of the clip's reach")
-    return clip, registers[others, :-more]
 
 
 @dataclass(frozen=True)

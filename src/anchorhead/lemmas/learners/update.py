@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.errors import CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 
@@ -33,25 +34,23 @@ class Update:
         return cls(_floats(1 - pull), target.momentum, _floats(-pull if target.momentum else 0 * pull))
 
     @classmethod
-    def read(cls, skip: Float[np.ndarray, "width width"], target: Descent, w: int) -> Update:
-        """From the skip of the layer that writes w; w: the slot of its first entry."""
-        slots = np.arange(w, w + target.weights)
-        kept = _floats(skip[slots, slots])
-        if not target.momentum:
-            return cls(kept, 0.0, (0.0,) * target.weights)
-        speeds = slots + target.weights
-        return cls(kept, float(skip[slots[0], speeds[0]]), _floats(skip[speeds, slots]))
+    def read(cls, skip: Float[np.ndarray, "width width"], w: Sequence[int], v: Sequence[int]) -> Update:
+        """From the skip of the layer that writes w and v, which stand in these features; v is empty without momentum.
+        CertificateError if anything else is kept in them."""
+        w, v = list(w), list(v)
+        kept, none = _floats(skip[w, w]), (0.0,) * len(w)
+        found = cls(kept, float(skip[w[0], v[0]]), _floats(skip[v, w])) if v else cls(kept, 0.0, none)
+        if not np.array_equal(skip[[*w, *v]], found.skip(len(skip), w, v)[[*w, *v]]):
+            raise CertificateError("the network is none of this kind of learner: a step keeps more than w and v")
+        return found
 
-    def skip(self, width: int, w: int, moves: bool) -> Float[np.ndarray, "width width"]:
-        """All other features stay; moves: whether there is a v, in the slots that follow those of w."""
-        result = np.eye(width)
-        slots = np.arange(w, w + len(self.kept))
-        result[slots, slots] = self.kept
-        if moves:
-            speeds = slots + len(slots)
-            result[slots, speeds] = self.momentum
-            result[speeds, speeds] = self.momentum
-            result[speeds, slots] = self.pulled
+    def skip(self, width: int, w: Sequence[int], v: Sequence[int]) -> Float[np.ndarray, "width width"]:
+        """All other features stay."""
+        w, v, result = list(w), list(v), np.eye(width)
+        result[w, w] = self.kept
+        if v:
+            result[w, v] = result[v, v] = self.momentum
+            result[v, w] = self.pulled
         return result
 
     def wrong(self, target: Descent, w: Weights, v: Weights) -> tuple[Weights, Weights]:
@@ -86,10 +85,10 @@ def _wrong(
 
 
 def added_to_w(
-    outputs: Sequence[float], width: int, w: int, weights: int, moves: bool
+    outputs: Sequence[float], width: int, w: Sequence[int], v: Sequence[int]
 ) -> Float[np.ndarray, "heads width weights"]:
     """Outputs of heads that read vectors of as many entries as w, and add so much of them to w, and to v."""
-    result = np.zeros((len(outputs), width, weights))
-    for start in (w, w + weights) if moves else (w,):
-        result[:, start : start + weights] = np.array(outputs)[:, None, None] * np.eye(weights)
+    result = np.zeros((len(outputs), width, len(w)))
+    for slots in (w, v) if v else (w,):
+        result[:, list(slots)] = np.array(outputs)[:, None, None] * np.eye(len(w))
     return result

@@ -1,4 +1,4 @@
-"""The tokens of a learner in the transformer layout (lemmas.learners.transformer): what each of their features says.
+"""The tokens of a learner in the transformer layout (incontext.layouts.transformer): what each of their features says.
 
 Inputs are examples, once with either sign; registers are a reference of key 0 and what holds the link: the anchors of
 its head, once for copies of either sign, or for a link of two variables the points of a grid; the one state carries w.
@@ -11,15 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Dtype, Part
+from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.reading import refuse
+from anchorhead.lemmas.learners.body import Anchors
 from anchorhead.network import Embed
 
-Held = tuple[Part, ...] | GridAtom
-"""What stands for the link: the parts of a head for copies of sign 1 (those of sign -1 have negative slopes and
-values), or a grid over scores and labels, without origins and bias."""
 OF_A_GRID = ("slope along s", "offset along s", "gate", "slope along y", "offset along y", "value")
 FLAGS = {
     "sign": "sign",
@@ -56,20 +53,25 @@ class Slots:
         self.columns = [*range(d), *([self.sign] if target.intercept else [])]
         self.first_anchor = d + len(FLAGS)
         self.w = self.first_anchor + 3 * parts
-        self.momentum = bool(target.momentum)
         self.width = self.w + self.weights * (2 if target.momentum else 1)
         self.inputs = d + 2
 
     @property
-    def entries(self) -> np.ndarray:
-        return np.arange(self.w, self.w + self.weights)
+    def entries(self) -> list[int]:
+        """Those of w."""
+        return list(range(self.w, self.w + self.weights))
+
+    @property
+    def speeds(self) -> list[int]:
+        """Those of v; none without momentum."""
+        return list(range(self.w + self.weights, self.width))
 
     def anchor(self, part: int) -> tuple[int, int, int]:
         """Slope, offset and value of a part of the head."""
         first = self.first_anchor + 3 * part
         return first, first + 1, first + 2
 
-    def names(self, target: Descent, held: Held) -> tuple[str, ...]:
+    def names(self, target: Descent, held: Anchors) -> tuple[str, ...]:
         """What each feature is called."""
         which = [f" of part {k}" if self.parts > 1 else "" for k in range(self.parts)]
         anchors = [f"{what} of the link{part}" for part in which for what in ("slope", "offset", "value")]
@@ -78,7 +80,7 @@ class Slots:
         return (*(f"x{j}" for j in range(target.features)), *FLAGS.values(), *anchors, *target.entry_names())
 
 
-def embed_layer(slots: Slots, held: Held, far: float, names: tuple[str, ...], dtype: str) -> Embed:
+def embed_layer(slots: Slots, held: Anchors, far: float, names: tuple[str, ...], dtype: str) -> Embed:
     """Examples with their flags; registers: the reference, and what holds the link; the state."""
     weight, bias = np.eye(slots.width, slots.inputs), np.zeros(slots.width)
     weight[slots.plus, slots.mark], weight[slots.minus, slots.mark] = 0.5, -0.5
@@ -121,19 +123,6 @@ def _anchors(slots: Slots, parts: Sequence[Part], far: float) -> Float[np.ndarra
     return rows.reshape(-1, slots.width)
 
 
-def read_anchors(slots: Slots, registers: Float[np.ndarray, "count width"], far: float, dtype: Dtype) -> Held:
-    """The parts, from the anchors for sign 1: those with an offset other than that of tokens that are none."""
-    parts = []
-    for number in range(slots.parts):
-        rows = registers[1 : 1 + len(registers) // 2, list(slots.anchor(number))]
-        rows = rows[rows[:, 1] != -far]
-        if not len(rows):
-            refuse("a part of its link has no anchors")
-        slopes, offsets, values = rows.T
-        parts.append(Part.of(slopes, offsets, values, dtype))
-    return tuple(parts)
-
-
 def _points(slots: Slots, atom: GridAtom, far: float) -> Float[np.ndarray, "points width"]:
     """The points of the grid, row by row; along s one more, "off", with values 0."""
     (p, q), (along_s, along_y) = atom.sides, atom.axes
@@ -145,16 +134,3 @@ def _points(slots: Slots, atom: GridAtom, far: float) -> Float[np.ndarray, "poin
         points[:, :, place] = array
     points[:p, :, value], points[p, :, value] = atom.values[..., 0], 0.0
     return points.reshape(-1, slots.width)
-
-
-def read_points(
-    slots: Slots, registers: Float[np.ndarray, "count width"], sides: tuple[int, ...], dtype: Dtype
-) -> GridAtom:
-    """The grid, from its points, of which sides[0] - 1 along s are not "off"."""
-    p, q = (sides[0] - 1, sides[1]) if len(sides) == 2 else (0, 0)
-    if p < 1 or len(registers) != (p + 1) * q + 1:
-        refuse("its registers are not the points of a grid of two axes and a reference")
-    points = registers[:-1].reshape(p + 1, q, -1)[:p]
-    (slope, offset, _), (slope_y, offset_y, value) = slots.anchor(0), slots.anchor(1)
-    axes = [(points[:, 0, slope], points[:, 0, offset]), (points[0, :, slope_y], points[0, :, offset_y])]
-    return GridAtom.of(axes, np.zeros(2), points[:, :, value, None], np.zeros(1), dtype)

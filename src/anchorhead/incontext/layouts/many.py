@@ -6,7 +6,7 @@ state that reads w at the end. Before the steps, w is copied from the prompt's s
     score     row i asks the registers of w and -w alone with h x_i and reads tanh(h s_i); two sharpnesses, weighted,
               make s_i = w . x_i, and the skip adds -a_i
     link      row i asks the anchors; those of other links than its flag's are out of reach. The skip adds -b_i
-    collect   the register of w asks the rows: logits h g_i, values v_i, as in lemmas.learners.direct; that of -w with
+    collect   the register of w asks the rows: logits h g_i, values v_i, as in incontext.layouts.direct; that of -w with
               -h
 
 Rows and registers that a layer does not mean are left out by `grid` (only the first registers are seen) or are out of
@@ -20,21 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Dtype, Part
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners.average import SHARES, Average
-from anchorhead.lemmas.learners.reading import (
-    body_of,
-    dtype_of,
-    floats,
-    refuse,
-    require_powers_of_two,
-    require_same,
-    require_width,
-)
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.proof.arithmetic.silence import SILENT
 
 OUT_OF_REACH = 2.0**20
 ROOM = 2.0**40
@@ -57,11 +47,6 @@ class Slots:
         first = self.gates.stop
         self.slope, self.offset, self.value = (range(first + k, first + 3 * parts, 3) for k in range(3))
         self.width = first + 3 * parts
-
-    @property
-    def gates_of_rows(self) -> range:
-        """The gates of flags of rows as they are, one for each loss."""
-        return range(self.gates.start, self.gates.stop, 2)
 
     def names(self) -> tuple[str, ...]:
         added = ["one", "score", "link", "sign of w", "is a register"]
@@ -90,16 +75,8 @@ class ManyStep:
     @property
     def away(self) -> float:
         """By how much anchors of other links are lowered."""
-        return 2.0 ** np.ceil(np.log2(max(self._largest("slopes"), 1.0))) * ROOM
-
-    @property
-    def most(self) -> float:
-        """|score| up to which anchors of other links are out of reach."""
-        offsets = max(self._largest("offsets"), OUT_OF_REACH)
-        return max(self.away / 2 - 2 * offsets - 4 * OUT_OF_REACH, 0.0) / (2 * max(self._largest("slopes"), 1e-300))
-
-    def _largest(self, name: str) -> float:
-        return max(float(np.abs(getattr(part, name)).max()) for link in self.links for part in link)
+        steepest = max(float(np.abs(part.slopes).max()) for link in self.links for part in link)
+        return 2.0 ** np.ceil(np.log2(max(steepest, 1.0))) * ROOM
 
 
 def _mean(weights: int) -> Update:
@@ -204,40 +181,3 @@ def _embed(slots: Slots, registers: np.ndarray, dtype: str) -> Embed:
         states=state.astype(dtype),
         features=slots.names(),
     )
-
-
-def read(network: Network, target: ManyLearners) -> ManyStep:
-    """What the stored weights do, if the network is one of these; CertificateError otherwise."""
-    score, link, collect = body_of(network, target.steps, 3)
-    slots, registers = Slots(target, link.heads), network.embed.registers
-    require_width(network, slots.width)
-    if registers is None:
-        refuse("it has no registers")
-    sharpness, outputs = floats(collect.query[:, 0, slots.sign]), floats(collect.output[:, slots.w.start, 0])
-    heads = tuple(zip(floats(score.query[:, 0, 0]), floats(score.output[:, slots.score, 0]), strict=True))
-    require_powers_of_two((*sharpness, *(h for h, _ in heads)))
-    mine = [registers[registers[:, gate] == 0][2:] for gate in slots.gates_of_rows]
-    links = tuple(_parts(anchors.astype(np.float64), slots, dtype_of(network)) for anchors in mine)
-    if not all(links):
-        refuse("a link has no anchors")
-    step = ManyStep(heads, Average(sharpness, outputs, _mean(target.weights)), links)
-    require_same(network, build(target, step, network.dtype))
-    loudest = float(np.abs(registers[:, slots.value]).max())
-    if not max(sharpness) * link.heads * loudest <= OUT_OF_REACH / 4:
-        refuse("links of tokens that are no examples are so large that they come within reach")
-    return step
-
-
-def _parts(anchors: Float[np.ndarray, "anchors width"], slots: Slots, dtype: Dtype) -> tuple[Part, ...]:
-    """The softmaxes of one flag. A part whose values are all 0 reads nothing; a silent anchor has no weight."""
-    found = []
-    for slope, offset, value in zip(slots.slope, slots.offset, slots.value, strict=True):
-        if not anchors[:, value].any():
-            continue
-        silent = (anchors[:, offset] == -OUT_OF_REACH) & (anchors[:, slope] == 0)
-        seen = anchors[~silent]
-        sides = [seen[sign * seen[:, slope] >= 0, offset].max(initial=-np.inf) for sign in (-1, 1)]
-        if not min(sides) + OUT_OF_REACH >= 2 * SILENT:
-            refuse("registers that are no anchors of a link are not out of its reach")
-        found.append(Part.of(seen[:, slope], seen[:, offset], seen[:, value], dtype))
-    return tuple(found)

@@ -6,7 +6,7 @@ With z_i the argument of the link phi at example i (s - y, s or y s, as its form
               and value -1 answer: tanh(h z_i / 2). Two sharpnesses, h and 2h, weighted 4/3 and -1/3 and scaled by 2/h,
               leave z_i + O(h^4 z_i^5)
     link      every example asks the anchors of the head for phi with its score; for phi(s) - y the skip takes off y
-    collect   the state asks the examples, once with either sign, as for the squared loss (lemmas.learners.direct):
+    collect   the state asks the examples, once with either sign, as for the squared loss (incontext.layouts.direct):
               logits h g_i and -h g_i, values x_i and -x_i, so it reads h times the mean of g_i x_i, the gradient
 
 Copies of sign -1 have scores of the other sign and need links of the other sign, so there are anchors for them too,
@@ -34,35 +34,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.incontext.layouts.threshold import with_threshold
+from anchorhead.incontext.layouts.transformer_tokens import Slots, embed_layer, hidden_register
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.reading import (
-    body_of,
-    dtype_of,
-    floats,
-    refuse,
-    require_powers_of_two,
-    require_same,
-    require_width,
-    skip_of,
-)
+from anchorhead.lemmas.learners.body import Anchors
 from anchorhead.lemmas.learners.score import Scoring
-from anchorhead.lemmas.learners.threshold import CLIP_FEATURES, read_clip, with_threshold
-from anchorhead.lemmas.learners.transformer_tokens import (
-    Held,
-    Slots,
-    embed_layer,
-    hidden_register,
-    read_anchors,
-    read_points,
-)
-from anchorhead.lemmas.learners.update import Update, added_to_w
+from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.silence import SILENT
 
 OUT_OF_REACH = 2.0**20
-ROOM = 2.0**20
-"""How far logits stay from overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +57,12 @@ class LinkedStep:
     """
 
     scoring: Scoring
-    held: Held
+    held: Anchors
     far: float
     collect: Average
 
 
-def least_far(scoring: Scoring, held: Held, labels: float | None) -> float:
+def least_far(scoring: Scoring, held: Anchors, labels: float | None) -> float:
     """From here on what is not meant, and tokens that are no anchors, are out of reach at every score: twice the logits
     and SILENT would do in exact arithmetic, and sums of a few terms round by less than the rest."""
     if isinstance(held, GridAtom):
@@ -105,37 +87,6 @@ def build(target: Descent, step: LinkedStep, dtype: str) -> Network:
     read = Linear(np.eye(slots.width, dtype=dtype)[slots.entries], features=target.weight_names("w"))
     network = Network([embed, Repeat(layers, target.steps), read], output="state")
     return with_threshold(network, target, step.collect.clip, slots.w, slots.asks, hidden_register(slots, far))
-
-
-def read(network: Network, target: Descent) -> LinkedStep:
-    """The step, if the network is one of these for this target; CertificateError otherwise.
-
-    The clip's registers are seen by no other layer, and no register sees the clip: it asks with -1, so that the others'
-    offsets, lower than those of the clip by three quarters of its far, make the largest logits by far.
-    """
-    score, link, collect, *_ = body_of(network, target.steps, 4 if target.threshold else 3)
-    of_two, dtype = target.loss.form == "g(s, y)", dtype_of(network)
-    slots = Slots(target, 2 if of_two else link.heads)
-    require_width(network, slots.width + CLIP_FEATURES * bool(target.threshold))
-    clip, registers = read_clip(network, target)
-    if not len(registers):
-        refuse("it has no registers")
-    far = -float(registers[-1 if of_two else 0, slots.anchor(0)[1]])
-    scoring = Scoring(
-        floats(score.query[:, 0, 0]), floats(score.output[:, slots.score, 0]), target.loss.form == "phi(s - y)"
-    )
-    held = (
-        read_points(slots, registers, link.grid or (), dtype) if of_two else read_anchors(slots, registers, far, dtype)
-    )
-    sharpness, outputs = floats(collect.query[:, 0, slots.state]), floats(collect.output[:, slots.w, 0])
-    require_powers_of_two((*scoring.sharpness, *sharpness))
-    top = float(np.finfo(dtype).max) / ROOM
-    if not least_far(scoring, held, target.labels) <= far <= top or np.frexp(far)[0] != 0.5:
-        refuse("what is not meant for a copy is not out of its reach, or logits may overflow")
-    average = Average(sharpness, outputs, Update.read(skip_of(collect), target, slots.w), clip)
-    step = LinkedStep(scoring, held, far, average)
-    require_same(network, build(target, step, dtype))
-    return step
 
 
 def score_layer(slots: Slots, scoring: Scoring, names: tuple[str, ...], dtype: str) -> Attention:
@@ -223,7 +174,7 @@ def grid_layer(slots: Slots, sides: tuple[int, ...], names: tuple[str, ...], dty
 
 def collect_layer(slots: Slots, step: Average, names: tuple[str, ...], dtype: str) -> Attention:
     """The state asks the examples: logits h times the signed link, values the signed x."""
-    pick, moves = np.eye(slots.width), slots.momentum
+    pick = np.eye(slots.width)
     rest = np.stack([pick[slots.state], pick[slots.other] - pick[slots.state]])
     query = np.stack([np.concatenate([h * pick[[slots.state]], rest]) for h in step.sharpness])
     key = np.stack([pick[slots.link], -OUT_OF_REACH * pick[slots.other], -OUT_OF_REACH * pick[slots.example]])
@@ -231,8 +182,8 @@ def collect_layer(slots: Slots, step: Average, names: tuple[str, ...], dtype: st
         query.astype(dtype),
         key[None].astype(dtype),
         pick[None, slots.columns].astype(dtype),
-        added_to_w(step.outputs, slots.width, slots.w, slots.weights, moves).astype(dtype),
-        skip=Linear(step.update.skip(slots.width, slots.w, moves).astype(dtype), features=names),
+        added_to_w(step.outputs, slots.width, slots.entries, slots.speeds).astype(dtype),
+        skip=Linear(step.update.skip(slots.width, slots.entries, slots.speeds).astype(dtype), features=names),
         features=names,
         labels=tuple(f"the gradient, at sharpness {h:g}" for h in step.sharpness),
     )

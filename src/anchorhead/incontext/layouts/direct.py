@@ -13,36 +13,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.incontext.layouts.threshold import OUT_OF_REACH, with_threshold
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.reading import (
-    body_of,
-    floats,
-    require_powers_of_two,
-    require_same,
-    require_width,
-    skip_of,
-)
-from anchorhead.lemmas.learners.threshold import CLIP_FEATURES, OUT_OF_REACH, read_clip, with_threshold
-from anchorhead.lemmas.learners.update import Update, added_to_w
+from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
 
 def build(target: Descent, step: Average, dtype: str) -> Network:
     """The network of a descent on the squared loss, certificate left out."""
-    d, weights, moves = target.features, target.weights, bool(target.momentum)
+    d, weights = target.features, target.weights
     names = (*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *target.entry_names())
     sign, label, kind, w = d, d + 1, d + 2, d + 3
     width, pick = len(names), np.eye(len(names))
     columns = [*range(d), *([sign] if target.intercept else [])]
     slots = list(range(w, w + weights))
+    speeds = list(range(w + weights, width))
     one = np.stack([*pick[slots], pick[kind]])
     attention = Attention(
         np.stack([np.concatenate([h * one, pick[None, kind]]) for h in step.sharpness]).astype(dtype),
         np.concatenate([pick[columns], -pick[None, label], -OUT_OF_REACH * pick[None, kind]])[None].astype(dtype),
         pick[None, columns].astype(dtype),
-        added_to_w(step.outputs, width, w, weights, moves).astype(dtype),
-        skip=Linear(step.update.skip(width, w, moves).astype(dtype), features=names),
+        added_to_w(step.outputs, width, slots, speeds).astype(dtype),
+        skip=Linear(step.update.skip(width, slots, speeds).astype(dtype), features=names),
         features=names,
         labels=tuple(f"the gradient, at sharpness {h:g}" for h in step.sharpness),
     )
@@ -52,20 +45,3 @@ def build(target: Descent, step: Average, dtype: str) -> Network:
     read = Linear(pick[slots].astype(dtype), features=target.weight_names("w"))
     network = Network([embed, Repeat((attention,), target.steps), read], output="state")
     return with_threshold(network, target, step.clip, w, kind, pick[kind])
-
-
-def read(network: Network, target: Descent) -> Average:
-    """The step, if the network is one of these for this target; CertificateError otherwise.
-
-    The state's own key is a product with 1 and others with 0, -2^20, and no example's logit is below -1 where anything
-    is proven.
-    """
-    w = target.features + 3
-    layer, *_ = body_of(network, target.steps, 2 if target.threshold else 1)
-    require_width(network, w + len(target.entry_names()) + CLIP_FEATURES * bool(target.threshold))
-    clip, _ = read_clip(network, target)
-    sharpness, outputs = floats(layer.query[:, 0, w]), floats(layer.output[:, w, 0])
-    require_powers_of_two(sharpness)
-    step = Average(sharpness, outputs, Update.read(skip_of(layer), target, w), clip)
-    require_same(network, build(target, step, network.dtype))
-    return step

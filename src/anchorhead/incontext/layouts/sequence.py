@@ -1,0 +1,151 @@
+"""Any loss in the sequence layout, as the paper lays it out: anchors for each example, two attentions a step.
+
+The Embed may scale an example by a constant, so token (i, k) carries anchor k of the head for the link phi as it meets
+example i: slope_k x_i, offset_k, value_k x_i. A register for each example carries w and asks. Its logits
+
+    slope_k (w . x_i) + offset_k          (for phi(s - y): slope_k (w . x_i - y_i) + offset_k)
+
+are those of the head at the score s_i, so it reads phi(s_i) x_i: no quotient of differences is taken. Registers ask
+for an address, and anchors of other examples, of other parts of the head, and registers are out of reach; what the
+address adds to the own anchors' logits is exactly 0. The second attention weighs all registers alike, and w takes the
+mean, in every register the same. For phi(s) - y one more part stands for -y, a line in y. For a link g(s, y) the
+anchors are the points of a grid, with logits slope_k s_i + offset_k + slope_l y_i + offset_l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+from jaxtyping import Float
+
+from anchorhead.language.targets.descent import Descent
+from anchorhead.lemmas.learners.own_anchors import Piece, SequenceStep
+from anchorhead.lemmas.learners.update import added_to_w
+from anchorhead.network import Attention, Embed, Linear, Network, Repeat
+
+
+class Slots:
+    """Where the features of a token lie. Slots are ranges, or a number for one feature.
+
+    Of anchors: `x` slope times the example, `y` slope times its label, `offset` and, along a grid's axis of labels,
+    `offset_y`, `address` of the example, `part` to which softmax they belong, `value` times the example. Of registers:
+    `one`, `asks` for an address, `w`, `v`, and `push`, what the example's loss adds to the gradient. `keys` is all that
+    a key is made of, in order.
+    """
+
+    def __init__(self, target: Descent, parts: int) -> None:
+        weights, bits = target.weights, (target.examples - 1).bit_length()
+        speeds = weights if target.momentum else 0
+        counts = (weights, 1, 1, 1, 2 * bits, parts, 1, weights, 2 * bits, weights, speeds, weights)
+        places = [range(*ends) for ends in pairwise((0, *accumulate(counts)))]
+        self.x, y, offset, offset_y, self.address, self.part, one, self.value, self.asks, self.w, self.v, self.push = (
+            places
+        )
+        self.y, self.offset, self.offset_y, self.one = (place[0] for place in (y, offset, offset_y, one))
+        self.keys = range(self.one + 1)
+        self.width, self.weights, self.bits, self.parts = self.push.stop, weights, bits, parts
+
+
+def addresses(examples: int, bits: int) -> Float[np.ndarray, "{examples} {2*bits}"]:
+    """For every example the bits b of its number and their opposites 1 - b: two of them differ in at least one bit, and
+    the product of one with another's, the halves exchanged, counts in how many."""
+    b = ((np.arange(examples)[:, None] >> np.arange(bits)) & 1).astype(np.float64)
+    return np.concatenate([b, 1 - b], axis=1)
+
+
+def build(target: Descent, step: SequenceStep, dtype: str) -> Network:
+    """The network of a descent on any loss, certificate left out."""
+    slots = Slots(target, len(step.pieces))
+    names = _names(target, slots)
+    repeated = _link(slots, names, step.reach, dtype), _mean(slots, names, step, dtype)
+    read = Linear(np.eye(slots.width, dtype=dtype)[list(slots.w)], features=target.weight_names("w"))
+    embed = _embed(target, slots, step.pieces, names, dtype)
+    return Network([embed, Repeat(repeated, target.steps), read], output="register")
+
+
+def _names(target: Descent, slots: Slots) -> tuple[str, ...]:
+    columns = target.weight_names("x")
+    address = [f"{kind} bit {bit} of the example" for kind in ("", "no") for bit in range(slots.bits)]
+    return (
+        *(f"slope times {name}" for name in columns),
+        "slope times label",
+        "offset",
+        "offset along the label",
+        *(name.strip() for name in address),
+        *(f"in part {number}" for number in range(slots.parts)),
+        "asks",
+        *(f"value times {name}" for name in columns),
+        *(f"asks for {name.strip()}" for name in address),
+        *target.entry_names(),
+        *target.weight_names("push"),
+    )
+
+
+def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[str, ...], dtype: str) -> Embed:
+    n, d = target.examples, target.features
+    each = sum(len(piece) for piece in pieces)
+    columns = [*range(d), *([d] if target.intercept else [])]
+    weight, bias = np.zeros((each, slots.width, d + 2)), np.zeros((n, each, slots.width))
+    start = 0
+    for number, piece in enumerate(pieces):
+        own = slice(start, start := start + len(piece))
+        for c, column in enumerate(columns):
+            weight[own, slots.x[c], column] = piece.of_score
+            weight[own, slots.value[c], column] = piece.values
+        weight[own, slots.y, d + 1] = piece.of_label
+        bias[:, own, slots.offset], bias[:, own, slots.offset_y] = piece.offsets, piece.offsets_y
+        bias[:, own, slots.part[number]] = 1
+    code = addresses(n, slots.bits)
+    bias[:, :, slots.address] = code[:, None]
+    registers = np.zeros((n, slots.width))
+    registers[:, slots.one] = 1
+    registers[:, slots.asks] = np.roll(code, slots.bits, axis=1)
+    return Embed(
+        np.tile(weight.astype(dtype), (n, 1, 1)),
+        bias.reshape(n * each, -1).astype(dtype),
+        registers=registers.astype(dtype),
+        source=np.repeat(np.arange(n), each),
+        tokens=2 * n,
+        features=names,
+    )
+
+
+def _link(slots: Slots, names: tuple[str, ...], reach: float, dtype: str) -> Attention:
+    """Every register asks its own example's anchors, part by part, and takes what it reads as its push."""
+    pick, asked = np.eye(slots.width), np.zeros((slots.parts, len(slots.keys), slots.width))
+    asked[:, slots.x, slots.w] = 1
+    asked[:, [slots.y, slots.offset, slots.offset_y], slots.one] = 1
+    asked[:, slots.address, slots.asks] = asked[:, slots.one, slots.one] = -reach
+    for head in range(slots.parts):
+        others = [place for number, place in enumerate(slots.part) if number != head]
+        asked[head, others, slots.one] = -reach
+    output = np.zeros((slots.parts, slots.width, slots.weights))
+    output[:, slots.push] = np.eye(slots.weights)
+    stays = np.eye(slots.width)
+    stays[slots.push] = 0
+    return Attention(
+        asked.astype(dtype),
+        pick[None, slots.keys].astype(dtype),
+        pick[None, slots.value].astype(dtype),
+        output.astype(dtype),
+        skip=Linear(stays.astype(dtype), features=names),
+        features=names,
+        labels=tuple(f"the link of each example, part {part}" for part in range(slots.parts)),
+    )
+
+
+def _mean(slots: Slots, names: tuple[str, ...], step: SequenceStep, dtype: str) -> Attention:
+    """Every register weighs all registers alike, and w takes minus the rate times the mean push."""
+    nothing = np.zeros((1, 1, slots.width), dtype)
+    return Attention(
+        nothing,
+        nothing,
+        np.eye(slots.width, dtype=dtype)[None, slots.push],
+        added_to_w([step.output], slots.width, slots.w, slots.v).astype(dtype),
+        mask="self+registers",
+        skip=Linear(step.update.skip(slots.width, slots.w, slots.v).astype(dtype), features=names),
+        features=names,
+        labels=("the mean of what examples push",),
+    )

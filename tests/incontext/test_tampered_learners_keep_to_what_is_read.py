@@ -1,0 +1,117 @@
+"""A step is read from weights, whoever laid them out: what is changed is refused, or keeps to its own bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anchorhead import incontext
+from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.incontext.learner import Learner
+from anchorhead.lemmas.learners.steps import read
+from anchorhead.network import Attention, Network, Repeat
+from anchorhead.verify.learners.target import read_descent
+from anchorhead.verify.programs.program import read_program
+from tests.verify.learner_files import largest_error, loaded, tampered
+from tests.verify.test_learners import data, learner, stored
+
+NAMES = ("squared, float32", "lasso", "logistic", "squared, sequence", "two variables", "momentum")
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_accepted_keeps_to_its_bound(name: str, count: int) -> None:
+    file, net, rng = stored(name), learner(name), np.random.default_rng(count)
+    target, prompt = read_descent(read_program(file)), np.asarray(net.prompt(*data(name, 2)))
+    refused = 0
+    for _ in range(count):
+        other = tampered(file, rng)
+        try:
+            changed = loaded(other)
+            bound = changed.certify(prompt, progress=False).bound  # type: ignore[attr-defined]
+        except AnchorheadError:
+            refused += 1
+            continue
+        path = changed(prompt, path=True, outside="ignore")  # type: ignore[call-arg]
+        assert largest_error(path, target, prompt) <= bound
+    assert refused >= count // 3
+
+
+@cache
+def logistic() -> Learner:
+    return incontext.gradient_descent(
+        "logistic", steps=2, rate=0.05, features=2, intercept=True, on=(-1, 1), examples=3, progress=False
+    )
+
+
+def _with(number: int, **changes: Any) -> Network:
+    embed, repeat, last = logistic().layers
+    assert isinstance(repeat, Repeat)
+    layers = list(repeat.layers)
+    layers[number] = replace(layers[number], **changes)  # type: ignore[type-var]
+    return logistic().with_(layers=(embed, Repeat(tuple(layers), repeat.times), last))
+
+
+def _layer(number: int) -> Attention:
+    repeat = logistic().layers[1]
+    assert isinstance(repeat, Repeat)
+    layer = repeat.layers[number]
+    assert isinstance(layer, Attention)
+    return layer
+
+
+def test_features_may_stand_in_any_order() -> None:
+    """Nobody but the weights says where a feature is."""
+    net = logistic()
+    _, repeat, last = net.layers
+    assert isinstance(repeat, Repeat)
+    order = np.random.default_rng(0).permutation(len(net.embed.weight))
+    layers = [
+        replace(
+            layer,
+            **{name: getattr(layer, name)[..., order] for name in ("query", "key", "value")},
+            output=layer.output[:, order],
+            skip=replace(layer.skip, weight=layer.skip.weight[order][:, order]),
+        )
+        for layer in (_layer(number) for number in range(3))
+        if layer.skip is not None
+    ]
+    assert net.embed.registers is not None
+    assert net.embed.states is not None
+    first = replace(
+        net.embed,
+        weight=net.embed.weight[order],
+        bias=net.embed.bias[order],
+        registers=net.embed.registers[:, order],
+        states=net.embed.states[:, order],
+    )
+    moved = net.with_(layers=(first, Repeat(tuple(layers), repeat.times), replace(last, weight=last.weight[:, order])))  # type: ignore[union-attr, type-var]
+    prompt = net.prompt(*(np.array([[0.5, -0.25], [0.1, 1.0]]), np.array([1.0, -1.0])))
+    assert moved.certify(prompt).bound == net.certify(prompt).bound  # type: ignore[attr-defined]
+
+
+def test_a_factor_that_vanishes_and_comes_back_is_refused() -> None:
+    """Keys times 2^-600 and queries times 2^600 have the same logits, but keys may underflow."""
+    layer = _layer(2)
+    scaled = _with(2, query=2.0**600 * layer.query, key=2.0**-600 * layer.key)
+    with pytest.raises(CertificateError):
+        read(scaled, logistic().descent)
+
+
+def test_rows_that_are_seen_by_rows_are_refused() -> None:
+    for number in (0, 1):
+        with pytest.raises(CertificateError):
+            read(_with(number, mask=None), logistic().descent)
+
+
+def test_a_skip_that_moves_a_flag_is_refused() -> None:
+    skip = _layer(0).skip
+    assert skip is not None
+    weight = np.array(skip.weight)
+    weight[4, 5] = 1.0
+    with pytest.raises(CertificateError):
+        read(_with(0, skip=replace(skip, weight=weight)), logistic().descent)
