@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -27,14 +28,31 @@ def best_time(job: Callable[[], Any], repeats: int = 5, clock: Callable[[], floa
     return min(times)
 
 
+def interleaved(jobs: Sequence[Callable[[], Any]], rounds: int, clock: Callable[[], float]) -> list[float]:
+    """The median time of each job, one after the other in every round, so that whatever else runs meets all alike."""
+    for job in jobs:
+        job()
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(rounds):
+        for job, own in zip(jobs, times, strict=True):
+            job()  # its own arrays are in the cache, not the other's
+            start = clock()
+            job()
+            own.append(clock() - start)
+    return [sorted(own)[rounds // 2] for own in times]
+
+
 def peak_megabytes() -> float:
     """The most memory that this process has held so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def in_own_process(module: str, *arguments: str) -> Any:
+def in_own_process(module: str, *arguments: str, **environment: str) -> Any:
     """What `python -m module arguments` prints as JSON on its last line."""
-    run = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=True)
+    given = {**os.environ, **environment}
+    run = subprocess.run(
+        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=True, env=given
+    )
     return json.loads(run.stdout.splitlines()[-1])
 
 

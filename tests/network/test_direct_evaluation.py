@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from torch import nn
 
 import anchorhead as ah
 from anchorhead.convert import KernelSmoother
+from anchorhead.convert.convert import read
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.search.mlp_search import bends_of
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
 WITHIN = {"float64": 1e-9, "float32": 1e-2}
@@ -212,15 +215,45 @@ def test_layers_upon_layers_are_within_the_bound(dtype: str, layout: str) -> Non
     assert ah.check(network, progress=False).stated == network.certificate.bound
 
 
-@pytest.mark.parametrize("form", ["two-layer", "deep"])
-def test_a_neuron_that_no_input_moves_is_computed_as_it_is_written(form):
-    """A certificate's "direct" speaks of heads on numbers that inputs move: of others no series is counted."""
+def dead(form: str, layout: str, dtype: str, neurons: tuple[int, ...], least: float) -> tuple[nn.Module, ah.Network]:
+    """A network of which no input moves some neurons, and what it becomes."""
     torch.manual_seed(2)
     model = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 2)).double()
+    first: Any = model[0]
     with torch.no_grad():
-        model[0].weight[2] = 0.0
-    network = ah.convert(model, on=(-1, 1), within=1e-6, form=form)
+        first.weight[list(neurons)] = 0.0
+        first.bias[list(neurons)] = torch.linspace(least, 0.7, len(neurons)).double()
+    return model, ah.convert(model, on=(-1, 1), within=WITHIN[dtype], form=form, layout=layout, dtype=dtype)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax", "deep"])
+def test_a_neuron_that_no_input_moves_is_no_head(form: str, layout: str, dtype: str) -> None:
+    """It is a constant of the map behind it: nothing errs by it, and all else is computed directly."""
+    model, network = dead(form, layout, dtype, (2, 4), -0.3)
+    certificate = network.certificate
+    assert certificate is not None
+    assert certificate.evaluations == ("plain", "direct")
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(dtype)
+    exact = model(torch.tensor(x).double()).detach().numpy()
+    for evaluation in certificate.evaluations:
+        assert np.abs(network(x, evaluation=evaluation) - exact).max() <= certificate.bound
+    assert ah.check(network, progress=False).stated == certificate.bound
+    known = network.derivation
+    assert known is not None
+    assert len(known.arrays["0.assigned"]) == 4
+    bends = bends_of(network, read(model, None, None)[0], np.full(3, -1.0), np.full(3, 1.0))
+    assert {bend.neuron for bend in bends} <= {0, 1, 3, 5}
+
+
+@pytest.mark.parametrize("form", ["two-layer", "deep"])
+def test_a_layer_that_no_input_moves_is_computed_as_it_is_written(form: str) -> None:
+    """A certificate's "direct" speaks of heads on numbers that inputs move: of others no series is counted."""
+    model, network = dead(form, "transformer", "float64", tuple(range(6)), 0.3)
+    assert network.certificate is not None
     assert network.certificate.evaluations == ("plain",)
     x = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     exact = model(torch.tensor(x)).detach().numpy()
     assert np.abs(network(x) - exact).max() <= network.certificate.bound
+    assert ah.check(network, progress=False).stated == network.certificate.bound

@@ -107,6 +107,8 @@ LEMMAS = (
              "terms_count: forms hold what they say"),
     Mutation("forms.py", "mapped", "2 * OWN_UNIT * np.abs(constant + bias), 0.0)", "0.0, 0.0)",
              "terms_count: a bias that cancels costs what is rounded"),
+    Mutation("forms.py", "mapped", "(x.error == 0) & power_of_two(x.constant)", "(x.error == 0)",
+             "terms_count: products with exact powers of two alone are exact"),
     Mutation("forms.py", "mapped", "np.where(settled, 0.0, wrong)", "0 * wrong",
              "what_follows: what follows is what it was (attention-softmax, one token (float32))", slow=True),
     Mutation("forms.py", "mapped", "x.rounding @ absolute.T", "0 * x.rounding @ absolute.T",

@@ -192,3 +192,19 @@ def test_a_bias_that_cancels_costs_what_is_rounded() -> None:
             exactly = Fraction(by) * Fraction(constant) + Fraction(float(bias[0]))
             lost = abs(exactly - Fraction(float(found.constant[0, 0])))
             assert lost <= found.rounding[0, 0] <= 4 * 2.0**-53 * abs(found.constant[0, 0])
+
+
+def test_products_with_exact_powers_of_two_alone_are_exact() -> None:
+    """A constant that one weight makes of another: as exact as that was where either is a power of two."""
+    weight, off = float(np.float32(0.1)), 1e-3
+    for constant, exactly in ((1.0, True), (0.25, True), (3.0, False)):
+        for error in (0.0, off):
+            x = Forms.constants(np.array([[constant]]))
+            x = Forms(x.ids, *x.arrays[:3], np.full((1, 1), error))
+            found = float(mapped(np.array([[weight]]), None, x, Quantities(), MODEL).rounding[0, 0])
+            carried = weight * error
+            least = Fraction(carried) + (
+                0 if exactly and not error else Fraction(MODEL.unit) * Fraction(weight * constant)
+            )
+            assert (found == 0) == (exactly and not error)
+            assert Fraction(found) >= least

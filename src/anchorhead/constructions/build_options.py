@@ -10,7 +10,8 @@ from anchorhead.constructions.single.head import Placement
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_word
 from anchorhead.heads.atom import Dtype
-from anchorhead.language.targets.mlp import Mlp, merged
+from anchorhead.language.targets.merge import merged
+from anchorhead.language.targets.mlp import Mlp
 
 Form = Literal["two-layer", "attention-softmax", "deep"]
 Layout = Literal["transformer", "sequence"]

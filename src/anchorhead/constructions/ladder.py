@@ -19,7 +19,8 @@ from anchorhead.constructions.neuron_layers import Laid, felt_by_outputs, laid_o
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined
-from anchorhead.language.targets.mlp import Mlp, merged
+from anchorhead.language.targets.merge import merged
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.neurons import Layer
 
@@ -106,7 +107,7 @@ def _outlined_layers(
     """Layers whose shapes have no anchors yet, on ranges that have room for the errors that reach them; and what the
     outputs feel of each."""
     hidden, _ = merged(target)
-    felt = [np.zeros((1, len(layer.activations))) for _, layer in hidden]
+    felt = [np.zeros((1, len(one.hidden.activations))) for one in hidden]
     layers, readout = shaped(target, sources, _equal(felt, 0.0), margin, shapes.outline)
     felt = felt_by_outputs(layers, readout, sources)
     for part in np.geomspace(1.0, 8.0 ** (1 - TRIES), TRIES):

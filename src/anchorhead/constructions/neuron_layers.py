@@ -19,7 +19,8 @@ from jaxtyping import Float
 from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.targets.mlp import Affine, Hidden, Mlp, merged
+from anchorhead.language.targets.merge import merged
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
@@ -108,7 +109,8 @@ def shaped(
     hidden, readout = merged(target)
     layers = []
     reaching = np.zeros(target.inputs)
-    for number, (affine, layer) in enumerate(hidden):
+    for number, one in enumerate(hidden):
+        affine, layer = one.affine, one.hidden
         low, high, after = Layer(affine, layer.activations, layer.which).exact(sources)
         moved = np.abs(affine.weight) @ reaching
         room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)

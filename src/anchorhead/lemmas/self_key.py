@@ -15,13 +15,17 @@ bound   for B, L and M of lemmas.activations. What is proven of a head holds for
 
             |sum of a neuron's reads - phi(s) u| <= B max(1, |s^|) |u| + L rho |u| + (1 + gamma) sum_parts e
 
-        and what products with a tiny u lose. A read is no larger than the largest value that it may hear
+        and what products with a tiny u lose. Each part asks with a dot product of its own, in an order of its own: two
+        computed s^ differ by up to 2 delta, delta what one rounds by. That moves factor w(s^) u by at most
+        min(2 delta sup |factor w'|, |factor|) |u|, for all parts but one, to whose s^ the rest refers.
+        A read is no larger than the largest value that it may hear
 run     convert.attention_only.attend
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -37,6 +41,7 @@ from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped, own
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Constants, Keys, Readings, Refusal, constants, visible
 from anchorhead.proof.arithmetic.rounding import exact_factor
+from anchorhead.proof.enclosures.analytic import lipschitz_bound
 from anchorhead.proof.heads.activation_head import range_of
 
 
@@ -69,6 +74,13 @@ class OwnPart:
         rows += [] if self.own is None else [(*self.own[:2], 0.0, 1.0)]
         slopes, offsets, *values = zip(*rows, strict=True)
         return Part.of(slopes, offsets, np.stack(values, axis=1), "float64")
+
+
+@lru_cache(maxsize=64)
+def speed_of(part: OwnPart, low: float, high: float) -> float:
+    """A bound on |factor w'(t)| for t between low and high, w the weight of the token's own key."""
+    keys = part.keys()
+    return lipschitz_bound([replace(keys, values=part.factor * keys.values[:, 1:])], low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +124,13 @@ def exact_forms(affine: Affine, sources: Sources) -> Forms:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What the heads of a token's neurons ask, and what the token shows to each part: forms (1, neurons)."""
+    """What the heads of a token's neurons ask, and what the token shows to each part: forms (1, neurons).
+
+    asking   the parts whose weights depend on what is asked
+    """
 
     t: Forms
+    asking: tuple[int, ...]
     shown: tuple[Forms, ...]
     weight: Float[np.ndarray, "outputs neurons"]
 
@@ -157,7 +173,7 @@ def read(claim: SelfKeys, layer: Attention, readings: Readings, known: Known, to
     weight = layer.output[..., 0].astype(np.float64).reshape(parts, -1, layer.outputs)
     if (weight != weight[:1]).any():
         raise Refusal("the parts of one neuron do not add up")
-    return Asked(t.token(asking[0]), tuple(shown.token(number) for number in range(parts)), weight[0].T)
+    return Asked(t.token(asking[0]), tuple(asking), tuple(shown.token(number) for number in range(parts)), weight[0].T)
 
 
 def _require_values(
@@ -185,7 +201,8 @@ def bound(claim: SelfKeys, asked: Asked, rows: slice, sources: Sources, arithmet
     if claim.carries is not None:
         carried = exact_forms(claim.carries, sources).features(rows)
         u = Numbers.of(carried, sources)
-    moved = claim.phi.lipschitz * s.error * (1.0 if u is None else u.magnitude) + claim.underflow
+    rates = claim.phi.lipschitz * s.error + _asked_apart(claim, asked)
+    moved = rates * (1.0 if u is None else u.magnitude) + claim.underflow
     reads, root = [], len(s.magnitude) ** 0.5
     for part, shown in zip(claim.parts, asked.shown, strict=True):
         more = 1 + arithmetic.gamma(2 * len(part.slopes) + 8)
@@ -199,6 +216,18 @@ def bound(claim: SelfKeys, asked: Asked, rows: slice, sources: Sources, arithmet
         whole = root * (part.largest + abs(part.constant)) + length
         reads.append(Together(each, whole, 2).times(more * UP))
     return Activations(scale_of(s, u).times(claim.phi.heads), moved * UP, tuple(reads))
+
+
+def _asked_apart(claim: SelfKeys, asked: Asked) -> Vector:
+    """What parts add that ask with computed numbers of their own, divided by |u|."""
+    apart = 2 * asked.t.rounding[0]
+    if len(asked.asking) < 2 or not apart.any():
+        return np.zeros(len(apart))
+    parts = [claim.parts[number] for number in asked.asking]
+    if claim.carries is None or any(part.largest > 0 for part in claim.parts):
+        raise Refusal("several parts of a neuron ask, and do not carry its value alone")
+    speeds = sorted((speed_of(part, claim.low, claim.high), abs(part.factor)) for part in parts)
+    return sum((np.minimum(speed * apart, most) for speed, most in speeds[:-1]), np.zeros(len(apart))) * UP
 
 
 def _apart(computed: Forms, meant: Forms, factor: float, constant: float, sources: Sources) -> Vector:

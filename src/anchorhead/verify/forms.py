@@ -171,9 +171,9 @@ def mapped(
 ) -> Forms:
     """W x + b on the features of every token, as the dtype computes it: `dot_error` beside the exact map.
 
-    A row with one entry that is a power of two changes no digit: a constant stays as exact as it was, and the float64
-    of this file loses what it rounds where a bias is added; of other rows at most own_error(n) (|W| (|coefficients|
-    |quantities| + |constant|) + |b|).
+    A row with one entry that is a power of two, or meets an exact constant that is one, changes no digit: a constant
+    stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added; of other rows at
+    most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|).
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
@@ -187,7 +187,8 @@ def mapped(
     products, exact = size @ absolute.T, size @ np.where(power_of_two(weight), absolute, 0.0).T
     several = np.ones(x.shape[1]) if terms is None else terms
     count = (present * several) @ touched.T
-    lossless = (count <= 1) & (np.where(power_of_two(weight), 0.0, present[:, None, :] * touched).sum(axis=2) == 0)
+    rounds = present & ~(x.fixed & (x.error == 0) & power_of_two(x.constant))
+    lossless = (count <= 1) & (rounds.astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T == 0)
     magnitude = x.exact_size(quantities) @ absolute.T
     slack = np.where(lossless, 0.0, own_error(weight.shape[1]) * magnitude)
     if bias is not None:

@@ -32,7 +32,8 @@ from anchorhead.constructions.single.head import Placement
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
-from anchorhead.language.targets.mlp import Mlp, merged
+from anchorhead.language.targets.merge import merged
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound

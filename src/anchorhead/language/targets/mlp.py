@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +13,6 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.expressions.underflow import lost
 from anchorhead.read_only import ReadOnly
 
 IDENTITY = parse("x")
@@ -193,41 +191,6 @@ class Mlp:
         return f"network {sizes} ({', '.join(known + tokens)})"
 
 
-def merged(target: Mlp) -> tuple[list[tuple[Affine, Hidden]], Affine]:
-    """The hidden layers that do more than an affine map, and the readout, affine maps in a row multiplied out."""
-    waiting: list[Affine] = []
-    hidden: list[tuple[Affine, Hidden]] = []
-    for layer in target.hidden:
-        waiting.append(layer.affine)
-        if not layer.linear:
-            hidden.append((_product(waiting), layer))
-            waiting = []
-    return hidden, _product([*waiting, target.readout])
-
-
-def _product(maps: Sequence[Affine]) -> Affine:
-    """W_k (... (W_1 x + b_1) ...) + b_k in float64; a sum of n products errs by gamma_(n+1) of its terms' sizes, and by
-    what underflow takes."""
-    first = maps[0]
-    weight, bias = first.weight, first.bias
-    weight_error, bias_error = first.errors
-    for one in maps[1:]:
-        n = one.inputs + 2
-        gamma = 2 * n * 2.0**-53
-        own_weight, own_bias = one.errors
-        size = np.abs(one.weight) + own_weight
-        taken = [n * lost((one.weight, own_weight), pair) for pair in ((weight, weight_error), (bias, bias_error))]
-        weight_error = size @ weight_error + own_weight @ np.abs(weight) + gamma * (size @ np.abs(weight))
-        bias_error = size @ bias_error + own_weight @ np.abs(bias) + own_bias + gamma * (size @ np.abs(bias))
-        bias_error = bias_error + gamma * np.abs(one.bias)
-        weight_error, bias_error = (
-            (weight_error + taken[0]) * (1 + 4 * gamma),
-            (bias_error + taken[1]) * (1 + 4 * gamma),
-        )
-        weight, bias = one.weight @ weight, one.weight @ bias + one.bias
-    return Affine(weight, bias, weight_error, bias_error)
-
-
 def _mapped(affine: Affine, x: Shaped[np.ndarray, "... inputs"]) -> Shaped[np.ndarray, "... outputs"]:
     return x @ affine.weight.T.astype(x.dtype) + affine.bias.astype(x.dtype)
 
@@ -250,4 +213,4 @@ def _name(activation: Expression) -> str:
     return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
 
 
-__all__ = ["IDENTITY", "Affine", "Hidden", "Mlp", "merged"]
+__all__ = ["IDENTITY", "Affine", "Hidden", "Mlp"]

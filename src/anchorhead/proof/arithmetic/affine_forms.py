@@ -300,7 +300,7 @@ def mapped(
         touched = (weight != 0).astype(float)
         summed = times(touched, (x.constant != 0).astype(float)) + (0 if bias is None else bias != 0)
         rounded = times(touched, (~exact_factor(x.constant)).astype(float)) > 0
-        own = np.where((summed <= 1) & ~rounded, 0.0, own)
+        own = np.where((summed <= 1) & ~rounded, own_error(weight.shape[-1]) * rounding, own)
     own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
     return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
 

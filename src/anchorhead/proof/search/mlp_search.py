@@ -21,7 +21,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.pieces import analyse
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
-from anchorhead.language.targets.mlp import IDENTITY, Affine, Mlp, merged
+from anchorhead.language.targets.merge import merged
+from anchorhead.language.targets.mlp import IDENTITY, Affine, Mlp
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.enclosures.balls import lower
@@ -259,9 +260,10 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
     sources, result = Sources(low, high), []
     hidden = merged(target)[0]
     numbers = [number for number, layer in enumerate(target.hidden) if not layer.linear]
-    for place, (number, (affine, layer)) in enumerate(zip(numbers, hidden, strict=True)):
+    for place, (number, one) in enumerate(zip(numbers, hidden, strict=True)):
         known = shapes[place] if place < len(shapes) else None
-        bare = Layer(affine, layer.activations, layer.which)
+        layer = one.hidden
+        bare = Layer(one.affine, layer.activations, layer.which)
         least, most, sources = bare.exact(sources)
         kinks = [_kinks(activation, least, most, layer.which == k) for k, activation in enumerate(layer.activations)]
         for neuron in range(layer.neurons):
@@ -270,7 +272,7 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
             if known is not None:
                 at += _crossings(known[0][known[1][neuron]], a, b)
             size = max(b - a, 1e-300)
-            result += [_Bend(number, neuron, one, size) for one in at if a <= one <= b]
+            result += [_Bend(number, int(one.numbers[neuron]), kink, size) for kink in at if a <= kink <= b]
     return result
 
 
