@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.language.expressions.parser import parse
-from anchorhead.verify import constant, functions, rounding, scalar
+from anchorhead.verify import constant, functions, rounding
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.programs.expressions import Expression, read_expression
-from anchorhead.verify.scalar import Claim, Part, Proven
+from anchorhead.verify.scalar.cells import Claim, Proven, prove
+from anchorhead.verify.scalar.part import Part
 
 HEADS = ("logistic, float32", "tanh, float32", "ramp, float32", "square, float64", "kink, float32")
 
@@ -54,7 +55,7 @@ def function_values(text: str, ends: tuple[float, float], count: int = 2001) -> 
 
 def head_bound(name: str) -> Proven:
     part, claim, ends, dtype = head(name)
-    return scalar.prove([part], claim, [ends], rounding.MODELS[dtype])
+    return prove([part], claim, [ends], rounding.MODELS[dtype])
 
 
 def points(name: str) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from anchorhead.network.direct.keys import Keys
-from anchorhead.verify import scalar, series
+from anchorhead.verify import series
 from anchorhead.verify.attention import after_attention
 from anchorhead.verify.claims import Pool, Unit
 from anchorhead.verify.context import Context
@@ -22,6 +22,7 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grammar import Attention
 from anchorhead.verify.rounding import MODELS, SILENT
+from anchorhead.verify.scalar.cells import prove
 
 from . import adversary, heads_directly
 from .files import report
@@ -80,8 +81,8 @@ def test_folded_sums_err_by_no_more(terms: int) -> None:
 
 def test_heads_are_as_far_off_as_their_series() -> None:
     part, claim, ends, dtype = adversary.head("tanh, float32")
-    plain = scalar.prove([part], claim, [ends], MODELS[dtype])
-    found = scalar.prove([replace(part, direct=(1e-2, 7.0))], claim, [ends], MODELS[dtype])
+    plain = prove([part], claim, [ends], MODELS[dtype])
+    found = prove([replace(part, direct=(1e-2, 7.0))], claim, [ends], MODELS[dtype])
     assert plain.total < 1e-2 <= found.total <= 1.002 * (plain.total + 1e-2)
     assert (found.reach >= 7.0).all()
     assert (found.mass >= 7.0).all()

@@ -19,7 +19,7 @@ from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import MODELS
-from anchorhead.verify.scalar import Part
+from anchorhead.verify.scalar.part import Part
 
 NONE = (Fraction(0),)
 

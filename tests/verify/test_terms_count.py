@@ -9,10 +9,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from anchorhead.verify import rounding, scalar
+from anchorhead.verify import rounding
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
-from anchorhead.verify.scalar import Claim, Part
+from anchorhead.verify.scalar.cells import Claim, prove
+from anchorhead.verify.scalar.gaps import gaps
+from anchorhead.verify.scalar.part import Part, silent
+from anchorhead.verify.scalar.softmax import Softmax
 
 from . import adversary
 
@@ -30,14 +33,18 @@ def test_a_sum_of_n_terms_rounds_n_minus_1_times(terms: int) -> None:
 def test_softmaxes_of_moved_logits_move_by_no_more(size: float) -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
-        w, values = rng.dirichlet(np.ones(4)), rng.normal(size=4)
-        most, mean = size * rng.uniform(0, 1, 4), w @ values
-        found, mass = rounding.softmax_read_error(
-            w[None], most[None], np.abs(values - mean)[None], np.abs(values)[None], np.abs([mean]), 4, EXACT
+        w, values, most = (x.astype(np.longdouble) for x in (rng.dirichlet(np.ones(4)), *rng.normal(size=(2, 4))))
+        w, most = w / w.sum(), size * np.abs(most)
+        mean = w @ values
+        logs, errors, away, sizes = (
+            one[None].astype(np.float64) for one in (np.log(w), most, values - mean, np.abs(values))
         )
+        result = np.abs([float(mean)])
+        found, mass = rounding.softmax_read_error(logs, errors, (away, away), 0.0, sizes, result, 4, EXACT)
         moved = [w * np.exp(np.array(signs) * most) for signs in product((-1, 1), repeat=4)]
         moved = [one / one.sum() for one in moved]
-        assert max(abs(one @ values - mean) for one in moved) <= float(found[0])
+        worst = max(abs(one @ values - mean) for one in moved)
+        assert worst <= float(found[0]) <= 1.001 * worst
         assert max(one @ np.abs(values) for one in moved) <= float(mass[0])
 
 
@@ -46,9 +53,9 @@ def test_what_is_silent_weighs_nothing() -> None:
         assert np.exp(np.float64(-rounding.SILENT)) == 0
     part, *_ = adversary.head("tanh, float32")
     far = replace(part, offsets=np.array([0.0, -900.0]))
-    assert scalar.silent(far, [(-3.0, 3.0)], MODEL).tolist() == [False, True]
-    assert not scalar.silent(replace(far, wrong=np.array([0.0, 200.0])), [(-3.0, 3.0)], MODEL).any()
-    assert not scalar.silent(far, [(-60.0, 60.0)], MODEL).any()
+    assert silent(far, [(-3.0, 3.0)], MODEL).tolist() == [False, True]
+    assert not silent(replace(far, wrong=np.array([0.0, 200.0])), [(-3.0, 3.0)], MODEL).any()
+    assert not silent(far, [(-60.0, 60.0)], MODEL).any()
 
 
 @pytest.mark.parametrize("what", ["wrong", "wrong_slope", "value_error", "lean"])
@@ -57,7 +64,7 @@ def test_what_a_head_is_off_by_counts(what: str) -> None:
     part, claim, ends, _ = adversary.head("tanh, float32")
     by = 1e-3
     worse = replace(part, **{what: by if what == "lean" else np.full(2, by)})
-    found = scalar.prove([worse], claim, [ends], MODEL).total
+    found = prove([worse], claim, [ends], MODEL).total
     t = np.linspace(*ends, 301)
     logits = part.slopes * t[:, None]
     values = part.values + (by if what == "value_error" else 0.0)
@@ -75,18 +82,29 @@ def test_scales_and_shifts_of_claims_count(name: str) -> None:
     scale, shift = float(part.slopes[1]), float(part.offsets[1])
     other = Claim(adversary.expression("tanh(x)"), scale, shift, claim.alpha, claim.beta)
     model = rounding.MODELS[dtype]
-    plain, again = (scalar.prove([part], one, [ends], model).total for one in (claim, other))
+    plain, again = (prove([part], one, [ends], model).total for one in (claim, other))
     assert plain == pytest.approx(again, rel=1e-3)
 
 
 def test_keys_that_may_weigh_something_are_kept() -> None:
-    part, _, ends, _ = adversary.head("tanh, float32")
+    part, *_ = adversary.head("tanh, float32")
     far = replace(part, slopes=np.zeros(2), offsets=np.array([0.0, -100.0]))
     for wrong, kept in ((0.0, 1), (30.0, 2)):
-        softmax = scalar.Softmax(replace(far, wrong=np.array([0.0, wrong])), [ends], MODEL)
-        near, _, leak = softmax.window(0.0, 1.0)
+        softmax = Softmax(replace(far, wrong=np.array([0.0, wrong])), MODEL)
+        ((near, leak),) = softmax.windows(np.zeros(1), np.ones(1))
         assert len(near) == kept
         assert leak >= (np.exp(-100.0) if kept == 1 else 0.0)
+
+
+def test_weights_on_a_piece_are_no_larger_than_is_said() -> None:
+    part, _, ends, _ = adversary.head("ramp, float32")
+    softmax = Softmax(part, MODEL)
+    t, half = np.linspace(*ends, 13)[None], 0.5 * np.ones((1, 13))
+    upper = softmax.pieces(t, half, 0 * half, None).upper[0]
+    for step in np.linspace(-0.5, 0.5, 21):
+        z = part.slopes * (t[0, :, None] + step) + part.offsets
+        logs = z - z.max(axis=1, keepdims=True)
+        assert (logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)) <= upper).all()
 
 
 def test_forms_hold_what_they_say() -> None:
@@ -127,10 +145,9 @@ def test_gaps_of_steep_logits_are_known() -> None:
     rng = np.random.default_rng(2)
     t = rng.normal(size=(40, 1))
     slopes = 1e12 * rng.normal(size=2)
-    part, *_ = adversary.head("tanh, float32")
     for row in t:
         offsets = np.array([-slopes[0] * row[0], -slopes[1] * row[0] + 1e-3])
-        found, unsure = scalar._gaps(replace(part, slopes=slopes, offsets=offsets), row, np.zeros((), int))
+        found, unsure = gaps(slopes, offsets, row, np.zeros((), int))
         x, a, g = Fraction(float(row[0])), [*map(Fraction, slopes.tolist())], [*map(Fraction, offsets.tolist())]
         exactly = (a[0] - a[1]) * x + g[0] - g[1]
         assert abs(Fraction(float(found[1])) - exactly) <= Fraction(float(unsure[1]))

@@ -30,7 +30,8 @@ from anchorhead.verify.programs.exact import Atom, Exact
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading
 from anchorhead.verify.rounding import SLACK, Arithmetic
-from anchorhead.verify.scalar import Claim, Part, Proven, prove
+from anchorhead.verify.scalar.cells import Claim, Proven, prove
+from anchorhead.verify.scalar.part import Part
 
 SAMPLES = 33
 FITTED = 20.0

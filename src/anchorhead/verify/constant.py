@@ -13,7 +13,7 @@ import numpy as np
 
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, softmax_log_error, softmax_read_error
-from anchorhead.verify.scalar import Part
+from anchorhead.verify.scalar.part import Part
 
 
 def constant_softmax(
@@ -39,7 +39,8 @@ def constant_softmax(
     minus = Forms(mean.ids, -mean.coefficients, -mean.constant, *mean.arrays[2:]).tokens([0] * keys)
     deviation = summed([values, minus], quantities).size(quantities).T
     size, result = values.size(quantities).T, mean.size(quantities)[0]
-    upper = np.broadcast_to(np.minimum(weights * SLACK, 1.0), deviation.shape)
-    error, mass = softmax_read_error(upper, np.broadcast_to(lam, upper.shape), deviation, size, result, keys, model)
+    upper = np.minimum(-gap - np.log(np.exp(-gap).sum()) + 2 * noise.max() + (SLACK - 1), 0.0)
+    upper, lam = (np.broadcast_to(one, deviation.shape) for one in (upper, lam))
+    error, mass = softmax_read_error(upper, lam, (-deviation, deviation), 0.0, size, result, keys, model)
     form = Forms(mean.ids, *mean.arrays[:3], mean.rounding + error[None])
     return form, np.maximum(mass, form.size(quantities)[0])

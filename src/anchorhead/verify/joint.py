@@ -17,7 +17,7 @@ from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error
-from anchorhead.verify.scalar import Part
+from anchorhead.verify.scalar.part import Part
 
 DIGITS = 9
 """Coefficients that agree in so many digits are tried as the same; how far they are apart is counted."""

@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.verify.forms import Forms, Quantities, mapped
 from anchorhead.verify.grammar import Attention, Stream
 from anchorhead.verify.rounding import SLACK, Arithmetic, own_error, power_of_two
-from anchorhead.verify.scalar import Part, silent
+from anchorhead.verify.scalar.part import Part, silent
 
 
 @dataclass(frozen=True, eq=False)

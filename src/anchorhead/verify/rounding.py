@@ -28,6 +28,11 @@ SLACK = 1 + 1e-12
 """More than a chain of some thousand float64 operations on numbers of one sign loses."""
 SILENT = 800.0
 """exp of minus this is 0 in float32 and float64, however it underflows."""
+UNDERFLOW = 1e-300
+"""More than what exp may lose in float64."""
+LARGE, STEPS = 0.25, 2
+"""For weights that move: from which error of the heaviest logit on others are also taken relative to it; and how many
+steps of Newton's method there are."""
 FOLDED = 2.0**40
 """What the evaluation "direct" multiplies weights by is at most this, and at least one over it."""
 
@@ -116,55 +121,90 @@ def softmax_log_error(logit_error: np.ndarray, gap: np.ndarray, model: Arithmeti
 
 
 def softmax_read_error(
-    weights: np.ndarray,
+    log_weights: np.ndarray,
     log_error: np.ndarray,
-    deviation: np.ndarray,
+    away: tuple[np.ndarray, np.ndarray],
+    value_error: float | np.ndarray,
     values: np.ndarray,
     result: np.ndarray,
     count: int | np.ndarray,
     model: Arithmetic,
     keys: int | None = None,
+    terms: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """|computed sum_k w_k v_k - r|, r = sum_k w_k v_k with w = softmax(z), and a bound on sum_k |computed w_k v_k|.
 
-    weights     upper bounds on w_k           log_error   Lambda_k, of softmax_log_error
-    deviation   bounds on |v_k - r|           values      bounds on |v_k|
-    result      a bound on |r|                count       how many keys these are
-    keys        how many there are with those that are left out because they weigh next to nothing; by default none are
+    log_weights   upper bounds on log w_k            log_error     Lambda_k, of softmax_log_error
+    away          between what v_k - r lies          value_error   how far v_k may be off
+    values        bounds on |v_k|                    result        a bound on |r|
+    count         how many keys these are
+    keys          how many there are with those that are left out because they weigh next to nothing; by default none
+    terms         how many keys hold anything: the others' values are no numbers but nothing; by default all do
 
-    Lemma. Let w~ = softmax(z + lambda), |lambda_k| <= Lambda_k, and r~ = sum w~_k v_k. Then
+    Lemma. Let w~ be in proportion to w_k e^(lambda_k), |lambda_k| <= Lambda_k. Then sum w~_k v_k <= r + b for all such
+    lambda if and only if, with d_k = v_k - r,
 
-        r~ - r = sum w_k (exp(lambda_k) - 1)(v_k - r) / sum w_k exp(lambda_k),
+        sum_k w_k (e^(Lambda_k) - 1) (d_k - b)+  +  sum_k w_k (1 - e^(-Lambda_k)) (b - d_k)+  <=  b.
 
-    because sum w_k (v_k - r) = 0; the denominator is at least exp(-sum w_k Lambda_k), by Jensen, and at least 1 - sum
-    w_k (1 - exp(-Lambda_k)); and no w~_k is above 1. A factor common to all
-    exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the heaviest key j: then
-    its own error is 0 and the others' at most Lambda_k + Lambda_j. The smaller of the two bounds is taken.
+    Proof. sum w~ v <= r + b says sum w_k e^(lambda_k) (d_k - b) <= 0. The left side is largest at lambda_k = Lambda_k
+    where d_k > b and -Lambda_k elsewhere; take sum w_k (d_k - b) = -b off. The left side of the lemma may be replaced
+    by any bound on it (`_moved`). For the other side, change the signs of d.
+    A factor common to all exponentials changes nothing, so lambda_k - lambda_j may take the place of lambda_k, for the
+    heaviest key j: then its own error is 0 and the others' at most Lambda_k + Lambda_j. Where Lambda_j is LARGE, the
+    smaller of the two bounds is taken.
     Then: the sum of the exponentials errs relatively by gamma_(p-1), the same for all weights; a division and a place
-    in a dot product of p terms add gamma_(p+1) to each term; what underflows is below tiny, four times a key.
+    in a dot product of n terms add gamma_(n+1) to each term; what underflows is below tiny, four times a key.
     Keys that are left out count for nothing in p: adding B to a number A of the dtype, in whatever order, rounds to
     nearest, and A itself is |B| away, so that it errs by at most |B|. Whoever leaves keys out adds their weights, four
     times, times the largest |v|.
     """
-    heaviest = weights.argmax(axis=-1)[..., None]
+    moved, size = _moved_and_size(log_weights, log_error, away, value_error, values)
+    heaviest = log_weights.argmax(axis=-1)[..., None]
     reference = np.take_along_axis(log_error, heaviest, axis=-1)
-    relative = log_error + reference
-    np.put_along_axis(relative, heaviest, 0.0, axis=-1)
-    moved, size = np.full(result.shape, np.inf), np.full(result.shape, np.inf)
-    least = np.maximum(weights, 1e-300)  # what underflows here may not do so once it is multiplied
-    with np.errstate(all="ignore"):  # what is not finite, or no number, becomes infinite
-        for error in (log_error, relative):
-            grown = least * np.exp(error)
-            change = least * np.expm1(error)
-            denominator = np.maximum(
-                np.exp(-(weights * error).sum(axis=-1)), 1 + (weights * np.expm1(-error)).sum(axis=-1) - 1e-12
-            )
-            kept = np.minimum(grown / denominator[..., None], 1.0)
-            bounds = [(change * deviation).sum(axis=-1) / denominator, (kept * values).sum(axis=-1)]
-            bounds = [np.where((denominator > 0) & ~np.isnan(one), one, np.inf) for one in bounds]
-            moved, size = np.minimum(moved, bounds[0]), np.minimum(size, bounds[1])
-        sums = model.gamma(count + 1) * size + model.gamma(np.maximum(count - 1, 0)) * (result + moved)
+    if (reference > LARGE).any():
+        relative = log_error + reference
+        np.put_along_axis(relative, heaviest, 0.0, axis=-1)
+        again = _moved_and_size(log_weights, relative, away, value_error, values)
+        moved, size = np.minimum(moved, again[0]), np.minimum(size, again[1])
+    held = count if terms is None else terms
+    with np.errstate(all="ignore"):  # what is no number becomes infinite
+        sums = model.gamma(held + 1) * size + model.gamma(np.maximum(count - 1, 0)) * (result + moved)
         lost = 4 * (count if keys is None else keys) * model.tiny * (values.max(axis=-1, initial=0.0) + 1)
         error = moved + sums / (1 - model.gamma(count)) + lost
         error = np.where(np.isnan(error), np.inf, error)
-    return error * SLACK, (size * (1 + 4 * model.gamma(count + 1)) + lost) * SLACK
+    return error * SLACK, (size * (1 + 4 * model.gamma(held + 1)) + lost) * SLACK
+
+
+def _moved_and_size(
+    log_weights: np.ndarray,
+    error: np.ndarray,
+    away: tuple[np.ndarray, np.ndarray],
+    value_error: float | np.ndarray,
+    values: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on |sum w~_k v~_k - r| and on sum w~_k |v~_k|, v~_k being off by value_error, for |lambda_k| <= error."""
+    low, high = away
+    with np.errstate(all="ignore"):  # what is not finite, or no number, becomes infinite
+        share = -np.expm1(-error)
+        weights, raised = (np.exp(one) + UNDERFLOW for one in (log_weights, log_weights + error))
+        grown, shrunk = raised * share, weights * share
+        kept = 1 - shrunk.sum(axis=-1) * SLACK
+        heavy = np.minimum(raised / kept[..., None], 1.0)  # no w~_k is above 1
+        moved = np.maximum(_moved(grown, shrunk, low, high, kept), _moved(grown, shrunk, -high, -low, kept))
+        found = moved + (heavy * value_error).sum(axis=-1), (heavy * (values + value_error)).sum(axis=-1)
+        return tuple(np.where((kept > 1e-3) & ~np.isnan(one), one, np.inf) for one in found)  # type: ignore[return-value]
+
+
+def _moved(grown: np.ndarray, shrunk: np.ndarray, low: np.ndarray, high: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """b of the lemma, a little more: for d_k between low and high, grown >= w_k (e^(Lambda_k) - 1) and shrunk >= w_k
+    (1 - e^(-Lambda_k)), which add up to at most 1 - kept.
+
+    A key's term is convex in d_k, so largest at low or at high. The left side less b is convex in b, with slopes of
+    at most -kept everywhere: Newton's steps from 0 stay below its zero, which is no further than it is there over kept.
+    """
+    b = np.zeros(low.shape[:-1])
+    for left in reversed(range(STEPS + 1)):
+        rising, falling = shrunk * (b[..., None] - low), grown * (high - b[..., None])
+        excess = np.maximum(np.maximum(rising, falling).sum(axis=-1) * SLACK - b, 0.0)
+        b = b + excess / (1 - np.where(rising > falling, shrunk, -grown).sum(axis=-1) if left else kept)
+    return b * SLACK

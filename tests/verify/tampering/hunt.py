@@ -16,7 +16,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.incontext import Learner
 from anchorhead.network import Network
 from anchorhead.verify import claims, verify
-from anchorhead.verify.scalar import prove
+from anchorhead.verify.scalar.cells import prove
 from tests.networks import network as of_table
 from tests.networks import row_of
 
@@ -39,7 +39,7 @@ class Tally:
 
 
 class Remembered:
-    """`scalar.prove`, which gives the same for the same: where other things change, heads need one proof."""
+    """`scalar.cells.prove`, which gives the same for the same: where other things change, heads need one proof."""
 
     def __init__(self) -> None:
         self.known: dict[tuple, Any] = {}

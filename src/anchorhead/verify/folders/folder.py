@@ -24,8 +24,8 @@ from anchorhead.verify.folders.activations import Activation, activation_of
 from anchorhead.verify.folders.layer import Map, Norm, Range, gated_bound, plain_bound, range_of
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 from anchorhead.verify.self_keys.gate import GatePart, underflow, verify_gate
-from anchorhead.verify.self_keys.head import Quotient, SelfKey
-from anchorhead.verify.self_keys.self_key import verify_self_key
+from anchorhead.verify.self_keys.powers import Quotient
+from anchorhead.verify.self_keys.self_key import SelfKey, verify_self_key
 
 REPORT = "attention_only_report.json"
 MAX_JSON, MAX_NUMBERS, MAX_LAYERS = 2**26, 2**28, 2_000

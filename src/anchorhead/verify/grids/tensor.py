@@ -35,7 +35,8 @@ from anchorhead.verify.programs.exact import Atom, Exact
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.scalar import Part, Softmax
+from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.softmax import Softmax
 
 SAMPLES = 48
 GATE = 4000.0
@@ -252,11 +253,11 @@ class Grids:
         if one.part is None:
             return lambda cells, moved: on_cells(one.grid, cells.cuts, self.model)
         origin, part = float(one.grid.origins[0]), one.part
-        softmax = Softmax(part, [(end[0] - origin, end[1] - origin) for end in box], part.model)
+        softmax = Softmax(part, part.model)
 
         def found(cells: Cells, moved: np.ndarray) -> np.ndarray:
             nothing = np.zeros(len(moved))
-            return softmax.rounding(cells.centre - origin, cells.half[:, 0], moved, None, nothing)[0][:, 0]
+            return softmax.rounding(cells.centre - origin, cells.half, moved[:, None], None, nothing)[0][:, 0]
 
         return found
 

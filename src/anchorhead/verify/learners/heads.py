@@ -24,7 +24,8 @@ from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
-from anchorhead.verify.scalar import Claim, Part, prove
+from anchorhead.verify.scalar.cells import Claim, prove
+from anchorhead.verify.scalar.part import Part
 
 SAMPLES = 24
 MOST = 8.0

@@ -38,7 +38,7 @@ from anchorhead.verify.learners.step import Step, Update
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.learners.tokens import LABEL, LINK, MAX_LAYERS, ONE, SCORE, SUM, VANISHED, Rows, Tokens, W
 from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
-from anchorhead.verify.scalar import Part, silent
+from anchorhead.verify.scalar.part import Part, silent
 
 
 def read_step(

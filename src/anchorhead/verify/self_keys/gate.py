@@ -2,23 +2,24 @@
 softmax whose other keys, registers with logits slope g + offset, hold 0.
 
 Claim: for every g of the dtype in [low, high] and every u, |computed r - phi(g) u| <= stated max(1, |g|) |u|, and what
-underflows: 4 sum_j (1 + |F_j|) tiny. Since r = u sum_j F_j w_j(g), phi and sum_j F_j w_j are compared as functions of g
-by Taylor polynomials, and the rounding of each weight is relative to u (self_key_rounding): cell by cell, as for a head
-with its own key. Underflow: u, F u and its product with the weight may each become 0.
+underflows: 4 sum_j (1 + |F_j|) tiny. Since r = u sum_j F_j w_j(g), phi and sum_j F_j w_j are compared as functions of
+g, scalar heads whose own key holds F, rounded once, as F u is; all roundings are relative to u. Underflow: u, F u and
+its product with the weight may each become 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from anchorhead.verify.balls import precision
+import numpy as np
+
 from anchorhead.verify.errors import require
 from anchorhead.verify.programs.expressions import Expression
-from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.self_keys.head import ORDER, Cell, SelfKey
-from anchorhead.verify.self_keys.rounding import gate_rounding
-from anchorhead.verify.self_keys.self_key import covered, require_room
+from anchorhead.verify.rounding import Arithmetic, arithmetic_of
+from anchorhead.verify.scalar.cells import Straight
+from anchorhead.verify.scalar.softmax import Softmax
+from anchorhead.verify.self_keys.self_key import SelfKey, covered, require_room, stored
 
 
 @dataclass(frozen=True)
@@ -29,29 +30,21 @@ class GatePart:
     offsets: Sequence[float]
     factor: float
 
-    def head(self) -> SelfKey:
-        """The own key, of logit 0, last; held are F and 0, no multiples of g."""
-        values = (*(0.0 for _ in self.slopes), self.factor)
-        return SelfKey((*self.slopes, 0.0), (*self.offsets, 0.0), values, own=False)
+    def softmax(self, low: float, high: float, model: Arithmetic) -> Softmax:
+        """The own key, of logit 0, last, alone holds anything: F, no multiple of g."""
+        slopes, offsets, values = (*self.slopes, 0.0), (*self.offsets, 0.0), (*(0.0 for _ in self.slopes), self.factor)
+        require_room(SelfKey(slopes, offsets, values, own=False), low, high, model)
+        part = stored(np.array(slopes), np.array(offsets), np.array(values), None, model)
+        return Softmax(replace(part, value_error=model.unit * np.abs(part.values)), model, terms=1)
 
 
 def verify_gate(
     parts: Sequence[GatePart], function: Expression, low: float, high: float, dtype: str, stated: float
 ) -> int:
     """The number of cells that it took; raises NotVerified where the bound does not follow."""
-    model = arithmetic_of(dtype)
     require(len(parts) > 0, "a gate of no heads")
-    heads = [part.head() for part in parts]
-    for head in heads:
-        require_room(head, low, high, model)
-    with precision(cap=ORDER + 1):
-        mixtures = [head.mixture() for head in heads]
-
-        def rounding(cell: Cell) -> float:
-            pairs = zip(heads, mixtures, strict=True)
-            return sum(gate_rounding(head, one, cell, len(parts), model) for head, one in pairs)
-
-        return covered(mixtures, function, (low, high), stated, rounding, model)
+    heads = [part.softmax(low, high, arithmetic_of(dtype)) for part in parts]
+    return covered(heads, function, (low, high), stated, Straight())
 
 
 def underflow(parts: Sequence[GatePart], dtype: str) -> float:

@@ -1,0 +1,95 @@
+"""One softmax whose logits are affine in one number t, as it is stored, and how far off it may be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from anchorhead.verify.rounding import OWN_UNIT, SILENT, Arithmetic, dot_error, power_of_two
+
+_Nd = np.ndarray
+_Arrays = tuple[_Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd]
+"""Those of a Part, in its order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One softmax: logits slopes t + offsets, read with values.
+
+    sizes, exact_sizes, terms   of the constant products that make up each offset: the sum of their absolute values, of
+                                those that round nothing, and how many they are
+    wrong, wrong_slope          how far logits may be off beyond the rounding of their own sums: wrong + wrong_slope |t|
+    whole                       whether `wrong` has that rounding too
+    lean                        how far t itself may be off in this part: it moves logit k by a_k times that, of which
+                                a common part changes no softmax, so that |a_k - A| lean remains, for any A
+    value_error                 how far values may be off
+    own                         what keys hold beside their values: key k holds v_k + own_k t, own_k t rounded once
+    direct                      how far it is off what it is in exact arithmetic where it is computed otherwise than as
+                                a softmax, and a bound on the sizes of the numbers that take its place in sums
+    """
+
+    slopes: np.ndarray
+    offsets: np.ndarray
+    values: np.ndarray
+    sizes: np.ndarray
+    exact_sizes: np.ndarray
+    terms: np.ndarray
+    wrong: np.ndarray
+    wrong_slope: np.ndarray
+    value_error: np.ndarray
+    model: Arithmetic
+    whole: bool = False
+    lean: float = 0.0
+    direct: tuple[float, float] = (0.0, 0.0)
+    own: np.ndarray | None = None
+
+    @property
+    def arrays(self) -> _Arrays:
+        return (
+            self.slopes, self.offsets, self.values, self.sizes, self.exact_sizes, self.terms, self.wrong,
+            self.wrong_slope, self.value_error,
+        )  # fmt: skip
+
+    def only(self, keys: np.ndarray) -> Part:
+        arrays = cast("_Arrays", tuple(array[keys] for array in self.arrays))
+        own = None if self.own is None else self.own[keys]
+        return Part(*arrays, self.model, self.whole, self.lean, self.direct, own)
+
+    def key(self) -> tuple:
+        """All but how far things may be off."""
+        return (*(array.tobytes() for array in self.arrays[:6]), self.whole)
+
+    def worse(self, other: Part) -> Part:
+        """The same softmax, as far off as this one or the other."""
+        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
+        wrong, slope, values = (np.maximum(mine, theirs) for mine, theirs in pairs)
+        direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
+        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, max(self.lean, other.lean), direct)
+
+    def covers(self, other: Part) -> bool:
+        """Whether the other is nowhere further off."""
+        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
+        wide = self.lean >= other.lean and all(a >= b for a, b in zip(self.direct, other.direct, strict=True))
+        return wide and all((mine >= theirs).all() for mine, theirs in pairs)
+
+    def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
+        """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""
+        steep = np.abs(self.slopes) * t
+        exactly = np.where(power_of_two(self.slopes), steep, 0.0) + self.exact_sizes
+        own = (self.slopes != 0) + self.terms
+        summed = 0.0 if self.whole else dot_error(steep + self.sizes, exactly, own, logits, self.model)
+        return summed + self.wrong + self.wrong_slope * t
+
+
+def silent(part: Part, intervals: Sequence[tuple[float, float]], model: Arithmetic) -> np.ndarray:
+    """Keys whose computed weight is 0 wherever t is: their logit is always SILENT below another one's."""
+    at = [part.slopes * end + part.offsets for ends in intervals for end in ends]
+    reach = max(max(abs(a), abs(b)) for a, b in intervals)
+    size = np.abs(part.slopes) * reach + part.sizes + np.abs(part.offsets)
+    wrong = part.logit_error(np.array(reach), size) + 8 * OWN_UNIT * size
+    least = np.minimum.reduce(at) - wrong
+    most = np.maximum.reduce(at) + wrong
+    return least.max() - most >= SILENT * (1 + 1e-6)
