@@ -62,7 +62,8 @@ class _Reader:
         self, network: Network, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
     ) -> None:
         require(not (target.momentum and target.shrinks), "with momentum and a threshold at once nothing is known")
-        *before, repeat, last = (None, None, *network.layers)[-max(len(network.layers), 2) :]
+        require(len(network.layers) >= 2, "a learner without a step, or without an output")
+        *before, repeat, last = network.layers
         attention = isinstance(repeat, Repeat) and all(isinstance(one, Attention) for one in (*before, *repeat.layers))
         fits = attention and repeat.times == target.times and isinstance(last, Attention | Linear)
         require(fits, f"a learner repeats attention {target.times} times, and picks w")
