@@ -108,8 +108,10 @@ def test_groups_that_are_alone_are_granted_more() -> None:
 def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> None:
     """On the left of its kink a head reads 0 as a softmax, but not by its series; on the right of a steep one that is
     no softmax what outputs take of the base is off."""
-    keys, dtype, low, _ = heads_directly.HEADS[KINK]
+    (*logits, read), dtype, low, _ = heads_directly.HEADS[KINK]
+    keys = (*logits, (read - read[0]).astype(dtype).astype(np.float64))
     values = table(keys, dtype, 2)
+    assert not values[:, :, 0].any()
     context, taken, found = _valued(keys, values, dtype, (low, low / 2), ())
     assert not taken
     heads = context.directly.weighed([(*keys[:2], (low, low / 2))] * 4, values)

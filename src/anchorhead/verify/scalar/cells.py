@@ -46,7 +46,8 @@ REST = 0.002
 """Of what is aimed at, what the remainder of Taylor's theorem may be."""
 DEEPEST = 90
 """How often an interval is halved."""
-MAX_CELLS = 60_000
+MAX_CELLS = 10_000
+"""Beside four for each of the first; heads of the tables take up to 1,300."""
 BATCH = 256
 Place = tuple[arb, arb, int]
 """Where a cell begins and ends, and how often an interval was halved for it."""
@@ -157,11 +158,11 @@ class _Proof:
         ready: list[_Cell] = []
         total = approximation = 0.0
         reach = np.zeros((2, len(self.parts)))
-        count = 0
+        count, most = 0, MAX_CELLS + 4 * len(waiting)
         while waiting or ready:
             places = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
             count += len(places)
-            require(count <= MAX_CELLS, f"{self} takes too many cells")
+            require(count <= most, f"{self} takes too many cells")
             for place, cell in self._cells(places):
                 if cell is None or self._too_much(cell):
                     waiting += self._halves(*place)
