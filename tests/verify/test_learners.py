@@ -312,3 +312,17 @@ def test_fewer_examples_than_the_network_takes_are_refused() -> None:
     name = "squared, sequence"
     with pytest.raises(NotVerified, match="the certificate is for 2 examples; the network takes 3"):
         found_for_box(stored(name), _with_condition(name, "at most so many examples", {"most": 2}))
+
+
+@pytest.mark.parametrize("head", [0, 1])
+def test_every_register_hears_its_own_example_alone(head: int) -> None:
+    """What lowers the anchors of other examples is looked at for all registers, not for the first."""
+    name, weights = "logistic, sequence, float32", "layers.1.0.query"
+    file, net = stored(name), learner(name)
+    column = list(net.embed.features).index("asks for no bit 0 of the example")  # type: ignore[arg-type]
+    query = np.array(file.tensors[weights])
+    query[head, :, column] *= 2.0**-40
+    other = replace(file, tensors={**file.tensors, weights: query})
+    assert breaks(loaded(other), np.random.default_rng(0), net.descent.loss) is not None
+    assert accepted(file)
+    assert not accepted(other)

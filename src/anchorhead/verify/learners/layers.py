@@ -269,12 +269,14 @@ class _Reader:
         require(bool(apart) and not kept.any(), "what registers read is not kept apart")
         x, of_x = (one[0][list(self.rows.x)] for one in self.rows.entries())
         first: list[Points] = []
+        met: list[Points] = []
         served = []
         source = np.zeros(0, int) if self.now.source is None else self.now.source
         require(len(source) > 0, "anchors do not belong to examples")
         for token in self.carriers:
             every = [self._points(layer, head, token, SUM) for head in range(layer.heads)]
             first = first or every
+            met += every
             for points, other in zip(every, first, strict=True):
                 multiples = points.values[:, :1] / x[:1] * x
                 good = (points.values == multiples).all() and (points.of == np.where(multiples == 0, 0, of_x)).all()
@@ -286,7 +288,7 @@ class _Reader:
         require(alone, "there is not one register for each example")
         self._on(layer, self.carriers, push.tolist(), self.rows.w(2))
         roundings = max(points.terms for points in first) + 1  # with the product of slope and example
-        return self._heads(first, self.links[0].form, first, roundings)
+        return self._heads(first, self.links[0].form, met, roundings)
 
     def _mean(self, layer: Attention) -> Mean:
         """Registers weigh all registers alike: logits that are exactly 0."""
