@@ -21,6 +21,8 @@ from .tampering.changes import CHANGES
 from .tampering.hunt import hunt
 from .tampering.search import breaks
 
+pytestmark = pytest.mark.all_cases
+
 NAMES = names("proven")
 FAST = {
     "head (float32)": 100,
