@@ -23,6 +23,8 @@ from .tampering.file import file_of, header_of
 from .tampering.hunt import hunt
 from .tampering.search import breaks
 
+pytestmark = pytest.mark.all_cases
+
 NAMES = names("proven")
 FAST = {
     "head (float32)": 100,
