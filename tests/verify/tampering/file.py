@@ -130,9 +130,10 @@ def _saved(name: str) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def header_of(content: bytes) -> tuple[str, dict[str, np.ndarray]]:
-    """The header, as text, and the arrays of a file."""
+    """The header, as text, and the arrays of a file in the order of their names: that in the file is another one every
+    time, and what is drawn at random must not depend on it."""
     length = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + length])["__metadata__"]["anchorhead"], load(content)
+    return json.loads(content[8 : 8 + length])["__metadata__"]["anchorhead"], dict(sorted(load(content).items()))
 
 
 def file_of(name: str) -> File:
