@@ -293,7 +293,8 @@ class Exact:
 
 def is_plain_quantity(z: Forms) -> bool:
     """Whether a form (1, 1) is a quantity as it is."""
-    return len(z.ids) == 1 and z.coefficients[0, 0, 0] == 1 and z.constant[0, 0] == 0 and not z.error.any()
+    one = len(z.ids) == 1 and z.coefficients[0, 0, 0] == 1 and z.constant[0, 0] == 0
+    return bool(one and not z.error.any())
 
 
 @dataclass(frozen=True, eq=False)
