@@ -26,6 +26,7 @@ from .learner_files import loaded
 from .tampering.search import breaks
 from .test_learners import accepted, learner, stored
 
+pytestmark = pytest.mark.all_cases
 FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.scores_drowned, "logistic, float32"),
     (forged.residuals_drowned, "squared, float32"),

@@ -120,12 +120,17 @@ def _inside(layers: list[Row]) -> Iterator[Row]:
 
 @cache
 def _saved(name: str) -> tuple[str, dict[str, np.ndarray]]:
+    return saved(of_table(name))
+
+
+def saved(network: ah.Network) -> tuple[str, dict[str, np.ndarray]]:
+    """Header and arrays of the file of a network."""
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.safetensors"
-        of_table(name).save(path)
+        network.save(path)
         return header_of(path.read_bytes())
 
 
