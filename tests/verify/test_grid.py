@@ -26,7 +26,7 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.lipschitz import Lipschitz
 from anchorhead.verify.grids.points import on_tensor
 from anchorhead.verify.grids.polynomial import chebyshev_points, largest
-from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, upper_weights
+from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, on_cells, upper_weights
 from anchorhead.verify.grids.tensor import prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
@@ -281,7 +281,8 @@ def test_the_worst_rounding_is_covered(which: str, x: tuple[float, float]) -> No
     for v in (grid.values.reshape(-1),):
         wrong = 0.99 * (4 * u * size + u * (z.max() - z) + model.exp_error) * np.sign(v - w @ v)
         moved = abs((w * np.exp(wrong)) @ v / (w @ np.exp(wrong)) - w @ v)
-        summed = (len(z) + 1) * u * (w @ np.abs(v)) + (len(z) - 1) * u * abs(w @ v)
+        heard = int((w > 1e-18).sum())  # what is less than half a unit of a sum is lost, and no more
+        summed = (heard + 1) * u * (w @ np.abs(v)) + (heard - 1) * u * abs(w @ v)
         worst = max(worst, float(moved + 0.99 * summed))
     assert float(bounds.min()) >= worst
 
@@ -305,6 +306,16 @@ def test_every_rounding_of_a_grids_weights_counts(what: str) -> None:
     _, found = grid_rounding(grid, (0.0,), (1.0,), model, 0.0)
     worst = (8 + 3) * model.unit if what == "exp" else 2 * count * model.unit
     assert 0.99 * worst <= float(found.max()) <= 2.5 * worst
+
+
+def test_anchors_that_are_hardly_heard_count() -> None:
+    """Two of a thousand, of weights of about 1e-19 and values of 1e20: each sum that they are in may lose them."""
+    slopes, values = np.zeros(1000), np.zeros(1000)
+    offsets = np.full(1000, -2000.0)
+    offsets[:3], values[1:3] = (0.0, -43.5, -43.5), (1e20, -1e20)
+    grid = Grid([(slopes, offsets)], np.zeros(1), values)
+    found = on_cells(grid, [np.array([0.0, 1.0])], arithmetic_of("float64"))
+    assert float(found.max()) >= 8 * 2 * np.exp(-43.5) * 1e20
 
 
 def test_weights_on_a_cell_are_no_larger_than_is_said() -> None:

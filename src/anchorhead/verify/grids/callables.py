@@ -23,8 +23,8 @@ from anchorhead.verify.certificate import Certificate, require_only
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import Forms
+from anchorhead.verify.grids.cover import Values
 from anchorhead.verify.grids.lipschitz import VALUE_ERROR, Lipschitz
-from anchorhead.verify.grids.uniform import Values
 from anchorhead.verify.programs.program import Apply, Input, Opaque, Program
 
 PROBES, CROWDED = 64, 33

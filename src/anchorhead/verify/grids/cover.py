@@ -8,11 +8,11 @@ Proof. Taylor's theorem for r. Along one axis w_k' = w_k (a_k - A), A = sum w a,
 w_k'' = w_k ((a_k - A)^2 - V); weights of different axes are factors of their own. With U_k >= w_k on the cell
 (`upper_weights`), |a_k - A| <= |a_k - A(c)| + h V and V <= sum U (a - A(c))^2,
 
-    sup |d_j^2 r| <= sum_k U_k ((a_k - A)^2 + V) |v_k - v'|,
-    sup |d_j d_l r| <= sum_k U_k |a_k - A| |b_k - B| |v_k - v'|
+    sup |d_j^2 r| <= sum_k U_k ((a_k - A)^2 + V) |v_k - v'| <= |(a - A)^2 + V| |v - v'|,
+    sup |d_j d_l r| <= sum_k U_k |a_k - A| |b_k - B| |v_k - v'| <= |(a - A) (b - B)| |v - v'|
 
-for any constant v', which derivatives of sum_k w_k v_k = v' + sum_k w_k (v_k - v') do not see. All sums over anchors
-are contractions, one axis after the other.
+in the norm |g|^2 = sum_k U_k g_k^2, for any constant v', which derivatives of sum_k w_k v_k = v' + sum_k w_k (v_k - v')
+do not see. All sums over anchors are contractions, one axis after the other.
 
 What is known of f on cells, in one way or in several, the caller says (`slopes`, `lipschitz`). A box is looked at in
 some cells; the smallest box around those on which the bound does not follow is halved, along the axis that adds most.
@@ -23,17 +23,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.polynomial import contract
-from anchorhead.verify.grids.rounding import upper_weights
+from anchorhead.verify.grids.rounding import spread, upper_weights
 from anchorhead.verify.rounding import OWN_UNIT
 
-CELLS = {1: 4096, 2: 64, 3: 16, 4: 8}
+CELLS = {1: 4096, 2: 200, 3: 24, 4: 10}
 """Of a box, along each of so many axes."""
+MAX_CELLS = 2_000_000
 UP = 1 + 1e-9
 
 
@@ -58,22 +60,29 @@ class Way:
 
 
 Ways = Callable[[Cells], list[Way]]
+Values = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From places (n, d) to values (n,), and how far they may be off."""
 Rounding = Callable[[Cells, np.ndarray], np.ndarray]
 """Of the head on cells, on which it moves by at most so much."""
 
 
 def cover(
-    grid: Grid, ways: Ways, rounding: Rounding, low: Sequence[float], high: Sequence[float], stated: float, most: int
+    grid: Grid,
+    ways: Ways,
+    rounding: Rounding,
+    low: Sequence[float],
+    high: Sequence[float],
+    stated: float,
 ) -> int:
-    """The number of cells that it took, at most so many, to show |computed r - f| <= stated on a box; raises
-    NotVerified where that does not follow."""
+    """The number of cells that it took to show |computed r - f| <= stated on a box; raises NotVerified where that does
+    not follow."""
     grid.check()
     waiting, spent = [list(zip(map(float, low), map(float, high), strict=True))], 0
     while waiting:
         box = waiting.pop()
         cuts = [np.linspace(a, b, 1 + (CELLS[len(box)] if a < b else 1)) for a, b in box]
         spent += math.prod(len(one) - 1 for one in cuts)
-        require(spent <= most, f"the bound {stated:.6g} on a grid does not follow within {most:,} cells")
+        require(spent <= MAX_CELLS, f"the bound {stated:.6g} on a grid does not follow within {MAX_CELLS:,} cells")
         bound, least, along = _on_cells(grid, ways, rounding, cuts)
         if not float(least.max()) <= stated:
             raise NotVerified(f"a bound of {stated:.6g} does not follow on a grid: it is off by {least.max():.6g}")
@@ -95,7 +104,7 @@ def _on_cells(grid: Grid, ways: Ways, rounding: Rounding, cuts: list[np.ndarray]
         for columns in ([axis.half for axis in axes], [axis.centre for axis in axes])
     )
     values, weights, upper = grid.values, [a.weights for a in axes], [a.upper for a in axes]
-    size, apart = np.abs(values), np.abs(values - (values.max() / 2 + values.min() / 2)) * UP
+    size, apart = np.abs(values), spread(grid, upper) * UP
     own = 8 * (sum(grid.values.shape) + 17) * OWN_UNIT
     lost = sum(float(axis.off.max()) for axis in axes) + own
     require(lost < 1, "keys of a grid that float64 cannot hold")
@@ -110,11 +119,9 @@ def _on_cells(grid: Grid, ways: Ways, rounding: Rounding, cuts: list[np.ndarray]
         off = axis.off + (lost - float(axis.off.max()))
         leaning = axis.weights * (axis.wide * off + axis.lean_off)
         unsure[..., j] = contract(size, _with(weights, {j: leaning})) * (1 + 2 * lost)
-        turned = contract(apart, _with(upper, {j: axis.upper * (axis.wide**2 + axis.variance)}))
-        bends[..., j] += turned * half[..., j] ** 2 / 2
+        bends[..., j] += apart * _norm(upper, {j: axis.wide**2 + axis.variance}) * half[..., j] ** 2 / 2
         for i in range(j):
-            both = {j: axis.upper * axis.wide, i: axes[i].upper * axes[i].wide}
-            bends[..., j] += contract(apart, _with(upper, both)) * half[..., j] * half[..., i]
+            bends[..., j] += apart * _norm(upper, {j: axis.wide, i: axes[i].wide}) * half[..., j] * half[..., i]
     moved = ((np.abs(slopes) + unsure) * half + bends * UP).sum(axis=-1) * UP
     best, least, adds = np.full(read.shape, np.inf), np.zeros(read.shape), np.full(half.shape, np.inf)
     for way in ways(Cells(cuts, centre, half)):
@@ -153,6 +160,12 @@ def _axis(grid: Grid, j: int, cuts: np.ndarray) -> _Axis:
     variance = (upper * (np.abs(lean) + lean_off) ** 2).sum(axis=1, keepdims=True) * UP
     wide = np.abs(lean) + lean_off + half * variance
     return _Axis(centre[:, 0], half[:, 0], w, upper, off, lean, lean_off, wide, variance)
+
+
+def _norm(upper: list[np.ndarray], factors: dict[int, np.ndarray]) -> np.ndarray:
+    """|g| on each cell of a product g of factors of some axes."""
+    sums = [(one * factors[j] ** 2 if j in factors else one).sum(axis=1) for j, one in enumerate(upper)]
+    return np.sqrt(reduce(np.multiply.outer, sums)) * UP
 
 
 def _with(matrices: list[np.ndarray], changed: dict[int, np.ndarray]) -> list[np.ndarray]:

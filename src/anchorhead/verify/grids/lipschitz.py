@@ -10,18 +10,15 @@ Values are taken as right to VALUE_ERROR of themselves: an assumption.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.grids.cover import UP, Cells, Way, Ways
-from anchorhead.verify.grids.uniform import Axis, Values
+from anchorhead.verify.grids.cover import UP, Cells, Values, Way, Ways
 from anchorhead.verify.rounding import OWN_UNIT
 
-MAX_CELLS = 2_000_000
 VALUE_ERROR = 2.0**-51
 
 
@@ -65,16 +62,6 @@ class Lipschitz:
             return [*found, self._chords(function, cells)] if d == 1 else found
 
         return ways
-
-    def modulus(self, axes: list[Axis]) -> float:
-        """For even grids: sum_k w_k |f(a_k) - f(x)| from E|a_j - x_j|, and E(a_j - x_j)^2 by Jensen's inequality."""
-        first, second = (
-            [float(column.max()) for column in columns]
-            for columns in ([a.first for a in axes], [a.second for a in axes])
-        )
-        if not self.euclidean:
-            return sum(constant * one for constant, one in zip(self.constants, first, strict=True)) * UP
-        return self.constants[0] * min(sum(first), math.sqrt(sum(second))) * UP
 
     def _chords(self, function: Values, cells: Cells) -> Way:
         ends = cells.cuts[0]

@@ -7,11 +7,16 @@ the slopes. Taking the largest logit off rounds by u (max z - z_k), a sum over a
 largest error of a logit; exp adds its own. So the computed weights are those of z_k + lambda_k, |lambda_k| <= Lambda_k
 = E + sum_j lambda^j_k. By sum_k w_k (v_k - r) = 0 and Jensen (as for one axis),
 
-    |r~ - r| <= e^(2 max Lambda) (sum_k w_k Lambda_k |v_k| + |r| sum_k w_k Lambda_k);
+    |r~ - r| <= e^(2 max Lambda) sum_k w_k Lambda_k |v_k - r|,
 
-sums, division and products add (gamma_(P+1) sum w~ |v| + gamma_(P-1) |r~|) / (1 - gamma_(P-1)). On a cell around c of
-half width h, w^j_k <= w^j_k(c) e^(|a_k - A| h), A = sum w a at c, since log w_k is concave. All sums over anchors are
-then products of sums over axes.
+and the sum is at most sum_k w_k Lambda_k |v_k| + |r| sum_k w_k Lambda_k; and, by Cauchy and Schwarz, in the norm
+|g|^2 = sum_k w_k g_k^2, at most |Lambda| |v - r| <= (E + sum_j |lambda^j|) |v - v'| for any number v', which is less
+where anchors that are heard together have nearly the same value.
+
+Sums, division and products add (gamma_(n+1) sum w~ |v| + gamma_n |r~|) / (1 - gamma_n), n being the number of anchors
+that are heard on a cell: adding n numbers errs by gamma_(n-1) of their sizes, and a number by at most itself, so that
+all others, of the weight eps, cost at most 8 eps max|v|. On a cell around c of half width h, w^j_k <= w^j_k(c)
+e^(|a_k - A| h), A = sum w a at c, since log w_k is concave. All sums over anchors are then products of sums over axes.
 """
 
 from __future__ import annotations
@@ -27,6 +32,8 @@ from anchorhead.verify.grids.polynomial import contract
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 
 FIRST, MAX_CELLS = 8, 300_000
+HEARD = 1e-18
+"""Anchors of an axis that may weigh more than this are counted."""
 UP = 1 + 1e-6
 """Products of roundings that are left out, and the float64 arithmetic of this file."""
 
@@ -55,20 +62,34 @@ def on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarra
     weights, errors = zip(*(_axis(grid, j, cuts[j], d, model) for j in range(d)), strict=True)
     most = sum(float(error.max()) for error in errors)
     shared = model.exp_error + 2 * u * most + 8 * d * model.tiny
-    require(most + shared < 0.1, f"logits of a grid that {model.dtype} cannot hold")
+    require(most + shared < 20, f"logits of a grid that {model.dtype} cannot hold")
     grown = math.exp(2 * (most + shared))
-    size = np.abs(grid.values)
+    size, sides = np.abs(grid.values), [[-1 if i == j else 1 for i in range(d)] for j in range(d)]
     read = contract(size, list(weights))
-    wrong, mean = shared * read, np.full((1,) * d, shared)
+    wrong, mean, norm = shared * read, np.full((1,) * d, shared), np.full((1,) * d, shared)
+    heard, beyond = np.ones((1,) * d), np.zeros((1,) * d)
     for j, error in enumerate(errors):
-        leaning = weights[j] * error
+        leaning, loud = weights[j] * error, weights[j] > HEARD
         wrong = wrong + contract(size, [leaning if i == j else one for i, one in enumerate(weights)])
-        mean = mean + leaning.sum(axis=1).reshape([-1 if i == j else 1 for i in range(d)])
-    moved = grown * (wrong + mean * read)
-    few, many = float(model.gamma(anchors - 1)), float(model.gamma(anchors + 1))
-    summed = (many * grown * read + few * (read + moved)) / (1 - few)
+        mean = mean + leaning.sum(axis=1).reshape(sides[j])
+        norm = norm + np.sqrt((leaning * error).sum(axis=1)).reshape(sides[j])
+        heard = heard * loud.sum(axis=1).reshape(sides[j])
+        beyond = beyond + np.where(loud, 0.0, weights[j]).sum(axis=1).reshape(sides[j])
+    moved = grown * np.minimum(wrong + mean * read, norm * spread(grid, list(weights)))
+    few, many = model.gamma(heard), model.gamma(heard + 1)
+    summed = (many * grown * read + few * (read + moved)) / (1 - few) + 8 * grown * beyond * size.max()
     lost = 8 * anchors * model.tiny * (size.max() + 1)
     return (moved + summed + lost) * UP
+
+
+def spread(grid: Grid, weights: list[np.ndarray]) -> np.ndarray:
+    """At least the root of sum_k w_k (v_k - v')^2 on each cell, v' being about what is read: from sum w (1, v, v^2), in
+    which float64 errs by at most some units of sum w (v^2 + v'^2)."""
+    own = 8 * (sum(grid.values.shape) + 8) * OWN_UNIT
+    total, first, second = (contract(grid.values**n, weights) for n in range(3))
+    near = first / total
+    square = second - 2 * near * first + near**2 * total
+    return np.sqrt(np.maximum(square, 0.0) + own * (second + near**2 * total))
 
 
 def _axis(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> tuple[np.ndarray, np.ndarray]:

@@ -27,10 +27,8 @@ from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cover import Cells, Rounding, cover
 from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.lipschitz import MAX_CELLS
-from anchorhead.verify.grids.points import values_of
+from anchorhead.verify.grids.points import ways_of
 from anchorhead.verify.grids.rounding import on_cells
-from anchorhead.verify.grids.uniform import Modulus, Values, modulus_of, verify_even
 from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
@@ -40,8 +38,8 @@ from anchorhead.verify.scalar.softmax import Softmax
 
 SAMPLES = 48
 GATE = 4000.0
-EVEN = 1e-4
-"""How far the differences of slopes may be apart, of the largest slope, for keys to count as evenly spaced."""
+STEEP = 24.0
+"""How far logits may differ over half a box before cells are looked at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,14 +242,12 @@ class Grids:
         def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return sums(x[:, back])
 
-        if not _even(one.grid, lipschitz.modulus, values, low, high, self.model, one.allowed):
-            rounding = self._rounding(one, list(zip(low, high, strict=True)))
-            cover(one.grid, lipschitz.ways(values), rounding, low, high, one.allowed, MAX_CELLS)
+        cover(one.grid, lipschitz.ways(values), self._rounding(one), low, high, one.allowed)
 
-    def _rounding(self, one: Waiting, box: Sequence[tuple[float, float]]) -> Rounding:
+    def _rounding(self, one: Waiting) -> Rounding:
         """That of a grid on cells; of a head on one number that of a scalar head."""
         if one.part is None:
-            return lambda cells, moved: on_cells(one.grid, cells.cuts, self.model)
+            return _on_cells(one.grid, self.model)
         origin, part = float(one.grid.origins[0]), one.part
         softmax = Softmax(part, part.model)
 
@@ -271,24 +267,27 @@ def prove(
     model: Arithmetic,
     allowed: float,
 ) -> None:
-    """By the lemma of even places, where keys are evenly spaced, which takes kinks; else, or where that does not do, by
-    that of smooth functions."""
-    box = list(zip(low, high, strict=True))
-    known = modulus_of(function, variables, box), values_of(function, variables)
-    if not _even(grid, *known, low, high, model, allowed):
+    """By cells where the softmax is steep, as it is for functions with kinks, by the lemma of smooth functions where it
+    is gentle; and by the other one where that does not do."""
+
+    def by_cells() -> None:
+        cover(grid, ways_of(function, variables), _on_cells(grid, model), low, high, allowed)
+
+    def smoothly() -> None:
         verify_grid(grid, function, variables, low, high, model.dtype, allowed)
 
+    reach = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), a, b in zip(grid.axes, low, high, strict=True))
+    first, second = (by_cells, smoothly) if reach > STEEP else (smoothly, by_cells)
+    try:
+        first()
+    except NotVerified:
+        with suppress(NotVerified):
+            return second()
+        raise
 
-def _even(
-    grid: Grid, modulus: Modulus, values: Values, low: tuple, high: tuple, model: Arithmetic, most: float
-) -> bool:
-    """Whether a bound follows by the lemma of even places."""
-    if any(np.ptp(np.diff(slopes)) > EVEN * np.abs(slopes).max() for slopes, _ in grid.axes if len(slopes) > 1):
-        return False
-    with suppress(NotVerified):
-        verify_even(grid, modulus, values, low, high, model, most)
-        return True
-    return False
+
+def _on_cells(grid: Grid, model: Arithmetic) -> Rounding:
+    return lambda cells, moved: on_cells(grid, cells.cuts, model)
 
 
 def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:
