@@ -39,6 +39,18 @@ def test_logits_of_a_group_are_off_by_no_more(seed: int) -> None:
         assert (np.abs(z - part.slopes * features[1] - part.offsets) <= part.wrong * (1 + 1e-12) + 1e-12).all()
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-3])
+def test_products_with_features_that_are_off_round(off: float) -> None:
+    """Features of 1 and 0, exactly or nearly: in the latter case products round, and 0 is a term."""
+    exact, nothing = claims()[0].exact, np.zeros((1, 2))
+    x = Forms(np.zeros(0, int), np.zeros((1, 2, 0)), np.array([[1.0, 0.0]]), nothing + off, nothing)
+    ((found, _),) = _groups(Context(exact, EXACT, Pool()), x, np.array([[3.0, 5.0]]), np.zeros(1), [1])
+    assert found is not None
+    assert found.logits.terms.tolist() == ([2] if off else [1])
+    assert found.logits.exact_sizes.tolist() == ([0.0] if off else [pytest.approx(3.0)])
+    assert float(found.logits.sizes[0]) >= 3.0 + 8 * off
+
+
 def test_outputs_whose_values_are_not_parallel_are_off_by_no_more() -> None:
     """The second output takes half of the first, but for a little in one value."""
     own, unit = claims()

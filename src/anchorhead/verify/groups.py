@@ -91,17 +91,19 @@ def _groups(context: Context, x: Forms, weight: np.ndarray, bias: np.ndarray, gr
             continue
         constant = context.model.direct and not len(varying) and (rows != 0).any()
         require(not constant, "direct: a group whose logits are multiples of a constant")
-        products = rows[:, still] * x.constant[0, still]
-        exact = power_of_two(rows[:, still]) | power_of_two(x.constant[0, still])
-        sizes = np.abs(products).sum(axis=1) + np.abs(offsets)
-        exactly = np.where(exact, np.abs(products), 0.0).sum(axis=1) + np.abs(offsets)
-        terms = (products != 0).sum(axis=1) + (offsets != 0)
-        wrong = np.abs(rows[:, still]) @ x.error[0, still] * SLACK
+        constants, errors = x.constant[0, still], x.error[0, still]
+        products, most = rows[:, still] * constants, np.abs(rows[:, still]) * (np.abs(constants) + errors) * SLACK
+        exact = power_of_two(rows[:, still]) | power_of_two(constants) & (errors == 0)
+        sizes = most.sum(axis=1) + np.abs(offsets)
+        exactly = np.where(exact, most, 0.0).sum(axis=1) + np.abs(offsets)
+        terms = (most != 0).sum(axis=1) + (offsets != 0)
+        wrong = np.abs(rows[:, still]) @ errors * SLACK
         wrong = wrong + np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
         t = x.features([int(varying[0])]) if len(varying) else Forms.constants(np.zeros((1, 1)))
         slopes = rows[:, varying[0]] if len(varying) else np.zeros(size)
-        constants = products.sum(axis=1) + offsets, sizes, exactly, terms, wrong, np.zeros(size)
-        found.append((reading(t, slopes, *constants, context.quantities, context.model), own))
+        logits = slopes, products.sum(axis=1) + offsets, sizes, exactly, terms, wrong, np.zeros(size)
+        one = reading(t, *logits, context.quantities, context.model)
+        found.append((replace(one, number=int(varying[0])) if len(varying) else one, own))
     return found
 
 
@@ -120,7 +122,9 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, t
         if not own.any() and head is None:
             continue
         if one.constant or len(one.keys) == 1 or not own.any():
-            form, size = constant_softmax(one.logits, Forms.constants(own.T), context.quantities, context.model)
+            form, size = constant_softmax(
+                one.logits, one.far, Forms.constants(own.T), context.quantities, context.model
+            )
             if head is not None:
                 apart = _apart(head, one, own, context.model, True) + np.abs(head.take) * head.error
                 form = Forms(form.ids, *form.arrays[:3], form.rounding + apart * SLACK)

@@ -16,10 +16,10 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
 from anchorhead.verify.scalar.part import Part
 
-DIGITS = 9
+DIGITS = 5
 """Coefficients that agree in so many digits are tried as the same; how far they are apart is counted."""
 
 
@@ -32,15 +32,19 @@ class Taken:
     unit: Unit
     members: tuple[Taken, ...] = ()
 
-    @property
-    def size(self) -> float:
-        """A bound on what its parts add up to."""
-        return sum(float(np.abs(part.values).max()) for part in self.unit.parts)
+    def instead(self, first: np.ndarray, ratio: float, model: Arithmetic) -> np.ndarray:
+        """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
+        the difference, products with what they do take are rounded, where those with a power of two would not be."""
+        take = ratio * first
+        size = sum(float((np.abs(p.values) + p.value_error).max()) * 1.001 + p.direct[0] for p in self.unit.parts)
+        rounds = power_of_two(first) & ~power_of_two(self.take)
+        own = np.where(self.take == take, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
+        return self.off + (np.abs(self.take - take) + own * np.abs(self.take)) * size * SLACK
 
 
 def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
     """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
-    joined = _proven_better(context, [_joined(context, _same(row)) for row in rows])
+    joined = _proven_better(context, [_joined(context, _same(context, row)) for row in rows])
     found = iter(context.explained([mine.unit for row in joined for mine in row], where))
     reads: list[list[Reads]] = []
     for row in joined:
@@ -81,22 +85,28 @@ def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[lis
     return list(groups.values())
 
 
-def _same(taken: Sequence[Taken]) -> list[Taken]:
-    """Units in the same t that are taken alike: parts of one unit."""
+def _same(context: Context, taken: Sequence[Taken]) -> list[Taken]:
+    """Units in the same number that are taken alike: parts of one unit. Its t is that of the first, the steepest, and
+    all others lean by what either sum rounds by."""
 
     def name(one: Taken) -> tuple:
-        t = one.unit.reading.t
-        return t.ids.tobytes(), *(array.tobytes() for array in t.arrays), np.round(one.take, 12).tobytes()
+        number = one.unit.reading.number
+        return ("alone", id(one)) if number is None else number, np.round(one.take, 12).tobytes()
 
     found = []
     for group in _grouped(taken, name):
-        first, off = group[0], np.zeros(len(group[0].take))
-        for one in group:
-            off = off + one.off + np.abs(one.take - first.take) * one.size
-        found.append(
-            replace(first, off=off, unit=replace(first.unit, parts=tuple(p for g in group for p in g.unit.parts)))
-        )
+        first, *others = _steepest_first(group)
+        parts, off = list(first.unit.parts), first.off
+        for one in others:
+            lean = (one.unit.reading.rounded + first.unit.reading.rounded) * SLACK
+            parts += [replace(part, lean=part.lean + lean) for part in one.unit.parts]
+            off = off + one.instead(first.take, 1.0, context.model)
+        found.append(replace(first, off=off, unit=replace(first.unit, parts=tuple(parts))))
     return found
+
+
+def _steepest_first(group: Sequence[Taken]) -> list[Taken]:
+    return sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
 
 
 def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
@@ -132,7 +142,7 @@ def _better(context: Context, group: list[Taken]) -> Taken | None:
 def _together(context: Context, group: list[Taken]) -> Taken:
     """Values are those of the first, times how much more is taken of a unit; the first is the steepest, which would
     bear no error of t."""
-    group = sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
+    group = _steepest_first(group)
     first = group[0]
     lead = int(np.abs(first.take).argmax())
     units, off = [], np.zeros(len(first.take))
@@ -140,8 +150,7 @@ def _together(context: Context, group: list[Taken]) -> Taken:
         ratio = float(one.take[lead] / first.take[lead])
         parts = tuple(_times(part, ratio) for part in one.unit.parts)
         units.append(replace(one.unit, parts=parts))
-        rounded = 0.0 if ratio == 1 else 4 * OWN_UNIT * abs(ratio) * np.abs(first.take)
-        off = off + one.off + (np.abs(one.take - ratio * first.take) + rounded) * one.size * SLACK
+        off = off + one.instead(first.take, ratio, context.model)
     members = tuple(one for mine in group for one in mine.members or (mine,))
     return Taken(first.take, off, joint(units, context.quantities), members)
 

@@ -7,7 +7,7 @@ form, and the logits are exact functions of t up to their own rounding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,8 @@ class Reading:
     ends     between what t lies, as computed
     every    the logits of all keys that were given
     cancels  whether it asks with a number that is rounded, though no input moves it
+    number   which number t is: of one name are sums of the same products of the same numbers, each in an order of its
+             own, that are off the exact sum by at most `rounded`; None: t is like no other
     """
 
     t: Forms
@@ -35,6 +37,13 @@ class Reading:
     ends: tuple[float, float]
     every: Part
     cancels: bool = False
+    number: Hashable = None
+    rounded: float = 0.0
+
+    @property
+    def far(self) -> float:
+        """A bound on |t|."""
+        return max(abs(self.ends[0]), abs(self.ends[1]))
 
     @property
     def constant(self) -> bool:
@@ -74,11 +83,10 @@ def lowered(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic
     rest = [e for e in np.flatnonzero(used) if e not in varying]
     q, dq = query.constant[0, rest], query.error[0, rest]
     k, dk = keys.constant[:, rest], keys.error[:, rest]
-    products = q * k
-    exact = power_of_two(q) | power_of_two(k)
-    sizes = np.abs(products).sum(axis=1)
-    terms = (products != 0).sum(axis=1)
-    exact_sizes = np.where(exact, np.abs(products), 0.0).sum(axis=1)
+    products, most = q * k, (np.abs(q) + dq) * (np.abs(k) + dk) * SLACK
+    exact = power_of_two(q) & (dq == 0) | power_of_two(k) & (dk == 0)
+    sizes, terms = most.sum(axis=1), (most != 0).sum(axis=1)
+    exact_sizes = np.where(exact, most, 0.0).sum(axis=1)
     wrong = (np.abs(q) * dk + np.abs(k) * dq + dq * dk).sum(axis=1) * SLACK
     own = np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
     slopes = keys.constant[:, varying[0]] if len(varying) else np.zeros(len(k))
