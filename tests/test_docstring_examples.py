@@ -12,6 +12,8 @@ import pytest
 import anchorhead as ah
 from anchorhead import incontext
 
+pytestmark = pytest.mark.all_cases
+
 WITHOUT = {"AnchorheadError", "CertificateError", "OutsideWarning", "LOSSES", "Loss", "ManyLearner", "Trace"}
 """What is raised, or comes out of what has an example."""
 NEEDS = {"attention_only": "transformers", "export": "onnx"} | dict.fromkeys(incontext.ESTIMATORS, "sklearn")

@@ -7,6 +7,8 @@ import pytest
 from benchmarks.figures import KEPT, figures, larger, read
 from benchmarks.figures_cases import cases
 
+pytestmark = pytest.mark.all_cases
+
 CASES, BEFORE = cases(), read(KEPT)
 QUICK = (
     *(f"head {name} within 1e-06, float64" for name in ("gelu", "silu", "tanh", "relu", "abs", "exp", "sin", "erf")),

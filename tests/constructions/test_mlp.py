@@ -2,7 +2,7 @@
 
 import dataclasses
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -23,7 +23,6 @@ from network.test_modules_hold_linear_maps_and_softmax_only import (
     SHAPE,
     SOFTMAX,
 )
-from tests.sweeps import every_other
 
 DTYPES = ("float32", "float64")
 WITHIN = {"float32": 0.05, "float64": 1e-7}
@@ -102,7 +101,7 @@ def test_bounds_hold_for_one_hidden_layer_in_every_form_and_layout(form, layout,
         assert_never_exceeded(network, target)
 
 
-@pytest.mark.parametrize(("layout", "dtype", "tokens"), every_other(LAYOUTS, DTYPES, (None, 2)))
+@pytest.mark.parametrize(("layout", "dtype", "tokens"), list(product(LAYOUTS, DTYPES, (None, 2))))
 def test_bounds_hold_for_deep_networks_with_linear_layers_between(layout, dtype, tokens):
     target = mlp((4, 8, 6, 7, 4), tokens, (RELU, ABS), seed=3)
     first, second, third = target.hidden

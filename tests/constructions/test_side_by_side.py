@@ -1,6 +1,7 @@
 """Networks of several parts: proven, checked from their weights alone, and refused when these are changed."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import torch
 import anchorhead as ah
 from anchorhead.language.expressions.parser import parse
 from anchorhead.network import Network
-from tests.sweeps import every_other
 
 BOX = {"x": (-1.0, 1.0), "y": (0.0, 2.0), "z": (-1.5, 1.0), "w": (-1.0, 1.0), "u": (0.0, 1.0)}
 CASES = {
@@ -67,7 +67,7 @@ def error(network, texts, names, low, high, seed=0):
 
 
 @pytest.mark.slow_for("a grid and a neuron-float64", "several outputs-float64", "kinks in layers-float64")
-@pytest.mark.parametrize(("name", "dtype"), every_other(CASES, ("float64", "float32")))
+@pytest.mark.parametrize(("name", "dtype"), list(product(CASES, ("float64", "float32"))))
 def test_no_search_finds_more_than_the_bound_and_the_check_agrees(name, dtype, built):
     texts, names, within = CASES[name]
     network = built(name, dtype)

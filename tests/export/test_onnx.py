@@ -16,7 +16,7 @@ import anchorhead as ah
 from anchorhead.export import onnx_file
 from anchorhead.export.onnx_file import IR_VERSION, OPSET
 from anchorhead.network import Embed, Network, Repeat
-from tests.networks import inputs, names, network, quick
+from tests.networks import inputs, names, network
 from tests.networks.accuracy import RELATIVE, last_digits
 from tests.networks.random_networks import networks
 
@@ -41,7 +41,7 @@ def nodes(graph: onnx.GraphProto):
             yield from nodes(attribute.g)
 
 
-@pytest.mark.parametrize("name", quick(names()))
+@pytest.mark.parametrize("name", names())
 def test_onnxruntime_computes_what_torch_computes_for_any_batch(name):
     net = network(name)
     model = ah.export(net, to="onnx")

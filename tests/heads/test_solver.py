@@ -11,7 +11,6 @@ from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.solver.problem import Problem
 from anchorhead.heads.solver.search import Search
 from tests.heads.cases import TARGETS
-from tests.sweeps import every_other
 
 
 def weights(found):
@@ -119,7 +118,7 @@ def test_progress_is_told():
     assert told[-1].error < 1e-9
 
 
-@pytest.mark.parametrize("name", every_other(["relu", "abs", "gelu", "elu"]))
+@pytest.mark.parametrize("name", ["relu", "abs", "gelu", "elu"])
 def test_the_estimate_finds_the_largest_error_that_a_long_search_finds(name):
     f, kinks, low, high = TARGETS[name]
     found = solve(f, kinks, low, high, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from anchorhead.lemmas.learners.prompt import bound_for_rows
 from anchorhead.lemmas.learners.steps import read_many
 from anchorhead.network import Attention, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from tests.sweeps import every_other
 
 from .data import AWKWARD, regression
 
@@ -70,7 +70,7 @@ def test_the_same_weights_run_every_loss_with_rate_and_penalty(
     "float32-one label far out",
     "float32-fewer examples than features",
 )
-@pytest.mark.parametrize(("net", "name"), every_other(DTYPES, AWKWARD), indirect=["net"])
+@pytest.mark.parametrize(("net", "name"), list(product(DTYPES, AWKWARD)), indirect=["net"])
 def test_no_prompt_breaks_the_certificate_of_many_learners(net: ManyLearner, name: str) -> None:
     turn = list(AWKWARD).index(name)
     loss, slope = LOSSES[turn % 4], (1.0, 0.25, 1.0, 2.5)[turn % 4]

@@ -151,7 +151,7 @@ def test_a_copy_needs_a_winner_that_rounding_cannot_take_away():
     assert isinstance(gather, Attention)
 
     def winners(layer: Attention) -> list[int | None]:
-        seen = visible(layer, inputs, registers, 0)
+        seen = visible(layer, inputs, registers, 0, 0)
         return copy.read(of_attention(layer, inputs.token(0), seen, sources, arithmetic))
 
     assert winners(gather) == [0, 1]

@@ -55,7 +55,7 @@ def arrays_in(thing: Any) -> Iterator[np.ndarray]:
 
 
 @pytest.mark.parametrize("how", COPIES)
-@pytest.mark.parametrize("name", [*MADE, *table.quick(table.names())])
+@pytest.mark.parametrize("name", [*MADE, *table.names()])
 def test_arrays_of_copies_are_equal_and_read_only(how: str, name: str):
     original = made(name)
     if name == "head":  # what a call leaves behind does not stand in the way

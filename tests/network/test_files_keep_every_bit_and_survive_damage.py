@@ -63,7 +63,7 @@ def as_json(derivation):
     return derivation.kind, json.dumps(derivation.data), arrays
 
 
-@pytest.mark.parametrize("name", table.quick(table.names()))
+@pytest.mark.parametrize("name", table.names())
 def test_round_trip_is_exact(name, tmp_path):
     network = full(name)
     network.save(tmp_path / "net.safetensors")

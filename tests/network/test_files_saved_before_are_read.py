@@ -13,6 +13,8 @@ from tests.networks import ROWS
 from tests.networks.accuracy import last_digits
 from tools.make_golden import EXPECTED, GOLDEN, evaluated, file_name, from_hex, said, wanted
 
+pytestmark = pytest.mark.all_cases
+
 FOLDERS = sorted(GOLDEN.glob("format-*"))
 KEPT: dict[tuple[str, str], dict[str, Any]] = {
     (folder.name, name): kept

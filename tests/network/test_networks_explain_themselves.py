@@ -18,7 +18,7 @@ from .certificates import certificate
 from .reference import Trace, evaluate
 
 
-@pytest.mark.parametrize("name", table.quick(table.names("float64")))
+@pytest.mark.parametrize("name", table.names("float64"))
 def test_descriptions_fit_100_columns_and_name_the_features(name):
     network = table.network(name)
     said = certificate(target="the target " * 30, method="m" * 300, arithmetic="any order, " * 40)

@@ -7,10 +7,6 @@ and build by name, `network("head (float64)")`; each is built once in a process,
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
-from zlib import crc32
-
-import pytest
 
 from anchorhead.network import Network
 
@@ -18,7 +14,7 @@ from . import converted, functions, heads, layers, learners, truncated_linear
 from .inputs import inputs
 from .row import DTYPES, KINDS, TAGS, Row
 
-__all__ = ["DTYPES", "KINDS", "ROWS", "TAGS", "Row", "inputs", "names", "network", "quick", "row_of", "tags"]
+__all__ = ["DTYPES", "KINDS", "ROWS", "TAGS", "Row", "inputs", "names", "network", "row_of", "tags"]
 
 ROWS: dict[str, Row] = {
     one.name: one for part in (layers, heads, truncated_linear, converted, functions, learners) for one in part.ROWS
@@ -32,12 +28,6 @@ def names(*wanted: str, without: tuple[str, ...] = ()) -> list[str]:
         raise ValueError(f"{unknown}: no tag, kind or dtype")
     every = [f"{name} ({dtype})" for name in ROWS for dtype in DTYPES]
     return [name for name in every if {*wanted} <= tags(name) and not {*without} & tags(name)]
-
-
-def quick(given: list[str]) -> list[Any]:
-    """Of every row the dtype that its name's checksum picks; those of the other are slow tests."""
-    picked = {name for name in given if DTYPES[crc32(row_of(name).name.encode()) % len(DTYPES)] in tags(name)}
-    return [name if name in picked else pytest.param(name, marks=pytest.mark.slow) for name in given]
 
 
 def row_of(name: str) -> Row:

@@ -11,7 +11,7 @@ import pytest
 
 from anchorhead.constructions.build_options import FORMS, LAYOUTS
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
-from tests.networks import DTYPES, KINDS, ROWS, TAGS, inputs, names, network, quick, row_of, tags
+from tests.networks import DTYPES, KINDS, ROWS, TAGS, inputs, names, network, row_of, tags
 from tests.networks.row import row
 
 MAX_PARAMETERS = 6000
@@ -64,7 +64,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("name", quick(names()))
+@pytest.mark.parametrize("name", names())
 def test_rows_are_small_and_their_tags_are_true(name):
     net = network(name)
     assert net.parameters <= MAX_PARAMETERS

@@ -16,7 +16,7 @@ import torch
 
 import anchorhead as ah
 from anchorhead.network import Attention, Embed, Network, Repeat
-from tests.networks import inputs, names, network, quick
+from tests.networks import inputs, names, network
 from tests.networks.accuracy import last_digits
 
 RUN = """([file, x, options]) => {
@@ -43,7 +43,7 @@ def in_page(page: Any, net: Network, x: np.ndarray, folder: Path, **options: boo
     return page.evaluate(RUN, [encoded(net, folder), np.atleast_2d(x).tolist(), options])
 
 
-@pytest.mark.parametrize("name", quick(names("float64")))
+@pytest.mark.parametrize("name", names("float64"))
 def test_outputs_and_attention_are_those_of_python(name: str, mathematics: Any, tmp_path: Path) -> None:
     net = network(name)
     x = inputs(net, 1)[0]

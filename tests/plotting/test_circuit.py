@@ -13,7 +13,7 @@ from anchorhead.plotting.circuit_lanes import grouped, shares
 from anchorhead.plotting.circuit_view import MAX_HEADS, MAX_LAYERS, Circuit
 from benchmarks.figures_cases import mlp
 from plotting.pictures import drawn, words
-from tests.networks import inputs, names, network, quick
+from tests.networks import inputs, names, network
 
 
 def said(figure) -> str:
@@ -22,7 +22,7 @@ def said(figure) -> str:
     return texts.replace("−", "-").replace(" • ", " ")
 
 
-@pytest.mark.parametrize("name", quick(names("float64")))
+@pytest.mark.parametrize("name", names("float64"))
 def test_every_network_of_the_table_shows_its_layers_heads_and_attention(name):
     net = network(name)
     circuit = said(ah.plot(net, kind="circuit", x=inputs(net, 1)[0]))

@@ -12,7 +12,7 @@ from anchorhead.as_html import MAX_ROWS, Markup, block, curve, flow, table, text
 from anchorhead.errors import NotReached
 from anchorhead.lab.in_context import LearnerRow, LearnerStudy
 from plotting.pictures import THINGS, thing, trace
-from tests.networks import names, network, quick
+from tests.networks import names, network
 
 VOID = {"br", "polyline", "rect", "path", "circle"}
 
@@ -54,7 +54,7 @@ def test_everything_that_can_be_plotted_shows_itself(name):
     assert page(thing(name))
 
 
-@pytest.mark.parametrize("name", quick(names()))
+@pytest.mark.parametrize("name", names())
 def test_every_network_shows_its_layers_and_what_is_known(name):
     net = network(name)
     words = page(net)

@@ -14,7 +14,7 @@ from anchorhead.certificate import Certificate, Worst
 from anchorhead.conditions import AtMostExamples, Excluded, NormImage
 from anchorhead.network import Network
 from anchorhead.proof.statement import stated_bound
-from tests.networks import names, quick, row_of
+from tests.networks import names, row_of
 from tests.networks import network as of_table
 
 
@@ -34,7 +34,7 @@ def edits(certificate: Certificate) -> Iterator[Certificate]:
     yield replace(certificate, worst=Worst(1.1 * certificate.bound, (0.0,)))
 
 
-@pytest.mark.parametrize("name", quick(names("proven")))
+@pytest.mark.parametrize("name", names("proven"))
 def test_what_follows_is_accepted_and_what_contradicts_itself_is_refused(name: str) -> None:
     network, certificate = certified(name)
     assert ah.check(network, row_of(name).function).stated == certificate.bound

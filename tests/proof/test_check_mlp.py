@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from anchorhead.language.forms import mlp_of
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Attention, Linear, Network
-from tests.sweeps import every_other
 
 DTYPES = ("float32", "float64")
 RELU, ABS, LEAKY = parse("relu(x)"), parse("abs(x)"), parse("leaky_relu(x)")
@@ -81,7 +81,7 @@ def arrays(network):
 
 
 @pytest.mark.slow_for("deep-sequence-float64", "two-layer-sequence-float64", "attention-softmax-transformer-float64")
-@pytest.mark.parametrize(("form", "layout", "dtype"), every_other(FORMS, LAYOUTS, DTYPES))
+@pytest.mark.parametrize(("form", "layout", "dtype"), list(product(FORMS, LAYOUTS, DTYPES)))
 def test_what_was_not_changed_is_accepted_and_files_keep_every_bit(tmp_path, form, layout, dtype):
     for tokens, activations in ((None, (RELU,)), (3, (RELU, LEAKY))):
         network = convert(mlp(1, tokens, activations), dtype, form=form, layout=layout)

@@ -18,7 +18,7 @@ from anchorhead.network import Network
 from anchorhead.progress import Status
 from anchorhead.proof.search.hunt import Claim, hunt
 from anchorhead.proof.search.hunt_points import FloatRange, from_ordinals, to_ordinals
-from tests.networks import names, network, quick
+from tests.networks import names, network
 
 HEADS = {
     "relu": ((-1, 1), 1e-9, 1e-4),
@@ -71,7 +71,7 @@ def test_no_certificate_is_violated(function, dtype):
     "head, several outputs (float64)",
     "function of one variable (float32)",
 )
-@pytest.mark.parametrize("name", quick(names("scalar", "proven")))
+@pytest.mark.parametrize("name", names("scalar", "proven"))
 def test_no_head_of_the_table_is_violated(name):
     found = hunt(Claim.of(network(name)), inputs=5_000)
     assert found.violations == ()

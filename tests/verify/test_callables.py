@@ -12,7 +12,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.verify import verify
-from tests.networks import names, quick, row_of
+from tests.networks import names, row_of
 
 from .files import Change, written
 
@@ -23,7 +23,7 @@ def found(name: str, folder: Path, change: Change | None = None, function: Any =
     return verify(written(name, folder, change), function=function or row_of(name).function)
 
 
-@pytest.mark.parametrize("name", quick(names("opaque several", "proven")))
+@pytest.mark.parametrize("name", names("opaque several", "proven"))
 def test_bounds_of_the_table_follow_from_the_function(name: str, tmp_path: Path) -> None:
     report = found(name, tmp_path)
     assert report.verified, report.why

@@ -19,7 +19,7 @@ from anchorhead.network.direct.plans import HeadsPlan, joined
 from anchorhead.network.direct.saturated import saturated
 from anchorhead.verify.balls import precision
 from anchorhead.verify.rounding import arithmetic_of
-from tests.networks import names, network, quick, row_of
+from tests.networks import names, network, row_of
 
 from . import heads_directly
 from .files import report
@@ -45,7 +45,7 @@ def test_no_other_row_names_it() -> None:
     assert stated == {*NAMES}
 
 
-@pytest.mark.parametrize("name", quick(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_series_that_run_are_those_that_are_counted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Every head of the library's plan that has a series is one whose error was asked for."""
     counted: set[tuple[bytes, ...]] = set()
@@ -93,7 +93,7 @@ def test_whether_there_is_a_series_is_told_alike() -> None:
     assert 20 < found < 130
 
 
-@pytest.mark.parametrize("name", quick(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_no_input_is_found_beyond_what_follows(name: str, tmp_path: Path) -> None:
     """Random inputs, inputs near kinks, and steps uphill from the worst; the error is that of balls, with no
     tolerance."""

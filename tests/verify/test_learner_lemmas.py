@@ -179,10 +179,11 @@ def test_rounding_that_is_chosen_against_signed_averages() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [[0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5]]
+    "row",
+    [[0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5], [0.0, -1.0, 1 / 3]],
 )
 def test_maps_that_round_are_not_taken_for_exact(row: list[float]) -> None:
-    """Of an entry of a row and the constants 1 and 3."""
+    """Of an entry of a row and the constants 1 and 3; 3 times the float next to 1/3 is 1 only once it is rounded."""
     tokens = held()
     assert tokens.mapped(np.array([row]))[1][0, 0] == ANY
     for good, number in (([0.5, 0.0, 0.0], 0.5), ([0.0, 7.0, -2.5], -0.5), ([0.0, 0.1, 0.0], 0.1)):
@@ -192,4 +193,4 @@ def test_maps_that_round_are_not_taken_for_exact(row: list[float]) -> None:
 def held() -> Tokens:
     """A token that holds an entry of a row, and the constants 1 and 3."""
     embed = Embed(np.eye(3, 1)[None], np.array([[0.0, 1.0, 3.0]]), np.zeros((0, 3)), np.zeros((0, 3)), None, None)
-    return Tokens.embedded(embed, Rows(1, (0,), (0,), 0, ({},)))
+    return Tokens.embedded(embed, Rows(1, (0,), (0,), 0, ({},)), False)

@@ -29,6 +29,8 @@ from anchorhead.verify.learners import (
     tokens,
 )
 
+from . import forged_learners as forged
+from . import test_forged_learners as of_forged
 from . import test_learner_lemmas as lemmas
 from . import test_learner_many as of_many
 from . import test_learner_paths as paths
@@ -185,6 +187,58 @@ MUTATIONS = {
     ),
     "tokens: factors may be as small as they like": Mutation(
         tokens, "LEAST", lambda f: 0.0, accepts("logistic, float32", learners.with_factors_that_vanish),
+    ),
+    "sequence: the others hear what the first does": Mutation(
+        layers._Reader, "_heads", lambda f: lambda self, meant, form, every, count: f(self, meant, form, meant, count),
+        fails(learners.test_every_register_hears_its_own_example_alone, 0),
+    ),
+    "tokens: what a row shows is what any row shows": Mutation(
+        tokens.Tokens, "of_rows", lambda f: lambda self, of: of < 0,
+        accepts("squared, sequence", forged.labels_of_others),
+    ),
+    "tokens: w begins with what rows show": Mutation(
+        tokens.Rows, "w", lambda f: lambda self, which=0: f(self, which) if which != 3 else 1 + np.array(self.values),
+        fails(of_many.test_the_stated_bound_follows_and_holds, "float32", "squared", 0.0, [0.3, -0.2, 0.1]),
+    ),
+    "tokens: what may be there often is there once": Mutation(
+        tokens.Tokens, "logits", _of_result(lambda found: replace(found, sure=np.ones_like(found.sure))),
+        accepts("lasso", forged.anchors_of_rows),
+    ),
+    "tokens: what w was is w, in the threshold": Mutation(
+        tokens.Tokens, "renewed", lambda f: lambda self, *of: self, accepts("lasso", forged.w_of_before),
+    ),
+    "tokens: what w was is w, in the output": Mutation(
+        tokens.Tokens, "renewed", lambda f: lambda self, *of: self, accepts("squared", forged.output_of_before),
+    ),
+    "tokens: constants that cancel are nothing, in scores": Mutation(
+        tokens.Logits, "size", lambda f: property(lambda self: np.abs(self.of[:, 0])),
+        accepts("logistic, float32", forged.scores_drowned),
+    ),
+    "tokens: constants that cancel are nothing, in residuals": Mutation(
+        tokens.Logits, "size", lambda f: property(lambda self: np.abs(self.of[:, 0])),
+        accepts("squared, float32", forged.residuals_drowned),
+    ),
+    "tokens: constants that cancel are nothing, in anchors": Mutation(
+        tokens.Logits, "lost", lambda f: property(lambda self: 0 * self.rest),
+        accepts(LOGISTIC, forged.silence_drowned),
+    ),
+    "tokens: all rows have their negatives": Mutation(
+        tokens.Tokens, "embedded",
+        lambda f: lambda embed, rows, _: f(embed, rows, embed.source is not None),
+        accepts("squared", forged.examples_of_one_sign),
+    ),
+    "tokens: a sequence has a whole number of examples": Mutation(
+        tokens.Tokens, "embedded",
+        lambda f: lambda embed, *more: f(replace(embed, tokens=2 * (1 + int(embed.source.max()))), *more),
+        accepts("squared, sequence", forged.half_an_example),
+    ),
+    "tokens: products of constants round nothing": Mutation(
+        tokens, "exact_products", lambda f: lambda weight, number, of: f(weight, number, of) | (of == 0),
+        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [0.0, -1.0, 1 / 3]),
+    ),
+    "update: the skip is added last": Mutation(
+        layers._Reader, "_read_update", _of_result(lambda found: replace(found, roundings=(1, 3, 3))),
+        fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
     ),
     "clip: thresholds have no error": Mutation(
         clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),

@@ -145,12 +145,12 @@ def test_logits_that_are_sums_over_w_may_be_off_by_what_is_said(kind: str) -> No
     model, terms = MODELS["float32"], 40.0
     form = link.Link("margin", expression("tanh(x)"), None)
     at = heads.At(-1.0, 1.0, 1.0, terms, 1.0, 0.0)
-    used = heads.Heads((TANH,), roundings=6, far=1e6)
+    used = heads.Heads((TANH,), roundings=6)
     if kind == "a grid":
         form = link.Link("both", expression("tanh(x)"), None, 1.0)
         axes = (TANH.slopes, TANH.offsets), (np.array([-1.0, 1.0]), np.zeros(2))
         values = np.repeat(TANH.values[:, None, None], 2, axis=1)
-        used = heads.Heads(grid=Grid(axes, np.zeros(2), values[..., 0]), roundings=6, far=1e6)
+        used = heads.Heads(grid=Grid(axes, np.zeros(2), values[..., 0]), roundings=6)
     off = float(model.gamma(6)) * terms + model.exp_error + model.unit
     found = used.error(form, at, model)
     assert math.tanh(off) * (1 - 1e-6) <= found <= 4 * off

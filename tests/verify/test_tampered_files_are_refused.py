@@ -17,6 +17,8 @@ from tests.networks import inputs
 from .files import Change, parts, report, written
 from .structural_changes import HARMLESS, STRUCTURE
 
+pytestmark = pytest.mark.all_cases
+
 HEAD, RAMP, TWO, DEEP = (
     "head, summed (float32)",
     "truncated linear, one head (float32)",

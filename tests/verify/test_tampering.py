@@ -6,6 +6,7 @@ accepted once are tried by name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +19,11 @@ from tests.networks import names, network
 
 from .tampering import named
 from .tampering.changes import CHANGES
+from .tampering.file import file_of, header_of
 from .tampering.hunt import hunt
 from .tampering.search import breaks
+
+pytestmark = pytest.mark.all_cases
 
 NAMES = names("proven")
 FAST = {
@@ -98,6 +102,12 @@ def test_many_tamperings_that_are_accepted_are_harmless(name: str, chunk: int) -
     count = -(-ALL * SHARE[name] // (sum(SHARE.values()) * CHUNKS))
     found = hunt(name, count, seed=1 + chunk, all_ways=chunk == 0)
     assert not found.harmful
+
+
+def test_tamperings_do_not_depend_on_the_order_of_arrays_in_a_file() -> None:
+    text, arrays = header_of(file_of("head (float32)").content())
+    assert list(arrays) == sorted(arrays) == list(file_of("head (float32)").arrays)
+    assert json.loads(text) == file_of("head (float32)").header
 
 
 def test_there_are_2000_tamperings_of_all_kinds() -> None:

@@ -29,8 +29,7 @@ def after_attention(known: Known, layer: Attention) -> Known:
                 break
         else:
             tokens.append((anything.at(token, readings), None))
-    registers = interval.of_registers(layer, known.inputs, known.registers, known.sources, known.arithmetic)
-    return known.after(tokens, registers)
+    return known.after(tokens, interval.of_others(layer, known.inputs, known.others, known.sources, known.arithmetic))
 
 
 def _lowered(known: Known, layer: Attention) -> list[Readings | None]:
@@ -38,12 +37,12 @@ def _lowered(known: Known, layer: Attention) -> list[Readings | None]:
     count = len(known.inputs.constant)
     if layer.mask is None:
         with suppress(Refusal):
-            seen = visible(layer, known.inputs, known.registers, 0)
+            seen = known.visible(layer, 0)
             every = of_attention(layer, known.inputs, seen, known.sources, known.arithmetic)
             return [every.only(slice(i * layer.heads, (i + 1) * layer.heads)) for i in range(count)]
     found: list[Readings | None] = []
     for token in range(count):
-        seen = visible(layer, known.inputs, known.registers, token)
+        seen = known.visible(layer, token)
         try:
             found.append(of_attention(layer, known.inputs.token(token), seen, known.sources, known.arithmetic))
         except Refusal:
@@ -112,7 +111,7 @@ def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Kn
     if (weight[:, count:] != 0).any():
         raise Refusal("tokens that are no neurons are read")
     asking = known.inputs.tokens(slice(count))
-    readings = of_attention(layer, asking, (known.inputs, known.registers), known.sources, known.arithmetic)
+    readings = of_attention(layer, asking, (known.inputs, known.others), known.sources, known.arithmetic)
     entries = scalar_head.read_entries(readings, claim)
     query, apart = scalar_head.query_of(readings, claim)
     reads, exact = scalar_head.bound(claim, query, known.sources, apart)
@@ -124,7 +123,7 @@ def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Kn
     bias = np.zeros(outputs) if after.bias is None else np.broadcast_to(after.bias, outputs).astype(np.float64)
     y = Others.bias(bias.reshape(-1)).beside(reads, weight[:, :count] * own, exact, known.arithmetic)
     rows = y.reshaped(*outputs)
-    return known.after([(rows, exact)], Forms.constants(np.zeros((0, outputs[1]))))
+    return known.after([(rows, exact)], None)
 
 
 def _taken_alike(
@@ -182,9 +181,9 @@ class _Anything:
         """The values of the tokens that a token sees."""
         if head in self.seen_by_all:
             return self.seen_by_all[head]
-        inputs, registers = visible(self.layer, *self._values(head), token)
-        few = not len(registers.constant)
-        shown = inputs if few else Forms.joined([inputs, registers.over(NOTHING, len(self.known.sources.low))])
+        inputs, others = visible(self.layer, *self._values(head), self.known.states, token)
+        few = not len(others.constant)
+        shown = inputs if few else Forms.joined([inputs, others.over(NOTHING, len(self.known.sources.low))])
         if self.layer.mask is None:
             self.seen_by_all[head] = shown
         return shown
@@ -193,7 +192,7 @@ class _Anything:
         """The values of all tokens, found once."""
         if head not in self.values:
             known, weight = self.known, self.layer.value[head]
-            pairs = ((known.inputs, known.sources), (known.registers, NOTHING))
-            inputs, registers = (mapped(weight, None, x, of, known.arithmetic) for x, of in pairs)
-            self.values[head] = inputs, registers
+            pairs = ((known.inputs, known.sources), (known.others, NOTHING))
+            inputs, others = (mapped(weight, None, x, of, known.arithmetic) for x, of in pairs)
+            self.values[head] = inputs, others
         return self.values[head]

@@ -32,8 +32,8 @@ def after_grid(known: Known, layer: Attention) -> Known:
         raise Refusal("the box of a grid is smaller than that of its variables")
     if layer.heads != 1 or len(layer.grid or ()) < claim.grid.atom.variables:
         raise Refusal("an attention has more heads, or fewer axes, than the grid that it is said to be")
-    axes = of_grid(layer, known.inputs, known.registers, known.sources, known.arithmetic)
-    values = constants(layer.value[0], known.registers.tokens(slice(layer.points)), known.arithmetic)
+    axes = of_grid(layer, known.inputs, known.others, known.sources, known.arithmetic)
+    values = constants(layer.value[0], known.others.tokens(slice(layer.points)), known.arithmetic)
     if not values.exact:
         raise Refusal("the values of a grid are rounded")
     table = values.values.reshape(*(layer.grid or ()), -1)
@@ -43,8 +43,8 @@ def after_grid(known: Known, layer: Attention) -> Known:
     weight = np.concatenate([layer.output[0].astype(np.float64), skip], axis=1)
     joined = Forms.joined([Forms.joined(reads), before], axis=1)
     inputs = mapped(weight, layer.bias, joined, sources, known.arithmetic)
-    registers = interval.of_registers(layer, known.inputs, known.registers, known.sources, known.arithmetic)
-    return Known(inputs, registers, sources, known.claims[1:], known.arithmetic)
+    others = interval.of_others(layer, known.inputs, known.others, known.sources, known.arithmetic)
+    return known.explained(inputs, others, sources)
 
 
 def _entries(

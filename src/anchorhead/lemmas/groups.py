@@ -36,9 +36,8 @@ def after_groups(known: Known, before: Linear, softmax: Softmax, after: Linear) 
     for i in range(len(known.inputs.constant)):
         own = known.inputs.token(i)
         tokens.append(groups.at(own if own.constant.size == weight.shape[2] else own.reshaped(count, weight.shape[2])))
-    registers = groups.means(None).alone(0, known.arithmetic)
-    number = np.zeros(len(known.registers.constant), int)
-    return known.after(tokens, registers.tokens(number))
+    others = groups.means(None).alone(0, known.arithmetic)
+    return known.after(tokens, others.tokens(np.zeros(len(known.others.constant), int)))
 
 
 def _across(known: Known, before: Linear, size: int, after: Linear) -> Known:
@@ -50,7 +49,7 @@ def _across(known: Known, before: Linear, size: int, after: Linear) -> Known:
     bias = _bias(before, before.weight.shape[:2]).reshape(count, size)
     groups = _Groups(known, weight, bias, values, _bias(after, outputs).reshape(-1))
     y, exact = groups.at(known.sequence.flat())
-    return known.after([(y.reshaped(*outputs), exact)], Forms.constants(np.zeros((0, outputs[1]))))
+    return known.after([(y.reshaped(*outputs), exact)], None)
 
 
 def shares(forms: Forms, arithmetic: Arithmetic) -> Forms:

@@ -53,11 +53,11 @@ def skipped(
     return np.eye(layer.outputs), mapped(weight, layer.skip.bias, x, sources, arithmetic)
 
 
-def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
-    """What registers hold after an attention: what the skip carries, and means of some of the values."""
-    skip, passing = skipped(layer, registers, NOTHING, arithmetic)
+def of_others(layer: Attention, inputs: Forms, others: Forms, sources: Sources, arithmetic: Arithmetic) -> Forms:
+    """What registers and states hold after an attention: what the skip carries, and means of some of the values."""
+    skip, passing = skipped(layer, others, NOTHING, arithmetic)
     kept = mapped(skip, layer.bias, passing, NOTHING, arithmetic)
-    if not len(registers.constant):
+    if not len(others.constant):
         return kept
     low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
     values = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:]))
@@ -66,7 +66,7 @@ def of_registers(layer: Attention, inputs: Forms, registers: Forms, sources: Sou
     many = max(1, BLOCK // (entries * max(1, inputs.coefficients[:, 0].size)))
     for start in range(0, len(first), many):
         some = first[start : start + many]
-        pairs = ((inputs, sources), (registers, NOTHING))
+        pairs = ((inputs, sources), (others, NOTHING))
         shown = [mapped(values[some].reshape(-1, width), None, x, of, arithmetic).ends(of) for x, of in pairs]
         least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
         bottom, top = bound(least, most, arithmetic)

@@ -125,7 +125,7 @@ def read(known: Known, layer: Attention) -> Kernel:
     weight = np.broadcast_to(embed.weight, (1, *embed.weight.shape[-2:]))[0, features]
     if not np.array_equal(rows[asks], np.eye(layer.width)[features]) or not np.array_equal(weight, np.eye(len(weight))):
         raise Refusal("a query is not the inputs, each less a constant")
-    shown = Forms.joined([constant_part(one) for one in (inputs, known.registers)])
+    shown = Forms.joined([constant_part(one) for one in (inputs, known.others)])
     fixed = constants(rows[~asks], inputs, known.arithmetic)
     key, value = (constants(weights[0], shown, known.arithmetic) for weights in (layer.key, layer.value))
     if fixed.values.tolist() != [[1.0]] or not all(one.exact for one in (fixed, key, value)):

@@ -10,10 +10,10 @@ from jaxtyping import Float
 
 from anchorhead.lemmas import interval
 from anchorhead.lemmas.scalar_head import Reads
-from anchorhead.network import Embed
+from anchorhead.network import Attention, Embed
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.arithmetic.readings import Refusal, visible
 
 Kind = TypeVar("Kind")
 
@@ -29,14 +29,17 @@ class Claim(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """inputs, registers  forms of the features of all tokens, over `sources` and over nothing
-    claims                what the program makes of the sources, and of that, from here on
-    embed                 what made the features, where nothing else did
-    cast                  inputs may be of another type than the network's
+    """inputs, others  forms of the features of the input tokens, and of registers and then states: over `sources`, and
+                    over nothing
+    states          how many of the others are states
+    claims          what the program makes of the sources, and of that, from here on
+    embed           what made the features, where nothing else did
+    cast            inputs may be of another type than the network's
     """
 
     inputs: Forms
-    registers: Forms
+    others: Forms
+    states: int
     sources: Sources
     claims: tuple[Claim, ...]
     arithmetic: Arithmetic
@@ -57,24 +60,35 @@ class Known:
 
     def ended(self, y: Forms) -> Known:
         """After the last layer, whose outputs are forms of what the claim makes."""
-        registers = Forms.constants(np.zeros((0, y.constant.shape[1])))
-        return Known(y, registers, self.claims[0].after(self.sources), self.claims[1:], self.arithmetic)
+        return self.explained(y, None, self.claims[0].after(self.sources))
+
+    def explained(self, inputs: Forms, others: Forms | None, exact: Sources) -> Known:
+        """The next claim is met: inputs are forms of what it makes; None: no other tokens are left."""
+        states = self.states
+        if others is None:
+            others, states = Forms.constants(np.zeros((0, inputs.constant.shape[1]))), 0
+        return Known(inputs, others, states, exact, self.claims[1:], self.arithmetic)
 
     @property
     def sequence(self) -> Forms:
-        """All tokens, inputs and registers."""
-        if not len(self.registers.constant):
+        """All tokens."""
+        if not len(self.others.constant):
             return self.inputs
-        return Forms.joined([self.inputs, self.registers.over(NOTHING, len(self.sources.low))])
+        return Forms.joined([self.inputs, self.others.over(NOTHING, len(self.sources.low))])
 
-    def after(self, tokens: list[tuple[Forms, Sources | None]], registers: Forms) -> Known:
+    def visible(self, layer: Attention, token: int) -> tuple[Forms, Forms]:
+        """The inputs, and the others, that an input token sees."""
+        return visible(layer, self.inputs, self.others, self.states, token)
+
+    def after(self, tokens: list[tuple[Forms, Sources | None]], others: Forms | None) -> Known:
         """The next layer's, from what is known of each token: over the claim's exact quantities, or as before."""
         exact = next((sources for _, sources in tokens if sources is not None), None)
         if exact is None:
-            return replace(self, inputs=Forms.joined([form for form, _ in tokens]), registers=registers)
+            inputs = Forms.joined([form for form, _ in tokens])
+            return replace(self.explained(inputs, others, self.sources), claims=self.claims)
         count = len(exact.low)
         joined = Forms.joined([form.over(self.sources, count) if of is None else form for form, of in tokens])
-        return Known(joined, registers, exact, self.claims[1:], self.arithmetic)
+        return self.explained(joined, others, exact)
 
 
 @dataclass(frozen=True, eq=False)

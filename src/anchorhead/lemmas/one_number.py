@@ -60,7 +60,7 @@ def after_whole_head(known: Known, layer: Attention) -> Known:
     """What is known after the last layer of a network."""
     claim = known.claim(OneNumber)
     embed = None if known.cast else known.embed
-    whole = read(layer, known.inputs, known.registers, known.sources, known.arithmetic, embed)
+    whole = read(layer, known.inputs, known.others, known.sources, known.arithmetic, embed)
     if len(whole.bias) != claim.outputs:
         raise Refusal(f"{len(whole.bias)} outputs for {claim.outputs} functions")
     exact, rest = claim.prove(whole, query_error(claim, whole.number, known.sources))

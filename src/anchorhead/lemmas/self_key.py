@@ -39,7 +39,7 @@ from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped, own_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.arithmetic.readings import Constants, Keys, Readings, Refusal, constants, visible
+from anchorhead.proof.arithmetic.readings import Constants, Keys, Readings, Refusal, constants
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
 from anchorhead.proof.heads.activation_head import range_of
@@ -141,7 +141,7 @@ def at(known: Known, layer: Attention, token: int, readings: Readings | None, ot
     if readings is None or known.sources.own:
         raise Refusal("its heads do not ask in one number each")
     tokens, (count, left) = len(known.inputs.constant), divmod(layer.heads, len(claim.parts))
-    seen, _ = visible(layer, known.inputs, known.registers, token)
+    seen, _ = known.visible(layer, token)
     if left or claim.asks.outputs != count * tokens or len(seen.constant) != 1 or layer.grid is not None:
         raise Refusal(f"{layer.heads} heads on {tokens} tokens for {claim.asks.outputs} neurons with keys of their own")
     rows = slice(token * count, (token + 1) * count)
@@ -158,7 +158,7 @@ def read(claim: SelfKeys, layer: Attention, readings: Readings, known: Known, to
         raise Refusal("a head shows more than one value")
     t = readings.t.reshaped(parts, readings.t.constant.size // parts)
     heads = np.broadcast_to(layer.value[:, 0], (layer.heads, layer.width))
-    told = constants(heads, known.registers, arithmetic)
+    told = constants(heads, known.visible(layer, token)[1], arithmetic)
     kinds, asking = readings.kinds.reshape(parts, -1), []
     for number, part in enumerate(claim.parts):
         wanted = part.keys()

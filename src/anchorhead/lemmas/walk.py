@@ -5,8 +5,9 @@ after every claim (lemmas.known) in what it makes of them, such as the exact val
 Attention and softmax groups are lowered to readings (proof.arithmetic.readings), and each is explained by the first
 lemma that fits: a scalar head, if it is one of the neurons that the program has next; one in which the token is a key
 itself, if these are neurons of that kind; a grid, if it has functions of several quantities next; a copy; else the
-interval in which a mean of values always lies. Everything is read from the stored weights; of shapes only what was
-proven. Where no token sees another, any number of tokens is one, as often as there are tokens.
+interval in which a mean of values always lies. The layers of a Repeat are met as often as they run. Everything is read
+from the stored weights; of shapes only what was proven. Where no token sees another, any number of tokens is one, as
+often as there are tokens.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ from anchorhead.lemmas.groups import after_groups, shares
 from anchorhead.lemmas.kernel import after_kernel
 from anchorhead.lemmas.known import Claim, Known
 from anchorhead.lemmas.one_number import after_whole_head
-from anchorhead.network import Attention, Linear, Network, Softmax
+from anchorhead.network import Attention, Linear, Network, Repeat, Softmax
+from anchorhead.network.network import Layer
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, after_linear, embedded
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.arithmetic.readings import Refusal
+
+MAX_LAYERS = 2_000
+"""How many layers are walked through one by one, those of a Repeat counted each time."""
 
 
 def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool = True) -> tuple[Forms, Sources]:
@@ -34,12 +39,13 @@ def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool
     sources  between what the inputs lie, token by token, or as each token's own
     cast     inputs may be of another type than the network's
     """
-    if network.embed.tokens is None and not all(map(_on_each_token, network.layers[1:])):
+    steps = unrolled(network.layers[1:])
+    if network.embed.tokens is None and not all(map(_on_each_token, steps)):
         raise AnchorheadError("a network of any number of tokens that see one another has no affine forms")
     arithmetic = arithmetic_of(network.dtype)
-    forms = embedded(network.embed, sources, arithmetic, cast)
-    known = Known(*forms, sources, tuple(claims), arithmetic, network.embed, cast)
-    steps = list(network.layers[1:])
+    inputs, others = embedded(network.embed, sources, arithmetic, cast)
+    states = network.streams[0].states
+    known = Known(inputs, others, states, sources, tuple(claims), arithmetic, network.embed, cast)
     while steps:
         known, taken = _after(known, steps)
         steps = steps[taken:]
@@ -48,6 +54,22 @@ def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool
         inputs = known.inputs.over(known.sources, exact.count)
         known = replace(known, inputs=inputs, sources=exact, claims=known.claims[1:])
     return known.inputs, known.sources
+
+
+def unrolled(layers: Sequence[Layer]) -> list[Layer]:
+    """The layers one by one, those of a Repeat as often as they run."""
+    found: list[Layer] = []
+    for layer in layers:
+        if isinstance(layer, Repeat):
+            inner = unrolled(layer.layers)
+            if len(found) + len(inner) * layer.times > MAX_LAYERS:
+                raise AnchorheadError(
+                    f"{layer.times:,} rounds of {len(inner):,} layers: at most {MAX_LAYERS:,} layers are walked through"
+                )
+            found += inner * layer.times
+        else:
+            found.append(layer)
+    return found
 
 
 def _on_each_token(layer: object) -> bool:
@@ -77,14 +99,15 @@ def _after(known: Known, steps: list) -> tuple[Known, int]:
                 return after_neurons_as_tokens(known, layer, after), 2
     match steps[0]:
         case Linear() as layer:
-            inputs, registers = after_linear(layer, known.inputs, known.registers, known.sources, known.arithmetic)
-            return replace(known, inputs=inputs, registers=registers), 1
+            inputs, others = after_linear(layer, known.inputs, known.others, known.sources, known.arithmetic)
+            states = 0 if layer.across else known.states
+            return replace(known, inputs=inputs, others=others, states=states, embed=None), 1
         case Attention() as layer:
             if layer.grid is not None:
                 with suppress(Refusal):
                     return after_grid(known, layer), 1
             return after_attention(known, layer), 1
         case Softmax():
-            inputs, registers = (shares(x, known.arithmetic) for x in (known.inputs, known.registers))
-            return replace(known, inputs=inputs, registers=registers), 1
+            inputs, others = (shares(x, known.arithmetic) for x in (known.inputs, known.others))
+            return replace(known, inputs=inputs, others=others, embed=None), 1
     raise AnchorheadError(f"no lemma knows of a {type(steps[0]).__name__}")

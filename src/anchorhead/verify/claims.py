@@ -348,8 +348,9 @@ def _outside(excluded: Sequence[tuple[float, float]], points: np.ndarray) -> np.
     return outside if outside.any() else ~outside
 
 
-HOMOGENEOUS = {("variable", name): degree for name, degree in (("relu", 1), ("abs", 1), ("square", 2))}
-HOMOGENEOUS["variable", "number", "leaky_relu"] = 1
+HOMOGENEOUS: dict[tuple[str, ...], int] = {
+    ("variable", "relu"): 1, ("variable", "abs"): 1, ("variable", "square"): 2, ("variable", "number", "leaky_relu"): 1,
+}  # fmt: skip
 """Operations of functions, each of the variable and at most one number, with f(c z) = c^degree f(z) for c > 0."""
 
 

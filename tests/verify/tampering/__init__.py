@@ -6,4 +6,5 @@ named       changes that checks have once accepted
 search      inputs of the box at which the network errs most, by every arithmetic that the model allows
 orders      the network in numpy: sums in any order, roundings at random
 hunt        so many tamperings of a file, and which of those accepted are harmful
+places      learners with other numbers in one place, or in two
 """

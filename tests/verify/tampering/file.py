@@ -120,19 +120,25 @@ def _inside(layers: list[Row]) -> Iterator[Row]:
 
 @cache
 def _saved(name: str) -> tuple[str, dict[str, np.ndarray]]:
+    return saved(of_table(name))
+
+
+def saved(network: ah.Network) -> tuple[str, dict[str, np.ndarray]]:
+    """Header and arrays of the file of a network."""
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.safetensors"
-        of_table(name).save(path)
+        network.save(path)
         return header_of(path.read_bytes())
 
 
 def header_of(content: bytes) -> tuple[str, dict[str, np.ndarray]]:
-    """The header, as text, and the arrays of a file."""
+    """The header, as text, and the arrays of a file in the order of their names: that in the file is another one every
+    time, and what is drawn at random must not depend on it."""
     length = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + length])["__metadata__"]["anchorhead"], load(content)
+    return json.loads(content[8 : 8 + length])["__metadata__"]["anchorhead"], dict(sorted(load(content).items()))
 
 
 def file_of(name: str) -> File:

@@ -30,6 +30,8 @@ CORNERS = 6
 """Inputs of so many entries have all their corners tried."""
 STEEPEST = 2.5
 """The largest |phi'| of the table's losses."""
+HALVINGS = 4
+"""How often examples for which a rate is not safe are halved."""
 
 
 def breaks(
@@ -49,7 +51,7 @@ def breaks(
     bound = network.certificate.bound  # type: ignore[union-attr]
     x = claim.inputs(points, rng)
     errors = claim.errors(x, "fast")
-    if np.isinf(errors).all():
+    if len(errors) and np.isinf(errors).all():
         return np.inf
     for zoom in range(zooms):
         best = x[np.argsort(errors)[-4:]]
@@ -132,8 +134,9 @@ class Claim:
         X = rng.uniform(-1, 1, (count, max(n, 1), d)) * ends[:d]
         y = rng.uniform(-1, 1, (count, max(n, 1))) * ends[-1]
         X[: count // 4] = np.sign(X[: count // 4]) * ends[:d]
-        if self.given.labels != "numbers":
-            y = np.sign(y)
+        y = {"numbers": y, "numbers of at least 0": np.abs(y)}.get(self.given.labels, np.sign(y))
+        for _ in range(HALVINGS):
+            X = np.where(np.array([self._safe(one) for one in X])[:, None, None], X, X / 2)
         X, y = (one.astype(self.network.dtype).astype(np.float64) for one in (X, y))
         made = incontext.prompt(X, y, self.given)
         return made[[self._safe(one) for one in X]] if n <= most else made[:0]
@@ -141,10 +144,11 @@ class Claim:
     def _safe(self, X: np.ndarray) -> bool:
         A = np.concatenate([X, np.ones((len(X), 1))], axis=1)
         largest = float(np.linalg.eigvalsh(A.T @ A / len(A))[-1])
-        limits = [
-            one.limit / one.rate for one in self.conditions(SafeRate) + self.conditions(SafeCurvature) if one.rate
-        ]
-        return STEEPEST * largest <= min(limits, default=np.inf)
+        curved = self.conditions(SafeCurvature)
+        steepest = max([STEEPEST, *(one.slope for one in curved)])
+        return all(one.rate * steepest * largest <= one.limit for one in self.conditions(SafeRate)) and all(
+            one.found(1.001 * largest) <= one.limit for one in curved
+        )
 
     # what is computed, and what it should be
 
@@ -197,9 +201,18 @@ class Claim:
             for step in self.network.program.steps:  # type: ignore[union-attr]
                 for place in step.of if isinstance(step, Apply) else ():
                     covered &= condition.holds(found[place].astype(np.float64)).reshape(len(x), -1).all(axis=1)
-        if self.conditions(KeepsWithin):
-            covered[:] = False
+        for condition in self.conditions(KeepsWithin):
+            covered &= self._keeps(condition, x, found[self.network.program.output].astype(np.float64))  # type: ignore[union-attr]
         return found, covered
+
+    def _keeps(self, condition: KeepsWithin, x: np.ndarray, path: np.ndarray) -> np.ndarray:
+        """For which prompts exact descent, (prompts, steps + 1, weights), keeps to a condition."""
+        given = self.examples(x)
+        A, y = given[..., :-1], given[..., -1][:, None]
+        A = np.concatenate([A, np.ones((*A.shape[:-1], path.shape[-1] - A.shape[-1]))], axis=-1)
+        s = path @ np.swapaxes(A, 1, 2)
+        argument = {"s": s, "s - y": s - y, "y s": y * s}[condition.quantity]
+        return ((argument > condition.low) & (argument < condition.high)).all(axis=(1, 2))
 
     def _called(self, *points: np.ndarray) -> np.ndarray:
         return self.given(np.stack([one.reshape(-1) for one in points], axis=-1))

@@ -317,15 +317,15 @@ def times(
 
 
 def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic, cast: bool = True) -> tuple[Forms, Forms]:
-    """Input tokens and registers after the Embed; the sources are the entries of the input, token by token.
+    """Input tokens, and registers with states behind them, after the Embed.
+
+    The sources are the entries of the input, token by token.
 
     cast   inputs may be of another type, and are rounded to the dtype first
 
     Of any number of tokens, this is one.
     """
     tokens, inputs = embed.tokens or 1, embed.inputs
-    if embed.states is not None:
-        raise AnchorheadError("a network with states has no affine forms")
     if sources.own:
         eye = np.broadcast_to(np.eye(inputs), (tokens, inputs, inputs))
     else:
@@ -336,21 +336,22 @@ def embedded(embed: Embed, sources: Sources, arithmetic: Arithmetic, cast: bool 
         if sources.own:
             raise AnchorheadError("a network that copies its tokens has no forms in each token's own input")
         x = x.tokens(embed.source)
-    registers = np.zeros((0, embed.weight.shape[-2])) if embed.registers is None else embed.registers
-    return mapped(embed.weight, embed.bias, x, sources, arithmetic), Forms.constants(registers)
+    others = [one for one in (embed.registers, embed.states) if one is not None]
+    rows = np.concatenate([np.zeros((0, embed.weight.shape[-2])), *others])
+    return mapped(embed.weight, embed.bias, x, sources, arithmetic), Forms.constants(rows)
 
 
 def after_linear(
-    layer: Linear, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic
+    layer: Linear, inputs: Forms, others: Forms, sources: Sources, arithmetic: Arithmetic
 ) -> tuple[Forms, Forms]:
-    """Input tokens and registers after a Linear, on each token or across all of them; a mix is a sum of its own."""
+    """Input tokens and others after a Linear, on each token or across all of them; a mix is a sum of its own."""
     if not layer.across:
         weight = layer.on_features()
         y = mapped(weight, layer.bias, inputs, sources, arithmetic)
-        return y, mapped(weight, layer.bias, registers, NOTHING, arithmetic)
+        return y, mapped(weight, layer.bias, others, NOTHING, arithmetic)
     x = inputs
-    if len(registers.constant):
-        x = Forms.joined([inputs, registers.over(NOTHING, len(sources.low))])
+    if len(others.constant):
+        x = Forms.joined([inputs, others.over(NOTHING, len(sources.low))])
     if layer.mix is None:
         tokens, outputs = layer.weight.shape[:2]
         bias = None if layer.bias is None else np.broadcast_to(layer.bias, (tokens, outputs)).reshape(-1)

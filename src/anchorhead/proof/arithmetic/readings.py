@@ -124,18 +124,19 @@ def constants(weight: Float[np.ndarray, "rows features"], tokens: Forms, arithme
     return Constants(tokens.constant @ weight.T, constant_dot_error(weight, tokens.constant, arithmetic))
 
 
-def visible(layer: Attention, inputs: Forms, registers: Forms, token: int) -> tuple[Forms, Forms]:
-    """The inputs and the registers that an input token sees."""
+def visible(layer: Attention, inputs: Forms, others: Forms, states: int, token: int) -> tuple[Forms, Forms]:
+    """The inputs that an input token sees, and those of the others: registers, and then so many states."""
+    registers = others.tokens(slice(len(others.constant) - states)) if states else others
     if layer.grid is not None:
         return inputs.tokens(slice(0)), registers.tokens(slice(layer.points))
     match layer.mask:
         case None:
-            return inputs, registers
+            return inputs, others
         case "causal":
             return inputs.tokens(slice(token + 1)), registers
         case "self+registers":
             return inputs.token(token), registers
-    return inputs.tokens(slice(0)), registers
+    return inputs.tokens(slice(0)), others
 
 
 def entry_that_asks(layer: Attention, asking: Forms) -> int:

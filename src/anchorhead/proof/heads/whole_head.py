@@ -156,15 +156,15 @@ def read_network(network: Network, on: Box) -> WholeHead:
         raise AnchorheadError("the network cannot be read as heads on one number: it is not an Embed and one Attention")
     box, arithmetic = on.broadcast_to((embed.tokens, embed.inputs)), arithmetic_of(network.dtype)
     sources = Sources(*(end.astype(np.float64)[:, None] for end in (box.low, box.high)))
-    inputs, registers = embedded(embed, sources, arithmetic, cast=False)
+    inputs, others = embedded(embed, sources, arithmetic, cast=False)
     try:
-        return read(last, inputs, registers, sources, arithmetic, embed)
+        return read(last, inputs, others, sources, arithmetic, embed)
     except Refusal as refusal:
         raise AnchorheadError(f"the network cannot be read as heads on one number: {refusal}") from refusal
 
 
 def read(
-    layer: Attention, inputs: Forms, registers: Forms, sources: Sources, arithmetic: Arithmetic, embed: Embed | None
+    layer: Attention, inputs: Forms, others: Forms, sources: Sources, arithmetic: Arithmetic, embed: Embed | None
 ) -> WholeHead:
     """The heads of an attention at all tokens alike.
 
@@ -173,7 +173,7 @@ def read(
     """
     if not (layer.mask is layer.skip is layer.grid is None and sources.own):
         raise Refusal("an attention has a mask, a skip or a grid")
-    readings = of_attention(layer, inputs, (inputs, registers), sources, arithmetic)
+    readings = of_attention(layer, inputs, (inputs, others), sources, arithmetic)
     kinds = readings.kinds.reshape(-1, layer.heads)
     if (kinds != kinds[0]).any():
         raise Refusal("its tokens ask in different ways")

@@ -6,12 +6,12 @@ anchors carry slope times the example, and a logit is a sum over the entries of 
     gamma_q (|slope_k| T + |offset_k|),    T >= |w| . |a_i| + |y_i|,    q roundings,
 
 the product of slope and example being rounded too, and so are values times the example. All other tokens are out of
-reach: their logits are lowered by `far`, more than twice what logits can be.
+reach (`apart`): their logits are so far below those of anchors, for all arguments and labels, that they weigh nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from flint import arb
@@ -53,7 +53,7 @@ class Heads:
 
     taken       whether the label is taken off afterwards
     roundings   q above; 0 where logits are of a written score
-    far         by how much the logits of other tokens are lowered at least
+    apart       (a, b, c): logits of other tokens are above those of anchors by at most c + a |argument| + b |label|
     """
 
     parts: tuple[Part, ...] = ()
@@ -61,7 +61,7 @@ class Heads:
     grid: Grid | None = None
     taken: bool = False
     roundings: int = 0
-    far: float = float("inf")
+    apart: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -np.inf]))
 
     def error(self, link: Link, at: At, model: Arithmetic) -> float:
         """|computed link - g| for all arguments and labels of `at`, per unit of what values are multiplied by."""
@@ -76,17 +76,13 @@ class Heads:
             parts = [self._rounded(part, at, model) for part in self.of_label]
             more = prove(parts, Claim(None, 1.0, 0.0, -1.0, 0.0), [(-at.labels, at.labels)], model, at.aim)
             total, read = total + more.total, read + float(more.reach.sum())
-        sums = float(model.gamma(count - 1)) * read + (model.unit * (read + at.labels) if self.taken else 0.0)
+        sums = float(model.gamma(count - 1 + self.taken)) * (read + at.labels * self.taken)  # in any order
         return (total + sums + 4 * model.tiny) * SLACK
 
     def _require_far(self, at: At) -> None:
         size = max(at.terms, abs(at.low), abs(at.high)) if self.roundings else max(abs(at.low), abs(at.high))
-        one = [(part.slopes, part.offsets, max(size, at.labels)) for part in (*self.parts, *self.of_label)]
-        both = [] if self.grid is None else zip(self.grid.axes, (size, at.labels), strict=True)
-        tops = [float(np.abs(a).max() * t + np.abs(g).max()) for a, g, t in one]
-        tops.append(sum(float(np.abs(a).max() * t + np.abs(g).max()) for (a, g), t in both))
-        reach = 2 * max(tops) * (1 + 1e-6) + 2 * SILENT
-        require(self.far * (1 - 2.0**-12) >= reach, "tokens that are not meant come within a link's reach")
+        steep = float(self.apart[:2] @ (size, at.labels)) * (1 + 2.0**-12)
+        require(self.apart[2] + steep <= -2 * SILENT, "tokens that are not meant come within a link's reach")
 
     def _wrong(self, slopes: np.ndarray, offsets: np.ndarray, size: float, at: At, model: Arithmetic) -> np.ndarray:
         vanished = 2 * (self.roundings + 2) * VANISHED * model.tiny * (1 + at.weight) * (1 + np.abs(slopes))

@@ -14,7 +14,8 @@ Who carries w: the state; or a register for each example; or two registers, one 
 up to their own rounding (growth.Apart): a link in a sequence is one at another w, off by its slope times |a_i| times
 how far they are apart; and w+ = (w+ - w-)/2 + (w+ + w-)/2, of which the first follows the descent, the second stays 0.
 A step must leave all that it reads as it was, but for w and v: what it changes counts as anything from the beginning,
-so what is read holds at every step, by induction.
+so what is read holds at every step, by induction. A layer that changes w or v makes new quantities of them: copies of
+what they were count as anything from there on.
 """
 
 from __future__ import annotations
@@ -77,17 +78,17 @@ class _Reader:
         require(len(set(self.w)) == len(picks) == target.size, "the last map does not pick the entries of w")
         require(len(self.body) > target.shrinks, "a step that reads no gradient")
         self.update = self._read_update(len(self.body) - 1 - target.shrinks)
-        tokens = Tokens.embedded(network.embed, rows)
+        self.sequence = network.output == "register"
+        tokens = Tokens.embedded(network.embed, rows, self.sequence)
         for layer in before:
             tokens = tokens.after(layer, {})
         inputs, registers, states = int(tokens.stream.inputs or 0), tokens.stream.registers, tokens.stream.states
-        self.sequence = network.output == "register"
         self.examples = dict.fromkeys(range(len(rows.kinds)), 1)
         self.carriers = {inputs: 1, inputs + 1: -1} if rows.start else {inputs + registers: 1}
         require(self.sequence or (states == 1 and registers >= 2 * bool(rows.start)), "a learner has one state")
         if self.sequence:
             self.carriers = dict.fromkeys(range(inputs, inputs + registers), 1)
-        start = (1.0, 1 + np.array(rows.values)) if rows.start else (0.0, np.zeros(target.size))
+        start = (1.0, rows.w(3)) if rows.start else (0.0, np.zeros(target.size))
         for token, sign in self.carriers.items():
             good = (tokens.number[token, self.w] == sign * start[0]).all() and not tokens.number[token, self.v].any()
             require(bool(good and (tokens.of[token, self.w] == start[1]).all()), "w does not start where it should")
@@ -141,11 +142,13 @@ class _Reader:
     def _on(
         self, layer: Attention, tokens: Mapping[int, int], features: Sequence[int], of: np.ndarray | None = None
     ) -> None:
-        """On to the next layer; these tokens hold quantities in these features, or what they held."""
+        """On to the next layer; these tokens hold quantities in these features, or what w and v have become."""
         self.now = self.now.after(layer, dict.fromkeys(tokens, features))
-        if of is not None:
-            for token, sign in tokens.items():
-                self.now = self.now.holding(token, features, sign, of)
+        if of is None:
+            self.now = self.now.renewed(list(tokens), features)
+            return
+        for token, sign in tokens.items():
+            self.now = self.now.holding(token, features, sign, of)
 
     def _written(self, number: int, taken: int | None) -> tuple[int, np.ndarray]:
         """The one feature that a layer writes, and what every head writes to it; rows keep nothing there, or less an
@@ -171,12 +174,15 @@ class _Reader:
                 number, of = (one[found.seen, 0] for one in self.now.of_head("value", layer, head))
                 near = np.flatnonzero(~found.far)
                 near = near[np.argsort(-number[near])]
-                values = number[near].tolist() == [1.0, -1.0] and not of[near].any() and not found.rest[near].any()
-                values = values and bool(self.now.sure[found.seen[near]].all())
+                values = number[near].tolist() == [1.0, -1.0] and not of[near].any() and bool(found.sure[near].all())
                 require(values, "a score is not read of two tokens, 1 and -1")
+                alone = not found.rest[near].any() and not found.size[near].any()
+                require(alone, "logits of a score have more in them than w . a")
                 up, down = found.of[near]
                 # so that one of both is at least 0, and what is far of that weighs nothing
-                require(not down.any() or bool((down == -up).all()), "a score is not read against 0, or its negative")
+                both = found.seen[near].tolist() == list(self.carriers) and bool((down == -up).all())
+                one = len(self.carriers) == 1 and not down.any()
+                require(both or one, "a score is not read of w against 0, or of w and -w")
                 h = float(up[SUM] - down[SUM])
                 expected = np.zeros_like(up)
                 expected[[SUM, LABEL]] = h, -h if self.rows.residual else 0.0
@@ -208,16 +214,17 @@ class _Reader:
             loud &= constants > constants[~loud].max(initial=-np.inf) / 2
         else:
             loud = constants > (constants.max() + constants.min()) / 2
-        require(bool(loud.any()), "a head for a link without anchors")
+        require(bool(loud.any() and found.sure[loud].all()), "a head without anchors, or with some that are not sure")
         fixed, slopes = found.fixed[loud], found.of[:, [column, LABEL]]
         anchors = np.concatenate([slopes[loud], fixed[:, fixed.any(axis=0)]], axis=1)
-        far = np.inf if most is not None else -float(constants[~loud].max(initial=-np.inf))
-        steepest, terms = np.abs(slopes).max(axis=0), int(found.terms[loud].max())
-        return Points(found.seen[loud], anchors, number[loud], of[loud], far, steepest, terms)
+        steep = np.abs(slopes[loud]).max(axis=0) + np.abs(slopes[~loud]).max(axis=0, initial=0.0)
+        above = (constants + found.lost)[~loud].max(initial=-np.inf) if most is None else -np.inf
+        apart = np.append(steep, above + (np.abs(constants) + found.lost)[loud].max())
+        return Points(found.seen[loud], anchors, number[loud], of[loud], apart, int(found.terms[loud].max()))
 
     def _link(self, layer: Attention, score: Score) -> tuple[Heads, ...]:
         """For every link the anchors that rows of sign 1 find; those of sign -1 find their mirror image. Of a grid one
-        head is for either sign; the points at 0 that it has for the other hold 0."""
+        head is for either sign; rows of the other find points that hold 0."""
         feature, outputs = self._written(1, self.rows.taken[1])
         made = []
         for k, link in enumerate(self.links):
@@ -231,17 +238,14 @@ class _Reader:
             up, down = ([(p, o) for p, o in zip(side, outputs, strict=True) if p.values.any()] for side in sides)
             same = [p.rows(1.0, o) for p, o in up] == [p.rows(-1.0, o) for p, o in down]
             require(same and bool(up), "rows of sign -1 do not find the mirror image of the link")
-            require(all(o == 1.0 for _, o in up), "what a head of the link reads is not the link")
-            highest = max(p.highest for p, _ in up)
-            apart = [p for p in every if most is None and not p.values.any()]
-            low = all(not p.anchors[:, 0].any() and p.highest <= highest for p in apart)
-            require(low and not any(p.of.any() for p in every), "the points that stand for 0 are not at 0")
+            good = all(o == 1.0 for _, o in up) and not any(p.of.any() for p in every)
+            require(good, "what a head of the link reads is not the link")
             made.append(self._heads([p for p, _ in up], link.form, every, 0))
         self._on(layer, self.examples, [feature], np.array([self.rows.link]))
         return tuple(made)
 
     def _heads(self, meant: Sequence[Points], form: str, every: Sequence[Points], roundings: int) -> Heads:
-        """Heads of the anchors that are meant; all others that are seen are out of reach, and no steeper."""
+        """Heads of the anchors that are meant. every: all that is heard, of which others are out of reach."""
         parts, of_label, grid = [], [], None
         for points in meant:
             score, label = points.anchors[:, :2].T
@@ -253,13 +257,9 @@ class _Reader:
                 require(form == "both" and len(meant) == 1, f"anchors are not those of a link of the form {form}")
                 grid = points.grid()
         require(bool(of_label) == (form == "labelled" and self.sequence), "a label is not taken off its link")
-        steepest = np.max([np.abs(points.anchors[:, :2]).max(axis=0) for points in meant], axis=0)
-        far = min(points.far for points in every)
-        steep = far < np.inf and any((points.steepest > steepest).any() for points in every)
-        require(not steep, "tokens that are out of reach are steeper than others")
-        return Heads(
-            tuple(parts), tuple(of_label), grid, self.rows.taken[1] is not None and not self.sequence, roundings, far
-        )
+        apart = np.max([points.apart for points in every], axis=0)
+        taken = self.rows.taken[1] is not None and not self.sequence
+        return Heads(tuple(parts), tuple(of_label), grid, taken, roundings, apart)
 
     def _link_in_sequence(self, layer: Attention) -> Heads:
         """Register by register the same anchors, of an example of its own."""
@@ -317,7 +317,8 @@ class _Reader:
                 sharp = h > 0 and power_of_two(np.array(h)) and sharpness[head] in (0.0, h)
                 expected = np.zeros(found.of.shape[1])
                 expected[list(quantities)] = sign * h * np.array(list(quantities.values()))
-                asked = (found.of[examples] == expected).all() and not found.rest[examples].any()
+                asked = (found.of[examples] == expected).all()
+                asked &= not found.rest[examples].any() and not found.size[examples].any()
                 require(bool(sharp and asked), "logits of examples are not residuals, or links, times a power of two")
                 require(bool(found.far[len(examples) :].all()), "a token is not out of reach of the one that carries w")
                 sharpness[head], terms = h, max(terms, int(found.terms[examples].max()))
@@ -375,8 +376,8 @@ class _Reader:
         wrong = max(off), max(off_v, default=Fraction(0)), abs(Fraction(momentum) - Fraction(target.momentum))
         wrong_w, wrong_pull, wrong_speed = (float(one) * SLACK for one in wrong)
         product = int(not power_of_two(np.concatenate([kept, pulled])).all())
-        # a product, the sum of the skip, what the heads write, and the sum of both
-        roundings = product + bool(self.v) + 1, 3, self.body[number].heads + 1
+        sums = bool(self.v) + self.body[number].heads  # w, v and what heads read are added in any order
+        roundings = product + sums, 1 + sums, 1 + sums
         largest = float(np.abs(kept).max()), float(np.abs(pulled).max()), abs(momentum)
         return Update(*largest, wrong_w, wrong_pull, wrong_speed, roundings)
 
@@ -385,21 +386,17 @@ class _Reader:
 class Points:
     """Tokens that hold anchors: slopes of a quantity and of the label, and offsets, (n, 2 + offsets); values.
 
-    far, steepest   by how much constants of all others are lowered, and the steepest slopes of any, (2,)
-    terms           how many products a logit sums
+    apart    (a, b, c): logits of all others are above these by at most c + a |quantity| + b |label|, up to rounding of
+             the products with quantity and label
+    terms    how many products a logit sums
     """
 
     tokens: np.ndarray
     anchors: np.ndarray
     values: np.ndarray
     of: np.ndarray
-    far: float
-    steepest: np.ndarray
+    apart: np.ndarray
     terms: int
-
-    @property
-    def highest(self) -> float:
-        return float(np.abs(self.anchors[:, 2:].sum(axis=1)).max())
 
     def rows(self, sign: float, output: float) -> list[list[float]]:
         """The anchors in an order of their own; for sign -1 those for minus phi(-x)."""

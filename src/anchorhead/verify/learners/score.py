@@ -56,7 +56,7 @@ class Score:
     def rounding(self, z: np.ndarray, terms: np.ndarray, weight: float, model: Arithmetic) -> np.ndarray:
         """|computed - S(z)|, for |z| at most this, logits over h that sum up `terms`, and weight, a bound on
         sum |w_j| and on the entries of rows."""
-        total = np.zeros_like(z)
+        total, count = np.zeros_like(z), len(self.sharpness) + self.taken  # a product, and sums in any order
         for h, o in zip(self.sharpness, self.outputs, strict=True):
             vanished = 2 * (self.terms + 2) * VANISHED * model.tiny * (1 + h) * (1 + weight)
             logit = float(model.gamma(self.terms)) * h * terms + vanished
@@ -66,5 +66,5 @@ class Score:
             )
             read = np.minimum(h * z / 2, 1.0)
             off = both.sum(axis=-1) / 2 + float(model.gamma(2)) * 1.01 + float(model.gamma(1)) * read + 8 * model.tiny
-            total = total + abs(o) * (off + float(model.gamma(len(self.sharpness))) * (read + off))
-        return (total + (float(model.gamma(2)) * (terms + total) if self.taken else 0.0)) * SLACK + 4 * model.tiny
+            total = total + abs(o) * (off + float(model.gamma(count)) * (read + off))
+        return (total + (float(model.gamma(count)) * terms if self.taken else 0.0)) * SLACK + 4 * model.tiny

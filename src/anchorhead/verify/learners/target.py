@@ -118,7 +118,8 @@ def _examples(program: Program, path: Repeat) -> tuple[int, int, int]:
     d, size = len(given.features) - 1, examples.bias.shape[1]
     if given.tokens is not None or given.most is None or d < 1:
         raise NotVerified("examples are any number of tokens up to a most")
-    require(size in (d, d + 1) and not any(one.radii[0] is not None for one in (examples, labels)), "A is no example")
+    sure = not any(radius is not None for one in (examples, labels) for radius in (one.radii[0], one.bias_radius))
+    require(size in (d, d + 1) and sure, "A is no example")
     pick, ones = np.eye(size, d + 1), np.zeros((1, size))
     if size > d:
         pick[d], ones[0, d] = 0.0, 1.0

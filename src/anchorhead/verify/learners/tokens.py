@@ -3,7 +3,9 @@
 The quantities are 1, the entries of a row of the prompt, the score and the link of a row, the entries of w and v, and
 what an example pushes w by. All are exact numbers of the dtype: a feature is computed without rounding, or it counts as
 anything. Rows of one kind, any number of them, are one token here; their entries are quantities, but for those that are
-the same in all rows of the kind (its sign, its flags).
+the same in all rows of the kind (its sign, its flags). What a row shows, its score and its link are quantities of that
+row alone: nobody reads them exactly, and in a logit of one row at another they are anything. So in every logit they
+are those of the one row that takes part in it. Where w begins is a quantity of its own.
 
 A logit is then a sum of products of two quantities, and of those that learners have (see Logits) one factor is 1, or it
 is a term w_j x_j of the score.
@@ -71,7 +73,8 @@ class Rows:
         return 2 + self.columns
 
     def w(self, which: int = 0) -> np.ndarray:
-        """The numbers of the entries of w; 1: of v; 2: of what is pushed."""
+        """The numbers of the entries of w; 1: of v; 2: of what is pushed; 3: of where w begins. Quantities of rows have
+        smaller numbers."""
         return 3 + self.columns + which * len(self.x) + np.arange(len(self.x))
 
     def entries(self) -> tuple[np.ndarray, np.ndarray]:
@@ -79,6 +82,7 @@ class Rows:
         every = [*self.kinds, *self.start]
         number, of = np.ones((len(every), self.columns)), np.tile(1 + np.arange(self.columns), (len(every), 1))
         number[len(self.kinds) + 1 :] = -1.0
+        of[len(self.kinds) :, list(self.values)] = self.w(3)
         for row, same in enumerate(every):
             number[row, list(same)], of[row, list(same)] = list(same.values()), 0
         return number, of
@@ -88,7 +92,7 @@ class Rows:
         """(2, quantities, quantities): in which column of logits a product stands; of rows entries of x may be
         constants. W + 2d: in none."""
         d = len(self.x)
-        found = np.full((2, self.w(3)[0], self.w(3)[0]), W + 2 * d)
+        found = np.full((2, self.w(4)[0], self.w(4)[0]), W + 2 * d)
         _, of = self.entries()
         for rows in (0, 1):
             pairs = [(0, 0, ONE), (0, 1 + self.label, LABEL), (0, self.score, SCORE), (0, self.link, LINK)]
@@ -100,15 +104,27 @@ class Rows:
         return found
 
 
+def grained(a: np.ndarray) -> np.ndarray:
+    """Which are multiples of GRAIN, up to MOST."""
+    small = np.abs(a) <= MOST
+    return small & (np.where(small, a, 0.0) % GRAIN == 0)
+
+
+def exact_products(weight: np.ndarray, number: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Where weight times (number times quantity) rounds nothing: a power of two, or constants of few digits."""
+    few = grained(weight) & grained(number) & grained(np.where(grained(number), number, 0.0) * weight)
+    return power_of_two(weight) | ((of == 0) & (power_of_two(number) | few))
+
+
 def one_term(number: np.ndarray, of: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sums over the last axis of products number times quantity, `exact` where the product rounds nothing: a single
-    one, or small constants; else anything of the size of the sum, without a bound where it has quantities."""
+    one, or small constants; else anything of the size of the sum, without a bound where it has quantities. (A product
+    that rounds to a small constant is none: in a sum it need not be rounded.)"""
     there = number != 0
     first = there.argmax(axis=-1)[..., None]
     own, its, good = (np.take_along_axis(one, first, axis=-1)[..., 0] for one in (number, of, exact))
     size = np.where(there, np.where(of > 0, np.inf, np.abs(number)), 0.0).sum(axis=-1) * (1 + 1e-3)
-    grained = np.where(np.isfinite(number), number, 0.0) % GRAIN == 0
-    small = ((of == 0) | ~there).all(axis=-1) & (size <= MOST) & grained.all(axis=-1)
+    small = ((grained(number) & (of == 0) & exact) | ~there).all(axis=-1) & (size <= MOST)
     normal = np.abs(own) >= np.where(its > 0, LEAST, LEAST**2)
     single = (there.sum(axis=-1) == 1) & good & (its >= 0) & normal
     total = np.where(small, np.where(of == 0, number, 0.0).sum(axis=-1), size)
@@ -122,6 +138,7 @@ class Logits:
     seen     their numbers           of      (tokens, columns) of each quantity so much; SUM: of w . x
     terms    how many products       fixed   (tokens, products) those that are constants
     rest     bounds on all that is none of these quantities
+    sure     which of the tokens are there for certain, and once
     """
 
     seen: np.ndarray
@@ -129,6 +146,7 @@ class Logits:
     fixed: np.ndarray
     terms: np.ndarray
     rest: np.ndarray
+    sure: np.ndarray
 
     @property
     def size(self) -> np.ndarray:
@@ -136,9 +154,13 @@ class Logits:
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Between what they lie, as they are computed; without end where they are no constants."""
-        lost = np.where(self.terms > 1, self.size * 2.0**-12, 0.0) + self.rest
-        lost = np.where(self.of[:, 1:].any(axis=1), np.inf, lost)
+        lost = np.where(self.of[:, 1:].any(axis=1), np.inf, self.lost)
         return self.of[:, ONE] - lost, self.of[:, ONE] + lost
+
+    @property
+    def lost(self) -> np.ndarray:
+        """How far the constants may be off, with all that is none of these quantities."""
+        return np.where(self.terms > 1, self.size * 2.0**-12, 0.0) + self.rest
 
     @property
     def far(self) -> np.ndarray:
@@ -165,16 +187,18 @@ class Tokens:
     _known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @classmethod
-    def embedded(cls, embed: Embed, rows: Rows) -> Tokens:
-        """Without a source, tokens are kinds of rows; with one, each is a product of its own with a row of sign 1,
-        which may round (heads.py)."""
+    def embedded(cls, embed: Embed, rows: Rows, sequence: bool) -> Tokens:
+        """Tokens are kinds of rows; those of a sequence are each a product of its own with a row of sign 1, which may
+        round (heads.py)."""
+        require(sequence == (embed.source is not None), "anchors are tokens of a sequence, and of nothing else")
         require(embed.weight.shape[2] == rows.columns, "an example has other entries than the program says")
         number, of = rows.entries()
         if embed.source is None:
             require(len(embed.weight) == len(embed.bias) == 1 and embed.tokens is None, "a row becomes a token")
             sure = np.arange(len(number)) >= len(rows.kinds)
         else:
-            every = np.array_equal(np.unique(embed.source), np.arange((embed.tokens or 0) / 2))
+            examples = np.unique(embed.source)
+            every = np.array_equal(examples, np.arange(len(examples))) and embed.tokens == 2 * len(examples)
             require(every, "anchors are not those of all rows of sign 1")
             number, of = (np.repeat(one[:1], len(embed.source), axis=0) for one in (number, of))
             sure = np.ones(len(number), bool)
@@ -204,13 +228,19 @@ class Tokens:
         numbers[token, features], quantities[token, features] = number, of
         return replace(self, number=numbers, of=quantities, _known={})
 
+    def renewed(self, tokens: Sequence[int], features: Sequence[int]) -> Tokens:
+        """The same, w and v having changed in these features of these tokens: copies of what they were are anything."""
+        old = np.isin(self.of, [self.rows.w(), self.rows.w(1)])
+        old[np.ix_(tokens, features)] = False
+        return replace(self, number=np.where(old, np.inf, self.number), of=np.where(old, ANY, self.of), _known={})
+
     def mapped(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows (outputs, features) of all tokens."""
         found = []
         for row in weight:
             used = np.flatnonzero(row)
             number, of = self.number[:, used], self.of[:, used]
-            exact = power_of_two(row[used]) | ((of == 0) & power_of_two(number))
+            exact = exact_products(row[used], number, of)
             none = np.zeros(len(of)), np.zeros(len(of), int)
             found.append(one_term(number * row[used], of, exact) if len(used) else none)
         number, of = (np.stack(one, axis=1) for one in zip(*found, strict=True))
@@ -243,6 +273,8 @@ class Tokens:
         d = len(self.rows.x)
         rows = ((them < (self.stream.inputs or 0)) | (kind == "input")).astype(int)[:, None]
         exact = (q_of >= 0) & (k_of >= 0) & (power_of_two(q) | power_of_two(k)) & there
+        if kind == "input":
+            exact &= (them >= (self.stream.inputs or 0))[:, None] | ~(self.of_rows(q_of) | self.of_rows(k_of))
         at = np.where(exact, self.rows.columns_of_logits[rows, q_of, k_of], W + 2 * d)
         of, count = np.zeros((2, len(them), W + 2 * d + 1))
         places = np.broadcast_to(np.arange(len(them))[:, None], at.shape), at
@@ -254,20 +286,26 @@ class Tokens:
         of[:, SUM] = sums[:, 0]
         require(int(there.sum(axis=1).max()) <= MAX_TERMS, f"a logit of more than {MAX_TERMS:,} terms")
         rest = np.where(once, sizes.sum(axis=1) * (1 + 1e-3), np.inf)
-        return Logits(them, of[:, : W + d], np.where(at == ONE, product, 0.0), there.sum(axis=1), rest)
+        sure = self.sure[them] | ((them == asker) & (layer.mask == "self+registers"))
+        return Logits(them, of[:, : W + d], np.where(at == ONE, product, 0.0), there.sum(axis=1), rest, sure)
+
+    def of_rows(self, of: np.ndarray) -> np.ndarray:
+        """Which are quantities of a row."""
+        return (of > 0) & (of < self.rows.w()[0])
 
     def read(self, layer: Attention, head: int, asker: int) -> tuple[np.ndarray, np.ndarray]:
         """What a token reads, whoever it is. Tokens whose logits are 2 SILENT below that of one that is there weigh
-        exactly 0. One that is left weighs exactly 1; of several only what is 0 in all of them is known exactly.
-        Computed weights add up to less than 4 (gamma_n is defined)."""
+        exactly 0. One that is left weighs exactly 1, but its quantities of a row are anything to others; of several
+        only what is 0 in all of them is known exactly. Computed weights add up to less than 4 (gamma_n is defined)."""
         found = self.logits(layer, head, asker)
         number, of = (one[found.seen] for one in self.of_head("value", layer, head))
         low, high = found.ends()
-        sure = self.sure[found.seen]
-        heard = ~(high <= np.where(sure, low, -np.inf).max() - 2 * SILENT)
+        heard = ~(high <= np.where(found.sure, low, -np.inf).max() - 2 * SILENT)
         require(bool(heard.any()), "a logit of a learner is no finite number")
-        if heard.sum() == 1 and sure[heard].all():
-            return number[heard][0], of[heard][0]
+        if heard.sum() == 1 and found.sure[heard].all():
+            number, of = number[heard][0], of[heard][0]
+            own = (number != 0) & self.of_rows(of)
+            return np.where(own, np.inf, number), np.where(own, ANY, of)
         size = 4 * np.where(of > 0, np.where(number == 0, 0.0, np.inf), np.abs(number))[heard].max(axis=0)
         return size, np.where(size == 0, 0, ANY)
 
@@ -279,7 +317,7 @@ class Tokens:
         outputs, width = layer.outputs, self.of.shape[1]
         skip = np.zeros((outputs, width)) if layer.skip is None else layer.skip.on_features()
         number, of = self.mapped(skip)
-        asked: dict[tuple[str, Any], list[tuple[np.ndarray, np.ndarray]]] = {}
+        asked: dict[tuple[bytes, ...], list[tuple[np.ndarray, np.ndarray]]] = {}
         anything = np.full(layer.output.shape[2], np.inf), np.full(layer.output.shape[2], ANY)
         queries = [self.of_head("query", layer, head) for head in range(layer.heads)]
         for token in range(len(number)):
@@ -288,17 +326,17 @@ class Tokens:
             free[list(mine)] = False
             kind, place = self.kind(token)
             if free.any():
-                same = b"".join(one[token].tobytes() for query in queries for one in query)
-                name = kind, same if kind == "register" else place if self.source is None else 0
+                few = self.source is None or kind != "input"
+                name = (kind.encode(), *(one[token].tobytes() for query in queries for one in query)) if few else ()
+                name += (seen(layer, self.stream, kind, place).tobytes(),) if few else ()
                 if name not in asked:
-                    few = self.source is None or kind != "input"
                     asked[name] = [self.read(layer, head, token) if few else anything for head in range(layer.heads)]
                 weights = np.concatenate(list(layer.output[:, free]), axis=1)
                 numbers, its = (np.concatenate(one) for one in zip(*asked[name], strict=True))
                 own = number[token, free][:, None], of[token, free][:, None]
                 there = (weights != 0) & (numbers != 0)
                 products = np.where(there, weights, 0.0) * np.where(there, numbers, 0.0)
-                exact = power_of_two(weights) | ((its == 0) & power_of_two(numbers))
+                exact = exact_products(weights, numbers, its)
                 number[token, free], of[token, free] = one_term(
                     np.append(own[0], products, axis=1),
                     np.append(own[1], np.broadcast_to(its, products.shape), axis=1),

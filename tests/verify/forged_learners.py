@@ -1,0 +1,186 @@
+"""Files of learners that were made to be accepted though their networks err: each says one thing that is not so."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anchorhead.verify.files import Stored
+
+from .learner_files import changed
+
+LARGE = 2.0**30
+MARKED = -1
+"""The feature that `widened` puts last."""
+
+
+def structure(file: Stored, change: Callable[[list[Any]], object]) -> Stored:
+    """The layers of the header changed; names of features are left out."""
+    network = copy.deepcopy(dict(file.network))
+    change(network["layers"])
+    for row in network["layers"]:
+        for one in (row, *row.get("layers", ())):
+            for name in ("features", "labels"):
+                one.pop(name, None)
+                (one.get("skip") or {}).pop(name, None)
+    return replace(file, network=network)
+
+
+def widened(file: Stored, count: int = 1) -> Stored:
+    """Features more, the last ones: 0 in all tokens, and in nothing that is made of them."""
+    axes = {"query": [-1], "key": [-1], "value": [-1], "output": [-2], "bias": [-1], "registers": [-1], "states": [-1]}
+    tensors, last = dict(file.tensors), f"layers.{len(file.network['layers']) - 1}."
+    for name, array in file.tensors.items():
+        if name.startswith("layers."):
+            what = name.rpartition(".")[2]
+            along = axes.get(what, [-2] if name == "layers.0.weight" else [-1, -2] if what == "weight" else [])
+            sides = [(0, 0)] * array.ndim
+            for axis in along:
+                sides[axis] = (0, count if axis == -1 or not name.startswith(last) else 0)
+            tensors[name] = np.pad(array, sides)
+    return structure(replace(file, tensors=tensors), lambda layers: None)
+
+
+def put(file: Stored, name: str, place: tuple[Any, ...], number: Any) -> Stored:
+    """Entries of an array replaced."""
+
+    def change(array: np.ndarray) -> np.ndarray:
+        array[place] = number
+        return array
+
+    return changed(file, name, change)
+
+
+def asked(file: Stored, layer: str, rows: np.ndarray, keys: np.ndarray) -> Stored:
+    """Logits with products more, (products, features) for queries and for keys of all heads."""
+
+    def more(added: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        def change(array: np.ndarray) -> np.ndarray:
+            new = np.broadcast_to(added, (len(array), *added.shape)).astype(array.dtype)
+            return np.concatenate([array, new], axis=1)
+
+        return change
+
+    return changed(changed(file, f"{layer}.query", more(rows)), f"{layer}.key", more(keys))
+
+
+def drowned(file: Stored, layer: str, asks: int, holds: int, by: float = LARGE) -> Stored:
+    """A large number and its negative in all logits of a feature that asks at one that is held: nothing is left of the
+    rest once these are rounded."""
+    eye = np.eye(file.tensors[f"{layer}.query"].shape[2])
+    return asked(file, layer, np.stack([eye[asks], -eye[asks]]), np.stack([by * eye[holds]] * 2))
+
+
+def scores_drowned(file: Stored) -> Stored:
+    """Examples, who are that, ask the state and the reference, which are none."""
+    return drowned(file, "layers.1.0", 6, 9)
+
+
+def residuals_drowned(file: Stored) -> Stored:
+    """The state asks with its mark for the signs of examples, which are 1 and -1."""
+    return drowned(file, "layers.1.0", 4, 2)
+
+
+def silence_drowned(file: Stored) -> Stored:
+    """What lowers the anchors of other examples is small beside what cancels in their logits."""
+    for bit in range(4):
+        file = drowned(file, "layers.1.0", 14 + bit, 5 + bit, LARGE**2)
+    return file
+
+
+def anchors_of_rows(file: Stored) -> Stored:
+    """An anchor of the threshold is taken from registers and given to rows, half of it to either sign. One example is
+    two rows; several have the anchor several times."""
+    slope, offset, value = 7, 8, 9
+    registers = np.array(file.tensors["layers.0.registers"])
+    (middle,) = np.flatnonzero(registers[:, slope] == 0)
+    for place, number in ((offset, registers[middle, offset] - np.log(2)), (value, registers[middle, value])):
+        file = put(file, "layers.0.bias", (place,), number)
+    file = changed(file, "layers.0.registers", lambda array: np.delete(array, middle, axis=0))
+    return structure(file, lambda layers: layers[1]["layers"][1].pop("mask"))
+
+
+def w_of_before(file: Stored) -> Stored:
+    """The step that reads a gradient keeps what w was in another feature, from which the threshold takes it."""
+    w, file = 5, widened(file)
+    file = put(file, "layers.1.0.skip.weight", (MARKED, w), 1.0)
+    file = put(file, "layers.1.1.skip.weight", (w, w), 0.0)
+    return put(file, "layers.1.1.skip.weight", (w, MARKED), 1.0)
+
+
+def output_of_before(file: Stored) -> Stored:
+    """A last attention with two heads: one reads w and writes nothing, the other puts out what w was a step before."""
+    w, file = [5, 6], widened(file, 2)
+    width = file.tensors["layers.2.weight"].shape[1]
+    file = put(file, "layers.1.0.skip.weight", ([width - 2, width - 1], w), 1.0)
+    kind, eye = file.tensors["layers.0.weight"].dtype, np.eye(width)
+    value = np.stack([eye[w], eye[[width - 2, width - 1]]])
+    nothing, output = np.zeros((2, 1, width)), np.stack([np.zeros((2, 2)), np.eye(2)])
+    arrays = {"query": nothing, "key": nothing, "value": value, "output": output}
+    tensors = {name: array for name, array in file.tensors.items() if name != "layers.2.weight"}
+    tensors |= {f"layers.2.{name}": array.astype(kind) for name, array in arrays.items()}
+    row = {"layer": "Attention", "mask": "self+registers"}
+    row |= {name: {"tensor": f"layers.2.{name}"} for name in arrays}
+    return structure(replace(file, tensors=tensors), lambda layers: layers.__setitem__(2, row))
+
+
+def examples_of_one_sign(file: Stored) -> Stored:
+    """The tokens are two examples, and their negatives are left out."""
+
+    def change(layers: list[Any]) -> None:
+        layers[0].update(source={"tensor": "layers.0.source"}, tokens=4)
+
+    return structure(replace(file, tensors={**file.tensors, "layers.0.source": np.array([0, 1])}), change)
+
+
+def half_an_example(file: Stored) -> Stored:
+    """The network takes a token less."""
+    return structure(file, lambda layers: layers[0].update(tokens=layers[0]["tokens"] - 1))
+
+
+def labels_of_others(file: Stored) -> Stored:
+    """A layer before the steps gives every register the label of another example, with which it then asks. Anchors hold
+    the slope of the label as a constant, and one of each example its label and a mark."""
+    label, y, asks, address, asking = 3, 3, 11, range(6, 10), range(15, 19)
+    shown, slope, mark, theirs, *other = range(28, 36)
+    file = widened(file, 8)
+    names = ("weight", "bias", "registers")
+    weight, bias, registers = (np.array(file.tensors[f"layers.0.{name}"]) for name in names)
+    first, eye = slice(None, None, len(weight) // len(registers)), np.eye(weight.shape[1])
+    bias[:, slope] = weight[:, y, label]
+    weight[first, shown, label] = bias[first, mark] = 1.0
+    registers[:, other] = np.roll(registers[:, asking], 1, axis=0)
+    arrays = {
+        "query": np.stack([*(-LARGE * eye[other]), 2.0**20 * eye[asks]])[None],
+        "key": eye[None, [*address, mark]],
+        "value": eye[None, [shown]],
+        "output": eye[None, :, [theirs]],
+        "skip": eye,
+    }
+    tensors = {**file.tensors, **{f"layers.new.{name}": array.astype(weight.dtype) for name, array in arrays.items()}}
+    tensors |= {f"layers.0.{name}": array for name, array in zip(names, (weight, bias, registers), strict=True)}
+    row: dict[str, Any] = {"layer": "Attention"} | {name: {"tensor": f"layers.new.{name}"} for name in arrays}
+    row["skip"] = {"layer": "Linear", "weight": row["skip"]}
+    file = structure(replace(file, tensors=tensors), lambda layers: layers.insert(1, row))
+    for layer in (0, 1):
+        file = put(file, f"layers.1.{layer}.skip.weight", (range(28, 36), range(28, 36)), 1.0)
+    for name, held in (("query", theirs), ("key", slope)):
+        file = put(file, f"layers.1.0.{name}", (0, y), eye[held])
+    return file
+
+
+def values_of_the_start(file: Stored) -> Stored:
+    """Of many learners: rows read where w begins, as the registers do, and show that as what they move w by."""
+    names = list(file.network["layers"][0]["features"])
+    size = sum(name.startswith("w") and name[1:].isdigit() for name in names)
+    width, file = len(names), widened(file, size)
+    new = np.arange(width, width + size)
+    file = put(file, "layers.1.query", (0, 0, names.index("one")), file.tensors["layers.1.query"].max())
+    file = put(file, "layers.1.output", (0, new, range(size)), 1.0)
+    for layer in ("layers.1", "layers.2.0", "layers.2.1", "layers.2.2"):
+        file = put(file, f"{layer}.skip.weight", (new, new), 1.0)
+    return put(file, "layers.2.2.value", (0,), np.eye(width + size)[new])

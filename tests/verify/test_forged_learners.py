@@ -1,0 +1,82 @@
+"""Files of learners that say what is not so in one place are refused, though all else is as it should be.
+
+Each was accepted once, and its network errs by more than its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.files import Stored
+from anchorhead.verify.grammar import read_network
+from anchorhead.verify.learners import learner as of_learners
+from anchorhead.verify.learners.link import read_links
+from anchorhead.verify.learners.step import Update
+from anchorhead.verify.learners.target import read_descent
+from anchorhead.verify.programs.program import read_program
+from anchorhead.verify.rounding import arithmetic_of
+
+from . import forged_learners as forged
+from . import test_learner_many as of_many
+from .learner_files import loaded
+from .tampering.search import breaks
+from .test_learners import accepted, learner, stored
+
+pytestmark = pytest.mark.all_cases
+FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
+    (forged.scores_drowned, "logistic, float32"),
+    (forged.residuals_drowned, "squared, float32"),
+    (forged.silence_drowned, "logistic, sequence, float32"),
+    (forged.anchors_of_rows, "lasso"),
+    (forged.w_of_before, "lasso"),
+    (forged.output_of_before, "squared"),
+    (forged.examples_of_one_sign, "squared"),
+    (forged.half_an_example, "squared, sequence"),
+    (forged.labels_of_others, "squared, sequence"),
+]
+
+
+@pytest.mark.parametrize(("change", "name"), FORGED, ids=[f"{change.__name__}, {name}" for change, name in FORGED])
+def test_forged_files_are_refused(change: Callable[[Stored], Stored], name: str) -> None:
+    other = change(stored(name))
+    assert breaks(loaded(other), np.random.default_rng(0), learner(name).descent.loss) is not None
+    assert accepted(stored(name))
+    assert not accepted(other)
+
+
+def test_where_w_begins_is_nothing_that_rows_show() -> None:
+    net, file = of_many.many("float32")
+    prompt, other = of_many.prompt_of("float32", "squared", 0.0, [0.3, -0.2, 0.1]), forged.values_of_the_start(file)
+    stated = net.certify(prompt).bound
+    path = loaded(other)(prompt, path=True, outside="ignore")  # type: ignore[call-arg]
+    assert of_many.largest_error(path, file, prompt) > stated >= of_many.bound_of(file, prompt, stated)
+    with pytest.raises(NotVerified):
+        of_many.bound_of(other, prompt, stated)
+
+
+def update_of(name: str) -> tuple[Update, str]:
+    file = stored(name)
+    network, target = read_network(file), read_descent(read_program(file))
+    (link,), step = of_learners._first(network, target, 1.0, 0.0, 1e-3, arithmetic_of(network.dtype))
+    assert link == read_links(target.link, 1.0)[0][0]
+    return step.update, network.dtype
+
+
+@pytest.mark.parametrize("name", ["squared, float32", "momentum", "squared, sequence"])
+def test_what_heads_read_is_added_to_w_in_any_order(name: str) -> None:
+    """w = 1, and then what heads read and v move it by, each a little less than half of what float32 can tell apart."""
+    update, dtype = update_of(name)
+    model, heads = arithmetic_of(dtype), len(stored(name).tensors["layers.1.0.query"])
+    few = heads + bool(update.momentum) if "sequence" not in name else 1 + bool(update.momentum)
+    kind = np.dtype(dtype).type
+    small, w = kind(0.999 * model.unit), kind(1.0)
+    for _ in range(few):
+        w = kind(w + small)
+    lost = few * float(small) - (float(w) - 1.0)
+    speed = float(small) / update.momentum if update.momentum else 0.0
+    assert lost > 0.99 * few * model.unit
+    assert update.error(1.0, speed, few * float(small), model)[0] >= lost
