@@ -110,12 +110,15 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     _, unit = claims()
     unit = replace(unit, reading=replace(unit.reading, number="one", rounded=0.25))
     take, near, most = np.array([2.0, -1.0]), np.array([0.0, 1e-13]), float(np.abs(unit.parts[0].values).max())
-    first, second = (Taken(one, np.full(2, 1e-9), unit) for one in (take, take + near))
+    units = (replace(unit, reading=replace(unit.reading)) for _ in range(2))
+    first, second = (Taken(one, np.full(2, 1e-9), of) for one, of in zip((take, take + near), units, strict=True))
     (same,) = _same(context(), [first, second])
     assert [part.lean for part in same.unit.parts] == [0.0, pytest.approx(0.5)]
     assert same.unit.parts[1].lean >= 0.5
     assert (same.off >= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.0])) * most).all()
     assert (same.off <= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.01])) * 1.002 * most).all()
+    (column,) = _same(context(), [first, replace(first)])
+    assert [part.lean for part in column.unit.parts] == [0.0, 0.0]
     another = replace(second, unit=replace(unit, reading=replace(unit.reading, number=None)))
     assert len(_same(context(), [first, another, replace(another)])) == 3
     loose = replace(unit, parts=(replace(unit.parts[0], value_error=np.full(2, 1e12)),))

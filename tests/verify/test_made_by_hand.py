@@ -49,19 +49,23 @@ class Case:
             return verify(Path(folder) / "network.safetensors")
 
     def _program(self, box: Box) -> Program:
-        embed, writer = self.network.embed, Writer()
-        inputs = embed.weight.shape[-1]
-        ends = box.broadcast_to((1, inputs))
-        x = writer.input([f"x{n}" for n in range(inputs)], ends.low, ends.high, tokens=1)
+        writer, (tokens, inputs) = Writer(), self._shape
+        ends = box.broadcast_to((tokens, inputs))
+        x = writer.input([f"x{n}" for n in range(inputs)], ends.low, ends.high, tokens=tokens)
         outputs = self.network.layers[-1].outputs
-        made = Affine((Term(x, np.zeros((outputs, inputs))),), np.full((1, outputs), self.constant))
+        weight = np.zeros((outputs, inputs) if tokens == 1 else (1, outputs, tokens, inputs))
+        made = Affine((Term(x, weight),), np.full((1, outputs), self.constant))
         return writer.program(writer.add(made, "constant"))
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.network.embed.tokens or 1, self.network.embed.weight.shape[-1]
 
     def error(self) -> float:
         """The largest that is found."""
-        rng, inputs = np.random.default_rng(1), self.network.embed.weight.shape[-1]
-        ends = np.stack([np.full(inputs, self.low), np.full(inputs, self.high)])
-        x = np.concatenate([ends, rng.uniform(self.low, self.high, (500, inputs))])[:, None]
+        rng, shape = np.random.default_rng(1), self._shape
+        ends = np.stack([np.full(shape, self.low), np.full(shape, self.high)])
+        x = np.concatenate([ends, rng.uniform(self.low, self.high, (500, *shape))])
         found = [evaluate(self.network, x, order, self.network.dtype) for order in ORDERS.values()]
         return max(self.moves, float(np.abs(np.array(found, float) - self.constant).max()))
 
@@ -168,9 +172,19 @@ def features_that_round_apart() -> Case:
     return Case(Network([embed, Linear(logits), Softmax((2, 2)), Linear(values)]), 1e-3, 1.0, moves=_apart())
 
 
+def features_of_other_tokens() -> Case:
+    """The same of a feature of two tokens, each of which holds an input of its own."""
+    embed = Embed(np.ones((1, 1)), np.zeros(1), tokens=2)
+    values = np.zeros((1, 1, 2, 2))
+    values[0, 0, 0, 0], values[0, 0, 1, 1] = 1.0, 1.0
+    logits = Linear(np.array([[8.0], [0.0]]))
+    return Case(Network([embed, logits, Softmax((2,)), Linear(values)]), 1e-3, 1.0)
+
+
 CASES = (
     slopes_that_are_heard, sums_of_registers, coefficients_that_underflow, values_that_are_left_out,
     values_of_which_little_is_taken, queries_that_round_apart, features_that_round_apart,
+    features_of_other_tokens,
 )  # fmt: skip
 
 

@@ -89,10 +89,9 @@ def _asked(
             one = grid_reading(query, shown[which], layer.grid, context.exact, context.model)
         else:
             one = lowered(query, shown[which], context.quantities, context.model)
-            varying = np.flatnonzero(~query.fixed[0])
-            if one is not None and len(varying) == 1:
-                row = int(varying[0])
-                one = replace(one, number=layer.query[h, row].tobytes(), rounded=float(apart[mine][row]))
+            if one is not None and one.number is not None:
+                row = layer.query[h, one.number]
+                one = replace(one, number=row.tobytes(), rounded=float(apart[mine][one.number]))
         found.append((one, visible))
     return found
 

@@ -86,27 +86,14 @@ def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[lis
 
 
 def _same(context: Context, taken: Sequence[Taken]) -> list[Taken]:
-    """Units in the same number that are taken alike: parts of one unit. Its t is that of the first, the steepest, and
-    all others lean by what either sum rounds by."""
+    """Units in the same number that are taken alike: parts of one unit."""
 
     def name(one: Taken) -> tuple:
         number = one.unit.reading.number
         return ("alone", id(one)) if number is None else number, np.round(one.take, 12).tobytes()
 
-    found = []
-    for group in _grouped(taken, name):
-        first, *others = _steepest_first(group)
-        parts, off = list(first.unit.parts), first.off
-        for one in others:
-            lean = (one.unit.reading.rounded + first.unit.reading.rounded) * SLACK
-            parts += [replace(part, lean=part.lean + lean) for part in one.unit.parts]
-            off = off + one.instead(first.take, 1.0, context.model)
-        found.append(replace(first, off=off, unit=replace(first.unit, parts=tuple(parts))))
-    return found
-
-
-def _steepest_first(group: Sequence[Taken]) -> list[Taken]:
-    return sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
+    groups = _grouped(taken, name)
+    return [group[0] if len(group) == 1 else replace(_together(context, group), members=()) for group in groups]
 
 
 def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
@@ -142,7 +129,7 @@ def _better(context: Context, group: list[Taken]) -> Taken | None:
 def _together(context: Context, group: list[Taken]) -> Taken:
     """Values are those of the first, times how much more is taken of a unit; the first is the steepest, which would
     bear no error of t."""
-    group = _steepest_first(group)
+    group = sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
     first = group[0]
     lead = int(np.abs(first.take).argmax())
     units, off = [], np.zeros(len(first.take))
@@ -172,20 +159,21 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
     """Units in t_1, t_2, ... of one direction, as one in t_1.
 
     For t_h = sum_i c_hi q_i + b_h, a sign s = +-1 and shift = b_h - s b_1, t_h as computed is s t_1 + shift up to the
-    errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part. A logit a t_h + g is then
-    (s a) t_1 + (a shift + g).
+    errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part; up to what both round by, if they
+    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g).
     """
     first = group[0].reading
     low, high = first.ends
     parts = []
     for unit in group:
         own = unit.reading
-        sign = _sign(own.t) * _sign(first.t)
-        shift = float(own.t.constant[0, 0] - sign * first.t.constant[0, 0])
+        same = own is first or (own.number is not None and own.number == first.number)
+        sign = 1.0 if same else _sign(own.t) * _sign(first.t)
+        shift = 0.0 if same else float(own.t.constant[0, 0] - sign * first.t.constant[0, 0])
         ends = sorted(sign * (end - shift) for end in own.ends)
         low, high = min(low, ends[0]), max(high, ends[1])
-        lean = 0.0
-        if own is not first:
+        lean = 0.0 if own is first else (own.rounded + first.rounded) * SLACK
+        if not same:
             apart = np.abs(own.t.coefficients[0, 0] - sign * first.t.coefficients[0, 0])
             lean = float((own.t.error + first.t.error)[0, 0] + apart @ quantities.size(own.t.ids)) * SLACK
             lean += 4 * OWN_UNIT * abs(shift)
