@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import anchorhead as ah
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
 
 RNG = np.random.default_rng(0)
 BOX = {"x": (-1, 1), "y": (-1, 1)}
@@ -109,3 +110,32 @@ class TestHeadsOfOnesOwnNumbers:
             ah.Head.of([1.0, 2.0])
         with pytest.raises(ah.AnchorheadError, match=r"\(p,\)"):
             ah.Head.of([1.0, 2.0], [0.0], [1.0, 2.0])
+
+
+def test_the_program_of_a_network_is_what_it_approximates():
+    net = ah.approximate("x*y", on=BOX, within=1e-3)
+    assert ah.program(net) is net.program
+    learner = ah.incontext.gradient_descent(steps=2, rate=0.1, features=1)
+    assert "x 2" in str(ah.program(learner))
+    with pytest.raises(ah.AnchorheadError, match=r"on=\(0, 1\) with a network"):
+        ah.program(net, on=(0, 1))
+    with pytest.raises(ah.AnchorheadError, match="it has no program"):
+        ah.program(ah.Network([ah.network.Embed(np.eye(1), np.zeros(1))]))
+
+
+def test_what_a_program_alone_does_not_say_is_refused_with_who_builds_it():
+    learner = ah.incontext.gradient_descent(steps=2, rate=0.1, features=1)
+    with pytest.raises(ah.AnchorheadError, match=r"incontext\.gradient_descent builds"):
+        ah.compile(ah.program(learner), within=1e-3)
+    opaque = ah.approximate(lambda x: x[..., :1] * x[..., 1:], on=BOX, within=0.1)
+    with pytest.raises(ah.AnchorheadError, match=r"give ah\.approximate the callable"):
+        ah.compile(ah.program(opaque), within=1e-3)
+
+
+def test_words_that_a_kernel_smoother_has_no_use_for_are_refused():
+    smoother = KernelSmoother(RNG.normal(size=(3, 2)), RNG.normal(size=(3, 1)), 0.5)
+    program = ah.program(smoother, on=(-1, 1))
+    assert ah.compile(program).certificate.kind == "proven"
+    for words in ({"form": "deep"}, {"layout": "sequence"}, {"placement": "uniform"}, {"causal": True}):
+        with pytest.raises(ah.AnchorheadError, match="a kernel smoother is one softmax head"):
+            ah.compile(program, **words)

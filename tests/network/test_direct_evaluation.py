@@ -16,7 +16,7 @@ from torch import nn
 
 import anchorhead as ah
 from anchorhead.convert import KernelSmoother
-from anchorhead.convert.convert import read
+from anchorhead.convert.models import read
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import saturated

@@ -1,12 +1,30 @@
-"""The comparison of two programs broken in one place, and which test notices."""
+"""Numbers and the comparison of two programs broken in one place, and which test notices."""
 
 from __future__ import annotations
 
 from .mutations import Mutation
 
 DIFFERS = "equality: what differs is said to differ"
+UNDEFINED = "numbers: nothing is known where a function may be undefined"
 
 # fmt: off
+NUMBERS = (
+    Mutation("programs/expressions.py", "read_expression", "op in _PARAMETERS and", "False and",
+             "numbers: a parameter that varies is refused"),
+    Mutation("programs/numbers.py", "Range.sign", "if self.high < 0 else 0", "if self.high < 0 else 1",
+             "equality: the reciprocal of a square that may be 0 is refused"),
+    Mutation("programs/numbers.py", "_integer_power", "n and n % 2 == 0 and not a.sign", "False",
+             "equality: the reciprocal of a square that may be 0 is refused"),
+    Mutation("programs/numbers.py", "_power", "if a.low >= 0 and b.low > 0", "if b.low > 0", f"{UNDEFINED} (a power)"),
+    Mutation("programs/numbers.py", "_monotone", "if a.known else UNKNOWN", "", f"{UNDEFINED} (tanh of a logarithm)"),
+    Mutation("programs/numbers.py", "_wave", "(a.ball,) if turns else a", "a",
+             "numbers: random functions stay in their ranges (0)"),
+    Mutation("programs/numbers.py", "_extreme", "if all(a.known for a in args) else UNKNOWN", "",
+             f"{UNDEFINED} (a logarithm, clipped)"),
+    Mutation("programs/numbers.py", "_where", "not (a.known and b.known)", "False", f"{UNDEFINED} (a switch)"),
+    Mutation("programs/numbers.py", "_where", "other if never else then.united(other)", "other",
+             "numbers: random functions stay in their ranges (0)"),
+)
 EQUALITY = (
     Mutation("equality/algebra.py", "Algebra.maximum", "k * off + lost", "lost",
              f"{DIFFERS} (a maximum with a number)"),
@@ -35,10 +53,6 @@ EQUALITY = (
              "self.power(a, _whole(exponent)) if few else self.root(a, b)",
              "self.power(a, int(float(exponent)))",
              f"{DIFFERS} (an exponent that no float64 is)"),
-    Mutation("equality/ranges.py", "Range.sign", "if self.high < 0 else 0", "if self.high < 0 else 1",
-             "equality: the reciprocal of a square that may be 0 is refused"),
-    Mutation("equality/ranges.py", "_power", "n % 2 == 0 and not a.sign", "False",
-             "equality: the reciprocal of a square that may be 0 is refused"),
     Mutation("equality/values.py", "Value.off_by", "self.error + error", "self.error", f"{DIFFERS} (an exponential)"),
     Mutation("equality/work.py", "Work.count", "self.done > MOST", "False",
              "equality: small files are refused before they take long (a power)"),

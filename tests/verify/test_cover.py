@@ -91,6 +91,16 @@ def test_a_constant_that_values_contradict_is_refused() -> None:
         cover(grid, ways, rounding(grid), [-1.0] * 2, [1.0] * 2, 9.0, 2_000_000)
 
 
+def test_an_anchor_that_is_heard_between_the_centres_of_cells_alone_counts() -> None:
+    """At all centres of the first cells its weight is below the smallest number, beside one where it is 1."""
+    steep, at = 1e7, 0.3 / CELLS[2]
+    axis = np.array([-steep, 0.0, steep]), np.array([steep * at - 100.0, 0.0, -steep * at - 100.0])
+    grid = Grid([axis, (np.zeros(1), np.zeros(1))], np.zeros(2), np.array([[0.0], [1.0], [0.0]]))
+    ways, _ = _known(flat, 1e-6, 2)
+    with pytest.raises(NotVerified, match="does not follow"):
+        cover(grid, ways, lambda cells, moved: 0 * moved, [-1.0] * 2, [1.0] * 2, 0.01, 2_000_000)
+
+
 def test_what_is_between_the_centres_of_cells_counts() -> None:
     """A function that is 0 at the centres of all the first cells, and rises from there."""
     width = 2 / CELLS[2]

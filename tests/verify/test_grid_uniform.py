@@ -24,6 +24,7 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.points import values_of
 from anchorhead.verify.grids.uniform import modulus_of, verify_even
 from anchorhead.verify.programs.expressions import Expression, read_expression
+from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.slopes import slopes_of
 from anchorhead.verify.rounding import arithmetic_of
 from tests.networks.grids import stored_grid
@@ -123,7 +124,7 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
     function, rng = read_expression(parse(text, ("x", "y")).to_json()), np.random.default_rng(1)
     with precision():
         for low in rng.uniform(-1, 0.7, (20, 2)):
-            box = [arb(float(a)).union(arb(float(a + 0.3))) for a in low]
+            box = [Range(arb(float(a)), arb(float(a + 0.3))) for a in low]
             values, slopes = slopes_of(function, ("x", "y"), box)
             for _ in range(5):
                 p, q = (low + 0.3 * rng.uniform(size=2) for _ in range(2))
@@ -131,6 +132,6 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
                     r = p.copy()
                     r[j] = q[j]
                     ends = [function.ball({"x": arb(float(z[0])), "y": arb(float(z[1]))}) for z in (p, r)]
-                    assert values.overlaps(ends[0])
+                    assert values.ball.overlaps(ends[0])
                     assert slopes[j].is_finite()
                     assert slopes[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))

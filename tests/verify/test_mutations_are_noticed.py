@@ -16,15 +16,15 @@ import anchorhead.verify
 from .claims_of_tests import holds
 from .mutations import Mutation
 from .mutations_of_direct import DIRECT
-from .mutations_of_equality import EQUALITY
+from .mutations_of_equality import EQUALITY, NUMBERS
 from .mutations_of_lemmas import LEMMAS
 from .mutations_of_rooms import ROOMS
 from .mutations_of_the_walk import WALK
 
-MUTATIONS = (*LEMMAS, *WALK, *DIRECT, *ROOMS, *EQUALITY)
+MUTATIONS = (*LEMMAS, *WALK, *DIRECT, *ROOMS, *EQUALITY, *NUMBERS)
 ELSEWHERE = {
     "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "programs/program.py", "programs/exact.py",
-    "programs/expressions.py", "programs/text.py", "folders/activations.py", "folders/folder.py",
+    "programs/text.py", "folders/activations.py", "folders/folder.py",
     "grids/callables.py",
 }  # fmt: skip
 """What holds no lemma, or what suites of their own break: values of functions, files, programs, their text."""

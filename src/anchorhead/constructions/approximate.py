@@ -1,8 +1,7 @@
 """Any continuous function as an attention-only network: name it, say where, say how well.
 
-Structure comes first (summands). A function of one variable is a head. Sums of functions of one linear combination
-each are hidden layers of neurons, built like any converted network. What is left over, smooth functions of at most four
-variables, goes to heads over grids. Where there are several parts, they stand side by side in one network.
+Expressions are written as a program, which is compiled. Of a callable values are known alone: one of few inputs is a
+head, or one over a grid; one of many is fitted.
 """
 
 from __future__ import annotations
@@ -13,32 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout, options_of
-from anchorhead.constructions.causal import require_causal_values, without_later_tokens
+from anchorhead.constructions.build_options import Form, Layout
+from anchorhead.constructions.causal import require_causal_values
+from anchorhead.constructions.compile import compiled
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.constructions.fitting.opaque import approximate_callable
-from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
+from anchorhead.constructions.functions import check_words, of_variables
+from anchorhead.constructions.grids.grid import SolvedGrid
 from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
-from anchorhead.constructions.in_layers import network_in_layers
-from anchorhead.constructions.mlp import proven_mlp
-from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.request import Texts, check_counts, entries, intervals, requested
 from anchorhead.constructions.single.head import Placement, head
-from anchorhead.constructions.sum_of_parts import BuildRequest, approximate_parts, check_continuous, check_defined
-from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.decimals import beyond_float64
 from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.given import checked_within, checked_word
+from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES
-from anchorhead.language.entries import Entries
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.sympy_expressions import without_sympy
 from anchorhead.language.of_targets import program_of
-from anchorhead.language.program import Program
-from anchorhead.language.steps import Opaque
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
@@ -93,9 +85,9 @@ def approximate(
     within, causal = checked_within(within), bool(causal)
     check_words(form, layout, placement)
     function = without_sympy(function)
+    words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
     with progress_line(progress, "approximating") as tell, beyond_float64():
         if callable(function) and not isinstance(function, Expression):
-            words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
             target = _callable_target(function, on, tokens, features)
             if isinstance(target, CallableSeveral):
                 return _callable(target, within, kind, words, lipschitz, seed, outside, tell)
@@ -104,123 +96,8 @@ def approximate(
             raise AnchorheadError(
                 f"lipschitz={lipschitz!r} is for callables: expressions are proven without; leave it out"
             )
-        target = requested(function, on, tokens, features)
-        return approximate_expressions(target, within, kind, form, layout, placement, causal, prove, outside, tell)
-
-
-def approximate_expressions(
-    target: SeveralVariables,
-    within: float,
-    dtype: Dtype,
-    form: Form | None = None,
-    layout: Layout | None = None,
-    placement: Placement = "solved",
-    causal: bool = False,
-    prove: bool = True,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-    program: Program | None = None,
-) -> Network:
-    """A head for one variable; neurons, heads over grids, or both, for several. Its program is what was written:
-    `program`, or that of the target."""
-    written = program_of(target) if program is None else program
-    words = {"form": form, "layout": layout, "placement": placement, "causal": causal}
-    try:
-        return _of_expressions(target, within, dtype, words, prove, outside, progress).written_as(written)
-    except NotReached as error:
-        error.network = error.network.written_as(written)
-        raise
-
-
-def _of_expressions(
-    target: SeveralVariables,
-    within: float,
-    dtype: Dtype,
-    words: dict[str, Any],
-    prove: bool,
-    outside: Outside,
-    progress: Progress | None,
-) -> Network:
-    form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
-    if causal:
-        target = without_later_tokens(target)
-    becomes = target.becomes(form, layout)
-    if becomes == "head":
-        return _one_head(target, within, dtype, placement, outside, progress)
-    require_expressions_representable(within, target, dtype)
-    network = target.parts.network
-    if becomes == "layers":
-        return network_in_layers(target, within, words, dtype, outside, progress)
-    if becomes == "neurons" and network is not None:
-        options = options_of(network, form, layout or "transformer", placement, dtype, causal)
-        return proven_mlp(network, target.on, within, options, outside, progress).network
-    if placement == "uniform":
-        return _uniform(target, within, dtype, form, layout, causal, outside, progress)
-    _require_plain(target, form, layout)
-    build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), prove, outside, progress)
-    return _gridded(target, build)
-
-
-def check_words(form: Any, layout: Any, placement: Any) -> None:
-    for name, given, allowed in (("form", form, FORMS), ("layout", layout, LAYOUTS)):
-        if given is not None:
-            checked_word(name, given, allowed)
-    checked_word("placement", placement, PLACEMENTS)
-
-
-def _gridded(target: SeveralVariables, build: BuildRequest) -> Network:
-    """One grid alone, or several parts; grids that are too large together are tried one by one."""
-    if target.one_grid and not build.options.causal:
-        check_defined(target)
-        check_continuous(target)
-        return solved_grid(
-            target, build.within, build.options.dtype, build.prove, build.progress, build.outside
-        ).network
-    try:
-        return approximate_parts(target, build)
-    except AnchorheadError as error:
-        apart = replace(target, join=False)
-        if [part.variables for part in apart.parts.grids] == [part.variables for part in target.parts.grids]:
-            raise
-        try:
-            return approximate_parts(apart, build)
-        except AnchorheadError:
-            raise error from None
-
-
-def _require_plain(target: SeveralVariables, form: Any, layout: Any) -> None:
-    """Refuses forms and layouts that a grid cannot have, with the term that needs one."""
-    term = next(term for term in target.parts.terms if term.becomes == "grid")
-    why = f"{term.expression} goes to a head over a grid, with layers of its own"
-    if form not in (None, "deep"):
-        raise AnchorheadError(f"form={form!r}: {why}, after those of the neurons: use form='deep', or leave it out")
-    if layout not in (None, "transformer"):
-        raise AnchorheadError(
-            f"layout={layout!r}: {why}, whose maps act on a token alone: use layout='transformer', or leave it out"
-        )
-
-
-def _uniform(
-    target: SeveralVariables,
-    within: float,
-    dtype: Dtype,
-    form: Any,
-    layout: Any,
-    causal: bool,
-    outside: Outside,
-    progress: Progress | None,
-) -> Network:
-    """The paper's uniform grid, of all variables."""
-    _require_plain(target, form, layout)
-    if causal:
-        raise AnchorheadError("causal=True with placement='uniform' on a grid: use placement='solved'")
-    if len(target.variables) > MAX_VARIABLES:
-        raise AnchorheadError(
-            f"placement='uniform' would take a grid of {len(target.variables)} variables, and at most "
-            f"{MAX_VARIABLES} are possible: use placement='solved', which takes the function apart"
-        )
-    check_continuous(target)
-    return approximate_uniform_grid(target, within, dtype, outside, progress)
+        program = program_of(requested(function, on, tokens, features))
+        return compiled(program, within, words, kind, prove, outside, tell)
 
 
 def _callable_target(
@@ -327,35 +204,4 @@ def _one_callable(
         lipschitz=lipschitz,
         progress=progress,
     )
-    return _of_variables(made.network, names).with_(outside=outside)
-
-
-def _one_head(
-    target: SeveralVariables,
-    within: float,
-    dtype: Dtype,
-    placement: Placement,
-    outside: Outside,
-    progress: Progress | None,
-) -> Network:
-    functions = list(target.expressions)
-    made = head(
-        functions if len(functions) > 1 else functions[0],
-        (target.low[0], target.high[0]),
-        within=within,
-        dtype=dtype,
-        placement=placement,
-        progress=progress,
-    )
-    return _of_variables(made.network, target.variables).with_(outside=outside)
-
-
-def _of_variables(network: Network, names: tuple[str, ...]) -> Network:
-    """A head without an axis of tokens, with the name of its variable: that of a callable or a constant is in `on`
-    alone."""
-    if network.program is None:
-        return network.with_(token_axis=False)
-    found = Entries.of(network.program)
-    functions = (replace(one, arguments=names) if isinstance(one, Opaque) else one for one in found.functions)
-    named = replace(found, functions=tuple(functions), variables=names)
-    return network.with_(token_axis=False, program=named.program(axis=False))
+    return of_variables(made.network, names).with_(outside=outside)

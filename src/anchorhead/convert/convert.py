@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import torch
-
-from anchorhead.constructions.build_options import Form, Layout, options_of
-from anchorhead.constructions.kernel_smoother import kernel_smoother
-from anchorhead.constructions.mlp import proven_mlp
-from anchorhead.constructions.single.head import Placement, head
-from anchorhead.convert.maxout import Maxout
-from anchorhead.convert.onnx_files import mlp_from_onnx
-from anchorhead.convert.sklearn_models import from_sklearn, mlp_of_sklearn
-from anchorhead.convert.splines import spline_target
-from anchorhead.convert.torch_modules import mlp_of
-from anchorhead.convert.weight_files import mlp_from_safetensors
+from anchorhead.constructions.build_options import Form, Layout
+from anchorhead.constructions.compile import compiled
+from anchorhead.constructions.functions import check_words
+from anchorhead.constructions.single.head import Placement
+from anchorhead.convert.models import program_of_model
 from anchorhead.decimals import beyond_float64
-from anchorhead.disk import file_to_read
-from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_count, checked_within
-from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.targets.kernel_smoother import KernelSmoother
-from anchorhead.language.targets.mlp import Mlp
+from anchorhead.given import checked_within
+from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
-
-ACCEPTED = (
-    "a torch.nn.Sequential of Linear layers and activations, the path of a safetensors file with activation= or of an "
-    "ONNX file, an MLPClassifier or MLPRegressor of scikit-learn, a scipy PPoly or BSpline, a Maxout or a "
-    "KernelSmoother"
-)
 
 
 def convert(
@@ -84,100 +64,10 @@ def convert(
         >>> net.certificate.bound <= 1e-6
         True
     """
+    within = None if within is None else checked_within(within)
+    check_words(form, layout, placement or "solved")
+    words = {"form": form, "layout": layout, "placement": placement or "solved", "causal": bool(causal)}
     with progress_line(progress, "converting") as tell, beyond_float64():
-        target, own = read(model, tokens, activation, output, order)
-        kind = dtype_name(own if dtype is None else dtype)
-        words = {"tokens": tokens, "form": form, "layout": layout, "placement": placement, "causal": causal or None}
-        if isinstance(target, Expression):
-            return _spline(target, model, on, within, kind, words, outside, tell)
-        if isinstance(target, KernelSmoother):
-            _refuse(words, "a kernel smoother is one softmax head, exactly")
-            return kernel_smoother(target, _box(on), kind, within, outside)
-        if within is None:
-            raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
-        within = checked_within(within)
-        options = options_of(target, form, layout or "transformer", placement or "solved", kind, causal)  # type: ignore[arg-type]
-        if on is None and type(model).__module__.startswith("scipy.interpolate"):
-            on = spline_target(model)[1]
-        if on is None and from_sklearn(model):
-            raise AnchorheadError(
-                "on is missing: the box of inputs; of training data X it is on=(X.min(axis=0), X.max(axis=0))"
-            )
-        return proven_mlp(target, _box(on), within, options, outside, tell).network
-
-
-def read(
-    model: Any,
-    tokens: Any,
-    activation: str | None,
-    output: str | None = None,
-    order: Sequence[str] | None = None,
-) -> tuple[Mlp | KernelSmoother | Expression, str]:
-    """The target that a model is, and the dtype of its weights."""
-    if isinstance(model, str | Path) and Path(model).suffix.lower() == ".onnx":
-        for name, word in (("activation", activation), ("order", order)):
-            if word is not None:
-                raise AnchorheadError(f"{name}={word!r} goes with a file of weights; {model} says its own")
-        return mlp_from_onnx(model, checked_tokens(tokens), output)
-    if output is not None:
-        raise AnchorheadError(f"output={output!r} goes with an ONNX file, *.onnx: leave it out")
-    if isinstance(model, str | Path):
-        file_to_read(model, "a safetensors or ONNX file")
-        if activation is None:
-            raise AnchorheadError(f"{model} holds weights alone: say activation=, such as activation='relu'")
-        return mlp_from_safetensors(model, activation, checked_tokens(tokens), order)
-    for name, word in (("activation", activation), ("order", order)):
-        if word is not None:
-            raise AnchorheadError(f"{name}={word!r} goes with a file of weights; this model has its own")
-    if isinstance(model, Mlp):
-        return (model if tokens is None else replace(model, tokens=checked_tokens(tokens))), "float64"
-    if isinstance(model, torch.nn.Module):
-        return mlp_of(model, checked_tokens(tokens))
-    if from_sklearn(model):
-        return mlp_of_sklearn(model, checked_tokens(tokens))
-    if isinstance(model, Maxout):
-        return model.mlp(checked_tokens(tokens)), "float64"
-    if isinstance(model, KernelSmoother):
-        return model, "float64"
-    if type(model).__module__.startswith("scipy.interpolate"):
-        return spline_target(model)[0], "float64"
-    raise AnchorheadError(f"a {type(model).__name__} cannot be converted: give {ACCEPTED}")
-
-
-def checked_tokens(tokens: Any) -> int | None:
-    return None if tokens is None else checked_count("tokens", tokens)
-
-
-def _box(on: Any) -> Box:
-    if on is None:
-        raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
-    return Box.of(on)
-
-
-def _refuse(words: dict[str, Any], why: str) -> None:
-    given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
-    if given:
-        raise AnchorheadError(f"{', '.join(given)}: {why}; leave out {', '.join(words)}")
-
-
-def _spline(
-    target: Expression,
-    model: Any,
-    on: Any,
-    within: float | None,
-    dtype: str,
-    words: dict[str, Any],
-    outside: Outside,
-    progress: Progress | None,
-) -> Network:
-    """A spline of higher degree is a function of one variable: one head."""
-    placement = words.pop("placement") or "solved"
-    _refuse(words, "a spline of one variable becomes one head")
-    if within is None:
-        raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
-    ends = Box.of(spline_target(model)[1] if on is None else on)
-    if ends.low.size != 1:
-        raise AnchorheadError(f"on={on!r}: a spline has one variable, give its two ends")
-    interval = float(ends.low.reshape(-1)[0]), float(ends.high.reshape(-1)[0])
-    found = head(target, interval, within=within, dtype=dtype, placement=placement, progress=progress)
-    return found.network.with_(token_axis=False, outside=outside)
+        program, own = program_of_model(model, on, tokens, activation, output, order)
+        kind: Dtype = dtype_name(own if dtype is None else dtype)  # type: ignore[assignment]
+        return compiled(program, within, words, kind, True, outside, tell)

@@ -11,7 +11,7 @@ from anchorhead.constructions.planning.plan import Plan
 from anchorhead.constructions.planning.plan import plan as planned
 from anchorhead.constructions.planning.plan_expressions import USUAL, plan_expressions
 from anchorhead.constructions.request import requested
-from anchorhead.convert.convert import read
+from anchorhead.convert.models import read
 from anchorhead.convert.splines import spline_target
 from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box

@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from anchorhead.constructions.request import requested
-from anchorhead.convert.convert import read
-from anchorhead.convert.splines import spline_target
-from anchorhead.domain import Box
+from anchorhead.convert.models import program_of_model
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.entries import Entries
-from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.sympy_expressions import without_sympy
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
-from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.spec import is_expression
+from anchorhead.network import Network
 
 
 def program(
@@ -33,7 +29,7 @@ def program(
 
     model       expressions as `ah.approximate` takes them, "x*y + sin(z)", or a model as `ah.convert` takes it: a
                 torch.nn.Sequential, a file of weights with activation=, an ONNX file, an MLP of scikit-learn, a spline,
-                a Maxout, a KernelSmoother
+                a Maxout, a KernelSmoother; or a network of ours, learners included: the program that it approximates
     on          an interval for each variable, {"x": (-1, 1), "y": (0, 2)}, or (-1, 1) for the only one; of a model, a
                 box such as (0, 1)
     tokens, features   of expressions: the input is (tokens, features); of a model, tokens= alone
@@ -51,6 +47,9 @@ def program(
         >>> round(float(program([1.0, 0.5])[0]), 6)
         3.218282
     """
+    words = {"tokens": tokens, "features": features, "activation": activation, "order": order, "output": output}
+    if isinstance(model, Network):
+        return _own(model, on=on, **words)
     model = without_sympy(model)
     if is_expression(model):
         for name, word in (("activation", activation), ("order", order), ("output", output)):
@@ -59,15 +58,14 @@ def program(
         return program_of(requested(model, on, tokens, features))
     if features is not None:
         raise AnchorheadError(f"features={features!r} is for expressions: a model has its own")
-    target, _ = read(model, tokens, activation, output, order)
-    if on is None and type(model).__module__.startswith("scipy.interpolate"):
-        on = spline_target(model)[1]
-    if on is None:
-        raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
-    box = Box.of(on)
-    if isinstance(target, Expression):
-        ends = tuple((float(end.reshape(-1)[0]),) for end in (box.low, box.high))
-        return Entries((target,), target.variables or ("x",), None, *ends).program()
-    shape = target.input_shape if isinstance(target, Mlp) else (target.inputs,)
-    whole = box.broadcast_to(shape)
-    return program_of(target, (whole.low, whole.high))
+    return program_of_model(model, on, tokens, activation, output, order)[0]
+
+
+def _own(network: Network, **words: Any) -> Program:
+    """What a network approximates."""
+    given = [f"{name}={word!r}" for name, word in words.items() if word is not None]
+    if given:
+        raise AnchorheadError(f"{', '.join(given)} with a network, which has a program of its own: leave it out")
+    if network.program is None:
+        raise AnchorheadError("the network does not say what it approximates: it has no program")
+    return network.program

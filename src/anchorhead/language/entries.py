@@ -44,6 +44,8 @@ class Entries:
         variables = given.features
         if tokens is not None:
             variables = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(len(given.features)))
+        if not set(apply.arguments) <= set(variables):
+            raise AnchorheadError("the stored program is not one of functions of the entries of its input")
         functions = tuple(apply.functions[k] for k in apply.which)
         ends = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
         found = cls(functions, variables, tokens, *ends)

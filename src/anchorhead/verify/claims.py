@@ -376,5 +376,5 @@ def _function_values(function: Expression | None, points: np.ndarray) -> np.ndar
         return points
     name = function.variables[0] if function.variables else "x"
     with precision(64):
-        found = np.array([float(function.ball({name: arb(float(point))}).mid()) for point in points])
+        found = np.array([float(function.point({name: arb(float(point))}).mid()) for point in points])
     return found if np.isfinite(found).all() else None

@@ -16,6 +16,7 @@ from flint import arb, arb_series
 from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.numbers import Range
 
 NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
@@ -108,9 +109,8 @@ class _Search:
 
     def _on(self, a: arb, b: arb, middle: arb) -> tuple[arb | None, tuple[float, float]]:
         """f' on a cell, if f is analytic there, and between what f stays: at the ends where it is monotone."""
-        cell = a.union(b)
-        values = self.f.ball({self.name: cell})
-        whole = below(values), above(values)
+        cell, values = a.union(b), self.f.range({self.name: Range(a, b)})
+        whole = below(values.low), above(values.high)
         try:
             slopes = coefficient(self.f.series({self.name: arb_series([cell, 1], prec=2)}), 1)
         except Undecided:

@@ -26,10 +26,10 @@ from flint import arb
 
 from anchorhead.verify.equality.polynomials import CANCELS
 from anchorhead.verify.equality.powers import LIPSCHITZ, Powers
-from anchorhead.verify.equality.ranges import RANGES
 from anchorhead.verify.equality.values import ZERO, Monomial, Value, in_cells
 from anchorhead.verify.equality.work import Work
 from anchorhead.verify.programs.expressions import Expression, evaluated
+from anchorhead.verify.programs.numbers import RANGES
 
 ASINH = arb(2) ** -200
 """How far what is taken for asinh may be from it."""

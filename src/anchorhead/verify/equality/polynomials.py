@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from anchorhead.verify.equality.ranges import RANGES, Range
 from anchorhead.verify.equality.values import MINUS, ONE, Atom, Monomial, Terms, Value, joined
 from anchorhead.verify.equality.work import Work
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import Undecided
+from anchorhead.verify.programs.numbers import RANGES, Range
 
 CANCELS = arb(2) ** -40
 MAX_TERMS, MAX_POWER = 20_000, 8

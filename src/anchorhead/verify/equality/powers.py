@@ -9,10 +9,10 @@ import numpy as np
 from flint import arb
 
 from anchorhead.verify.equality.polynomials import MAX_POWER, Polynomials
-from anchorhead.verify.equality.ranges import RANGES, Range
 from anchorhead.verify.equality.values import ONE, Monomial, Value, joined
 from anchorhead.verify.errors import require
-from anchorhead.verify.programs.expressions import BALLS, MAX_EXPONENT
+from anchorhead.verify.programs.expressions import MAX_EXPONENT
+from anchorhead.verify.programs.numbers import POINTS, RANGES, Range
 
 LIPSCHITZ = {"asinh": 1.0, "sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
 """Functions that have no rule of their own, and how fast they change at most: 2/sqrt(pi) < 1.13."""
@@ -198,7 +198,7 @@ class Powers(Polynomials):
             return self.exp(self.mul(b, self.log(a)))
         p = b.terms.get(ONE, arb(0))
         if set(a.terms) <= {ONE} and set(b.terms) <= {ONE} and a.error.is_zero() and b.error.is_zero() and p > 0:
-            return self.constant(BALLS["power"](a.terms.get(ONE, arb(0)), p) if a.terms else arb(0))
+            return self.constant(POINTS["power"](a.terms.get(ONE, arb(0)), p) if a.terms else arb(0))
         number = set(b.terms) == {ONE} and b.error.is_zero()
         if not (a.range.low >= 0 or p.is_integer()) or not p > 0 or not number or not a.terms:
             self._undecided("a root")
@@ -219,7 +219,7 @@ class Powers(Polynomials):
         return self.scaled(self.made({((atom, 1),): arb(1)}, moved), c**p)
 
     def function(self, name: str, a: Value) -> Value:
-        function = arb.asinh if name == "asinh" else BALLS[name]
+        function = POINTS[name]
         if set(a.terms) <= {ONE} and a.error.is_zero():
             return self.constant(function(a.terms.get(ONE, arb(0))))
         with np.errstate(all="ignore"):

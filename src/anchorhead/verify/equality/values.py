@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 import numpy as np
 from flint import arb
 
-from anchorhead.verify.equality.ranges import Range
+from anchorhead.verify.programs.numbers import Range
 
 Monomial = tuple[tuple[int, int], ...]
 """Atoms, in the order of their numbers, and their exponents."""

@@ -13,7 +13,8 @@ from anchorhead.verify.balls import exact, precision
 from anchorhead.verify.errors import require
 from anchorhead.verify.grids.polynomial import floats
 from anchorhead.verify.grids.uniform import Values
-from anchorhead.verify.programs.expressions import BALLS, Expression, evaluated
+from anchorhead.verify.programs.expressions import Expression, evaluated
+from anchorhead.verify.programs.numbers import POINTS
 from anchorhead.verify.rounding import SLACK
 
 
@@ -66,6 +67,6 @@ def _on_arrays(rule: Callable[..., arb]) -> Callable[..., Any]:
     return found
 
 
-ON_ARRAYS = {op: _on_arrays(rule) for op, rule in BALLS.items()}
+ON_ARRAYS = {op: _on_arrays(rule) for op, rule in POINTS.items()}
 for _op in ("add", "mul"):
     ON_ARRAYS[_op] = partial(lambda two, *args: reduce(two, args), ON_ARRAYS[_op])

@@ -88,13 +88,14 @@ def upper_weights(grid: Grid, j: int, cuts: np.ndarray) -> tuple[np.ndarray, ...
     steep, rest = slopes - slopes[top], offsets - offsets[top]
     z = (centre - origin) * steep + rest
     noise = 8 * OWN_UNIT * (np.abs(steep) * (np.abs(centre - origin) + half) + np.abs(rest) + 1)
-    w = np.exp(z - z.max(axis=1, keepdims=True))
-    w /= w.sum(axis=1, keepdims=True)
+    z = z - z.max(axis=1, keepdims=True)
+    log_w = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    w = np.exp(log_w)
     off = 4 * (noise + (w * noise).sum(axis=1, keepdims=True)) + 1e-14
     mean = (w * slopes).sum(axis=1, keepdims=True)
     tilt = np.abs(slopes - mean)
     tilt = tilt + (w * off * tilt).sum(axis=1, keepdims=True) + 1e-14 * np.abs(slopes).max()
-    upper = np.minimum(w * np.exp(np.minimum(tilt * half, 700.0)) * (1 + off), 1.0) + 1e-300
+    upper = np.exp(np.minimum(log_w + tilt * half + off, 0.0)) + 1e-300  # not from w, which may have vanished
     return centre, half, w, upper, mean, off
 
 

@@ -31,7 +31,7 @@ from anchorhead.verify.grids.lipschitz import MAX_CELLS
 from anchorhead.verify.grids.points import values_of
 from anchorhead.verify.grids.rounding import on_cells
 from anchorhead.verify.grids.uniform import Modulus, Values, modulus_of, verify_even
-from anchorhead.verify.programs.exact import Atom, Exact
+from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
@@ -222,7 +222,7 @@ class Grids:
         expression = _expression(self.exact, form, 0.0)
         with precision(64):
             rows = [{f"x{q}": arb(float(value)) for q, value in zip(ids, row, strict=True)} for row in x]
-            found = np.array([float(expression.ball(row).mid()) for row in rows])
+            found = np.array([float(expression.point(row).mid()) for row in rows])
         return found if np.isfinite(found).all() else None
 
     def verify(self, tell: Callable[[int, int, str], object]) -> None:
@@ -349,8 +349,7 @@ def _inputs(exact: Exact, q: int) -> set[int]:
         return {q}
     found: set[int] = set()
     for z in exact.atoms[q].arguments.values():
-        plain = len(z.ids) == 1 and z.coefficients[0, 0, 0] == 1 and z.constant[0, 0] == 0 and not z.error.any()
-        found |= {int(z.ids[0])} if plain and z.ids[0] in exact.inputs else {-1}
+        found |= {int(z.ids[0])} if is_plain_quantity(z) and z.ids[0] in exact.inputs else {-1}
     return found
 
 

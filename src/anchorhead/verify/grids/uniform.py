@@ -30,11 +30,12 @@ from itertools import product
 
 import numpy as np
 
-from anchorhead.verify.balls import above, below, hull, precision, size
+from anchorhead.verify.balls import above, below, exact, precision, size
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.rounding import axis_errors, upper_weights
 from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.slopes import slopes_of
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 
@@ -183,9 +184,9 @@ def _ranges(
     for cell in np.ndindex(*shape):
         cuts = [np.linspace(e[i], e[i + 1], parts + 1) for e, i in zip(ends, cell, strict=True)]
         for part in product(range(parts), repeat=len(shape)):
-            balls = [hull(c[i], c[i + 1]) for c, i in zip(cuts, part, strict=True)]
-            values, slopes = slopes_of(function, variables, balls)
-            low[cell], high[cell] = min(low[cell], below(values)), max(high[cell], above(values))
+            sides = [Range(exact(c[i]), exact(c[i + 1])) for c, i in zip(cuts, part, strict=True)]
+            values, slopes = slopes_of(function, variables, sides)
+            low[cell], high[cell] = min(low[cell], below(values.low)), max(high[cell], above(values.high))
             for along, one in zip(steep, slopes, strict=True):
                 along[cell] = max(along[cell], size(one) if one.is_finite() else math.inf)
     return low, high, steep

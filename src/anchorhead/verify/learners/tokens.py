@@ -355,7 +355,8 @@ class Tokens:
 
 
 def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmetic) -> None:
-    """No number that is computed overflows: bounds on the features of every kind are followed through all steps.
+    """No number that is computed overflows, not even one that is then multiplied by 0, queries, keys and values of all
+    tokens: bounds on the features of every kind are followed through all steps.
 
     box: bounds on the entries of a prompt of at most so many rows. What a head reads is at most the largest value that
     it may see, up to rounding: sums over all tokens, and over features.
@@ -377,11 +378,11 @@ def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmet
             before = sizes
             for (query, key, value, output), skip in zip(parts, skips, strict=True):
                 largest = np.max(list(sizes.values()), axis=0)
-                logits = np.einsum("hsf,f->hs", query, largest) * np.einsum("hsf,f->hs", key, largest)
-                read = np.einsum("hof,f->ho", value, largest)
+                asked, held, read = (np.einsum("hsf,f->hs", one, largest) for one in (query, key, value))
                 wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
                 sizes = {kind: more * (wrote + (0.0 if skip is None else skip @ one)) for kind, one in sizes.items()}
-                top = max(float(logits.sum(axis=1).max()), *(float(one.max()) for one in sizes.values()))
+                every = largest, asked, held, read, (asked * held).sum(axis=1), *sizes.values()
+                top = max(float(one.max()) for one in every)
                 if not top < limit:
                     raise NotVerified(f"numbers may overflow in {model.dtype}: up to {top:.3g}")
             if all(sizes[kind].shape == one.shape and (sizes[kind] <= one).all() for kind, one in before.items()):

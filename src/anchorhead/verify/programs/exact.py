@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from flint import arb, arb_series
 
-from anchorhead.verify.balls import above, below, coefficient, hull, precision
+from anchorhead.verify.balls import above, below, coefficient, exact, hull, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
 from anchorhead.verify.functions import behaviour, range_on
 from anchorhead.verify.grids.callables import Given
 from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.program import Affine, Apply, Input, Opaque, Program
 
 
@@ -175,7 +176,7 @@ class Exact:
         self._reach: dict[str, tuple[float, float]] = {}
         for function, arguments, _ in jobs:
             if len(function.variables) == 1:
-                low, high = (float(end[0, 0]) for end in arguments[function.variables[0]].ends(self.quantities))
+                low, high = self._ends(arguments[function.variables[0]])
                 before = self._reach.get(function.key, (low, high))
                 self._reach[function.key] = min(low, before[0]), max(high, before[1])
 
@@ -208,7 +209,7 @@ class Exact:
         if len(own) != 1:
             return None
         name, z = next(iter(own.items()))
-        low, high = (float(end[0, 0]) for end in z.ends(self.quantities))
+        low, high = self._ends(z)
         with precision(cap=4):
             try:
                 found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
@@ -270,17 +271,30 @@ class Exact:
         zero = np.zeros((1, 1))
         return Forms(np.array([self._known[key]]), np.ones((1, 1, 1)), zero, zero, zero)
 
+    def _ends(self, z: Forms) -> tuple[float, float]:
+        """Between what an argument lies; of a quantity as it is, just where that does."""
+        low, high = z.ends(self.quantities)
+        if is_plain_quantity(z):
+            low, high = ([[end[z.ids[0]]]] for end in (self.quantities.low, self.quantities.high))
+        return float(low[0][0]), float(high[0][0])
+
     def _range(self, function: Expression, arguments: Mapping[str, Forms]) -> tuple[float, float]:
-        ends = {name: [float(end[0, 0]) for end in one.ends(self.quantities)] for name, one in arguments.items()}
+        ends = {name: self._ends(one) for name, one in arguments.items()}
         if len(ends) == 1:
             low, high = next(iter(ends.values()))
             whole = self._reach.get(function.key, (low, high))
             whole = min(low, whole[0]), max(high, whole[1])
             return range_on(function, behaviour(function, *whole), low, high)
         with precision():
-            value = function.ball({name: hull(*one) for name, one in ends.items()})
-        require(value.is_finite(), f"{function} is not bounded on the box by balls")
-        return below(value), above(value)
+            found = function.range({name: Range(*map(exact, one)) for name, one in ends.items()})
+        require(found.known, f"{function} is not known to be defined and bounded on the whole box")
+        return below(found.low), above(found.high)
+
+
+def is_plain_quantity(z: Forms) -> bool:
+    """Whether a form (1, 1) is a quantity as it is."""
+    one = len(z.ids) == 1 and z.coefficients[0, 0, 0] == 1 and z.constant[0, 0] == 0
+    return bool(one and not z.error.any())
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ A saved expression is {"nodes": [[operation, data?, places of arguments...], ...
 operations, and the functions that are named by their definitions, are in CORE and NAMED below: what is not there is
 refused. Evaluations take the numbers that variables stand for:
 
-    ball     arb: the result holds f(x) for every x of the balls. A switch that a ball does not decide gives the hull of
-             both sides; what may be unbounded is not finite.
+    range    what f is on a box. A switch that ranges do not decide gives the hull of both sides; where f may be
+             unbounded or undefined, nothing is known. `ball`: that as a ball; `point`: for what is nearly a point.
     series   arb_series around a ball: coefficient n holds f^(n)(x) / n! for every x of the ball. A switch that the ball
              does not decide raises Undecided: on this ball the function may not be analytic.
 """
@@ -17,12 +17,13 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from flint import arb, arb_series
 
 from anchorhead.verify.errors import NotVerified, Unreadable
+from anchorhead.verify.programs.numbers import BALLS, POINTS, RANGES, Range, decided
 
 MAX_NODES = 2_000
 MAX_EXPONENT = 64
@@ -63,8 +64,15 @@ class Expression:
         kept = (self.nodes[node] for node in order)
         return Expression.of(tuple((op, data, tuple(new[one] for one in places)) for op, data, places in kept))
 
-    def ball(self, at: Mapping[str, arb]) -> arb:
-        return evaluated(self, at, BALLS)
+    def point(self, at: Mapping[str, arb]) -> arb:
+        return evaluated(self, at, POINTS)
+
+    def range(self, at: Mapping[str, arb | Range]) -> Range:
+        found = evaluated(self, at, RANGES)
+        return found if isinstance(found, Range) else Range.hull(found)
+
+    def ball(self, at: Mapping[str, arb | Range]) -> arb:
+        return self.range(at).ball
 
     def series(self, at: Mapping[str, arb_series | arb]) -> arb_series:
         found = evaluated(self, at, SERIES)
@@ -96,6 +104,11 @@ def read_expression(data: Any) -> Expression:
     if not isinstance(rows, list) or not 0 < len(rows) <= MAX_NODES:
         raise Unreadable(f"an expression is a list of 1 to {MAX_NODES} nodes")
     nodes = tuple(_node(row, place) for place, row in enumerate(rows))
+    varies: list[bool] = []
+    for op, _, places in nodes:
+        varies.append(op == "variable" or any(varies[place] for place in places))
+        if op in _PARAMETERS and any(varies[place] for place in places[1:]):
+            raise Unreadable(f"{op} with a parameter that is no constant")
     return Expression.of(nodes)
 
 
@@ -217,107 +230,6 @@ NAMED: dict[str, Callable[..., Number]] = {
 _PARAMETERS = {"leaky_relu": 1, "hardtanh": 2, "clip": 2, "elu": 1, "celu": 1, "soft_threshold": 1}
 
 
-# over balls: monotone operations at the two ends, so that wide balls stay tight
-
-
-def _increasing(f: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    return lambda a: f(a.lower()).union(f(a.upper())) if a.is_finite() else arb.nan()
-
-
-def _where_positive(f: Callable[[arb], arb], least: float) -> Callable[[arb], arb]:
-    return lambda a: f(a.lower()).union(f(a.upper())) if a.lower() > least else arb.nan()
-
-
-def _sqrt(a: arb) -> arb:
-    if not a.upper() >= 0:
-        return arb.nan()
-    return (a.lower().sqrt() if a.lower() > 0 else arb(0)).union(a.upper().sqrt())
-
-
-def _sigmoid(x: arb) -> arb:
-    return x.exp() / (1 + x.exp()) if x < 0 else 1 / (1 + (-x).exp())
-
-
-def _softplus(x: arb) -> arb:
-    return x + (-x).exp().log1p() if x > 0 else x.exp().log1p()
-
-
-def _times(a: Number, n: int) -> Number:
-    """a^n for n >= 1 by squaring."""
-    result = None
-    while n:
-        if n & 1:
-            result = a if result is None else result * a
-        n >>= 1
-        a = a * a if n else a
-    return result
-
-
-def _integer_power(n: int, a: arb) -> arb:
-    if n < 0:
-        return 1 / _integer_power(-n, a)
-    if n == 0:
-        return arb(1)
-    low, high = _times(a.lower(), n), _times(a.upper(), n)
-    if n % 2 == 0 and not a > 0 and not a < 0:
-        return arb(0).union(low).union(high)
-    return low.union(high)
-
-
-def _power(a: arb, b: arb) -> arb:
-    """Of a positive base, and of any base where the exponent is a whole number."""
-    whole = b.unique_fmpz() if b.is_exact() else None
-    if whole is not None and abs(whole) <= MAX_EXPONENT:
-        return _integer_power(int(whole), a)
-    if a.lower() > 0:
-        return BALLS["exp"](b * BALLS["log"](a))
-    return arb(0).union(BALLS["exp"](b * a.upper().log())) if b > 0 and a.upper() > 0 else arb.nan()
-
-
-def _abs(a: arb) -> arb:
-    return a if a >= 0 else -a if a <= 0 else arb(0).union(a.abs_upper())
-
-
-def decided(relation: str, a: arb, b: arb) -> bool | None:
-    """Whether a < b (or a <= b) for all numbers of two balls; None where it is not the same for all."""
-    if relation == "<":
-        return True if a < b else False if a >= b else None
-    return True if a <= b else False if a > b else None
-
-
-def _where(relation: str, a: arb, b: arb, then: arb, other: arb) -> arb:
-    side = decided(relation, a, b)
-    return then.union(other) if side is None else then if side else other
-
-
-BALLS: dict[str, Callable[..., arb]] = {
-    "pi": arb.pi,
-    "e": arb.const_e,
-    "add": lambda *terms: reduce(lambda a, b: a + b, terms),
-    "mul": lambda *factors: reduce(lambda a, b: a * b, factors),
-    "neg": lambda a: -a,
-    "div": lambda a, b: a / b,
-    "integer_power": _integer_power,
-    "power": _power,
-    "exp": _increasing(arb.exp),
-    "expm1": _increasing(arb.expm1),
-    "log": _where_positive(arb.log, 0),
-    "log1p": _where_positive(arb.log1p, -1),
-    "sqrt": _sqrt,
-    "sin": lambda a: a.sin(),
-    "cos": lambda a: a.cos(),
-    "tanh": _increasing(arb.tanh),
-    "sigmoid": _increasing(_sigmoid),
-    "softplus": _increasing(_softplus),
-    "erf": _increasing(arb.erf),
-    "erfc": _increasing(arb.erfc),
-    "abs": _abs,
-    "min": lambda *args: reduce(lambda a, b: a.min(b), args),
-    "max": lambda *args: reduce(lambda a, b: a.max(b), args),
-    "where": _where,
-}
-
-
 # over series
 
 
@@ -354,10 +266,10 @@ def _series_softplus(a: arb_series) -> arb_series:
 
 def _series_power(n: int, a: Number) -> Number:
     if not isinstance(a, arb_series):
-        return _integer_power(n, a)
+        return BALLS["integer_power"](n, a)
     if n == 0:
         return arb(1)
-    return _series_quotient(arb(1), _times(a, -n)) if n < 0 else _times(a, n)
+    return _series_quotient(arb(1), a**-n) if n < 0 else a**n
 
 
 def _series_quotient(a: Number, b: Number) -> Number:
@@ -368,7 +280,7 @@ def _series_quotient(a: Number, b: Number) -> Number:
 
 def _general_power(a: Number, b: Number) -> Number:
     if not isinstance(a, arb_series) and not isinstance(b, arb_series):
-        return _power(a, b)
+        return BALLS["power"](a, b)
     return SERIES["exp"](b * SERIES["log"](a))
 
 
@@ -404,9 +316,9 @@ def _extreme(sign: int) -> Callable[..., Number]:
 SERIES: dict[str, Callable[..., Number]] = {
     "pi": arb.pi,
     "e": arb.const_e,
-    "add": BALLS["add"],
-    "mul": BALLS["mul"],
-    "neg": BALLS["neg"],
+    "add": POINTS["add"],
+    "mul": POINTS["mul"],
+    "neg": POINTS["neg"],
     "div": _series_quotient,
     "integer_power": _series_power,
     "power": _general_power,

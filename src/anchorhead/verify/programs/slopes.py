@@ -20,19 +20,20 @@ from typing import Any
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import coefficient
-from anchorhead.verify.programs.expressions import BALLS, SERIES, Expression, Undecided, decided, evaluated
+from anchorhead.verify.programs.expressions import SERIES, Expression, Undecided, evaluated
+from anchorhead.verify.programs.numbers import BALLS, Range, decided
 
 
-def slopes_of(function: Expression, variables: Sequence[str], balls: Sequence[arb]) -> tuple[arb, list[arb]]:
-    """The ball of the function's values on the box that the balls make up, and of its slopes along each axis."""
-    at, along = dict(zip(variables, balls, strict=True)), []
+def slopes_of(function: Expression, variables: Sequence[str], box: Sequence[Range]) -> tuple[Range, list[arb]]:
+    """The range of the function's values on a box, and balls of its slopes along each axis."""
+    at, along = dict(zip(variables, (side.ball for side in box), strict=True)), []
     for name in variables:
         try:
             found = evaluated(function, {**at, name: arb_series([at[name], 1], prec=2)}, SLOPES)
             along.append(coefficient(_series(found), 1))
         except Undecided:
             along.append(arb.nan())
-    return function.ball(at), along
+    return function.range(dict(zip(variables, box, strict=True))), along
 
 
 def _series(a: Any) -> arb_series:

@@ -14,7 +14,8 @@ from typing import Any
 
 from flint import arb
 
-from anchorhead.verify.programs.expressions import BALLS, Expression, Undecided, decided, evaluated
+from anchorhead.verify.programs.expressions import Expression, Undecided, evaluated
+from anchorhead.verify.programs.numbers import BALLS, decided
 
 
 @dataclass(frozen=True)
