@@ -108,7 +108,7 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     """Two of one head, of which outputs take nearly the same, or nearly a multiple: off by what they take otherwise,
     and by a rounding where products with a power of two would have none. Their numbers may round apart."""
     _, unit = claims()
-    unit = replace(unit, reading=replace(unit.reading, number="one", rounded=0.25))
+    unit = replace(unit, reading=replace(unit.reading, number=1, rounded=0.25))
     take, near, most = np.array([2.0, -1.0]), np.array([0.0, 1e-13]), float(np.abs(unit.parts[0].values).max())
     units = (replace(unit, reading=replace(unit.reading)) for _ in range(2))
     first, second = (Taken(one, np.full(2, 1e-9), of) for one, of in zip((take, take + near), units, strict=True))

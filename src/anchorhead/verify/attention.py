@@ -89,7 +89,7 @@ def _asked(
             one = grid_reading(query, shown[which], layer.grid, context.exact, context.model)
         else:
             one = lowered(query, shown[which], context.quantities, context.model)
-            if one is not None and one.number is not None:
+            if one is not None and isinstance(one.number, int):
                 row = layer.query[h, one.number]
                 one = replace(one, number=row.tobytes(), rounded=float(apart[mine][one.number]))
         found.append((one, visible))

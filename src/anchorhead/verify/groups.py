@@ -84,7 +84,7 @@ def _groups(
         own = slice(first, first + size)
         first += size
         one = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own])
-        if one is not None and one.number is not None:
+        if one is not None and isinstance(one.number, int):
             one = replace(one, number=(token, one.number))
         elif one is not None and context.model.direct:
             constant = not one.every.whole and weight[own].any()

@@ -7,7 +7,7 @@ form, and the logits are exact functions of t up to their own rounding.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +37,7 @@ class Reading:
     ends: tuple[float, float]
     every: Part
     cancels: bool = False
-    number: Hashable = None
+    number: int | tuple[int, int] | bytes | None = None
     rounded: float = 0.0
 
     @property
