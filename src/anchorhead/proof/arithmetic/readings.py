@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.network import Attention
+from anchorhead.network.alike import first_alike
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.rounding import constant_dot_error, exact_factor
@@ -169,11 +170,11 @@ def of_attention(
 
     shown = Forms.joined([constant_part(one) for one in seen])
     depends = ((layer.value != 0) @ shown.varying.any(axis=0)).any(axis=1)
-    values = np.where(np.broadcast_to(depends, heads), -1.0, _kinds(layer.value, heads))
+    values = np.where(np.broadcast_to(depends, heads), -1.0, first_alike(layer.value, heads))
     labels = np.concatenate(
         [
             fixed.values.reshape(tokens, heads, len(rest)),
-            np.broadcast_to(np.stack([_kinds(layer.key, heads), values], 1), (tokens, heads, 2)),
+            np.broadcast_to(np.stack([first_alike(layer.key, heads), values], 1), (tokens, heads, 2)),
         ],
         axis=2,
     )
@@ -218,15 +219,6 @@ def constant_part(tokens: Forms) -> Forms:
     """Tokens for what is constant in them; of other features, which may depend on many sources, just that they vary."""
     shape = tokens.constant.shape
     return Forms(np.zeros((*shape, 0)), tokens.constant, np.zeros(shape), tokens.varying.astype(np.float64))
-
-
-def _kinds(weight: np.ndarray, heads: int) -> Float[np.ndarray, " heads"]:
-    """For each head the first with the same weights."""
-    flat = weight.reshape(len(weight), -1)
-    if len(flat) == 1:
-        return np.zeros(heads)
-    _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-    return first[inverse.reshape(-1)].astype(float)
 
 
 def _keys(
