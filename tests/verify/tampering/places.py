@@ -138,6 +138,28 @@ def follow(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[str]
     return count, problems
 
 
+def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[str]]:
+    """For how many files of these numbers a bound follows for a prompt, whatever it is, and which err by more. It is
+    sharper than that of a box, and follows from files too that do not do what they state."""
+    one, count, problems = subject(name), 0, []
+    with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
+        for number in numbers:
+            made = CHANGES[kind](one, number)
+            network = None if made is None else loaded(made[0].content())
+            if made is None or network is None:
+                continue
+            claim = Claim.of(network, one.loss)
+            prompt = claim.prompts(1, np.random.default_rng(number))
+            report = verify(made[0].content(), prompt=prompt[0].astype(network.dtype))
+            if not report.verified:
+                continue
+            count += 1
+            error = max(claim.proven(prompt, way) for way in ("fast", "torch", "exp astray"))
+            if error > report.found:
+                problems.append(f"{name}, {kind} {number}, {made[1]}: {error:.3g} > {report.found:.3g} for a prompt")
+    return count, problems
+
+
 CHANGES = {"place": place, "pair": pair}
 
 
