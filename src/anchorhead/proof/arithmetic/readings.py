@@ -93,14 +93,19 @@ class Readings:
 
     t      forms (1, asks) of the number, as the dtype has it
     kinds  (asks,) which of the `keys` each meets
+    sums   (asks,) which sum t is: of equal ones the same products of the same numbers are added up, each time in an
+           order of its own
+    apart  (asks,) what t rounds by in that sum, so that two of them differ by at most twice that
     """
 
     t: Forms
     kinds: Int[np.ndarray, " asks"]
     keys: tuple[Keys, ...]
+    sums: Int[np.ndarray, " asks"]
+    apart: Float[np.ndarray, " asks"]
 
     def only(self, asks: slice) -> Readings:
-        return Readings(self.t.features(asks), self.kinds[asks], self.keys)
+        return Readings(self.t.features(asks), self.kinds[asks], self.keys, self.sums[asks], self.apart[asks])
 
     def heard(self, asks: Int[np.ndarray, " some"], sources: Sources) -> dict[int, Bool[np.ndarray, " keys"]]:
         """For each kind among some that ask, the keys that are within reach for one of them."""
@@ -175,7 +180,20 @@ def of_attention(
     )
     unique, kinds = np.unique(labels.reshape(tokens * heads, -1), axis=0, return_inverse=True)
     keys = tuple(_keys(layer, shown, entry, rest, row, arithmetic) for row in unique)
-    return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys)
+    sums, apart = _sums(layer.query[:, entry], asking, sources, arithmetic)
+    return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys, sums.reshape(-1), apart.reshape(-1))
+
+
+def _sums(
+    rows: Float[np.ndarray, "heads features"], asking: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Int[np.ndarray, "tokens heads"], Float[np.ndarray, "tokens heads"]]:
+    """Of every token and head which sum its query is, and what that rounds by beside what features are off by."""
+    unique, which = np.unique(rows, axis=0, return_inverse=True)
+    tokens = len(asking.constant)
+    sums = which.reshape(-1) + len(unique) * np.arange(tokens)[:, None]
+    if len(unique) == len(rows):
+        return sums, np.zeros(sums.shape)
+    return sums, mapped(rows, None, asking.unrounded(), sources, arithmetic).rounding
 
 
 def of_grid(
@@ -271,4 +289,5 @@ def of_groups(
         Keys(slope, offset, none, wrong, terms.astype(int), sizes, None, arithmetic)
         for slope, offset, wrong, terms, sizes in (row.reshape(5, size) for row in unique)
     )
-    return Readings(t, kinds.reshape(-1), keys)
+    sums = entry + (x.constant.shape[1] * here if len(x.constant) > 1 else 0)
+    return Readings(t, kinds.reshape(-1), keys, sums, np.zeros(groups))
