@@ -166,7 +166,7 @@ def constant_softmax_holds(keys: int) -> bool:
     nothing, sizes = np.zeros(keys), np.abs(offsets)
     logits = Part(nothing, offsets, nothing, sizes, sizes, np.ones(keys, int), nothing, nothing, nothing, model)
     forms = [rng.normal(size=(keys, 1, 2)), rng.normal(size=(keys, 1)), np.zeros((keys, 1)), np.full((keys, 1), 1e-3)]
-    found, _ = constant.constant_softmax(logits, Forms(ids, *forms), quantities, model)
+    found, _ = constant.constant_softmax(logits, 0.0, Forms(ids, *forms), quantities, model)
     for corner in ((-1.0, -2.0), (1.0, 3.0), (-1.0, 3.0), (1.0, -2.0)):
         x = np.array(corner)
         values = forms[0][:, 0] @ x + forms[1][:, 0]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from anchorhead.verify import rounding
-from anchorhead.verify.attention import _bounded, after_attention
+from anchorhead.verify.attention import after_attention
 from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
-from anchorhead.verify.grammar import Attention
+from anchorhead.verify.grammar import Attention, Linear
 from anchorhead.verify.joint import Taken, _same, _together, direction, joint
 
 from .test_claims import claims
@@ -68,12 +68,16 @@ def test_sums_count_the_sizes_of_all_that_they_add() -> None:
 
 def test_tokens_that_nobody_reads_are_bounded() -> None:
     within, output = context(), np.array([[[2.0]]])
-    layer = Attention(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), np.ones((1, 1, 1)), output, None, None, None, None)
-    kept = Forms.constants(np.array([[5.0]]))
-    found = _bounded(within, layer, kept, np.ones((1, 1)), np.array([1.0]), [Forms.constants(VALUES[:, :1])])
-    low, high = found.ends(within.quantities)
-    assert float(low[0, 0]) <= 6.0 - 2 * 3.0
-    assert float(high[0, 0]) >= 6.0 + 2 * 3.0
+    none, one, skip = np.zeros((1, 1, 1)), np.ones((1, 1, 1)), Linear(np.eye(1), None, None)
+    layer = Attention(none, none, one, output, np.array([1.0]), None, skip, None)
+    tokens = {"input": Forms.constants(np.array([[5.0]])), "register": Forms.constants(VALUES[:, :1])}
+    found = after_attention(within, layer, tokens, set(), "here", False)
+    low, high = found["input"].ends(within.quantities)
+    assert float(low[0, 0]) <= 6.0 + 2 * VALUES[:, 0].min()
+    assert float(high[0, 0]) >= 6.0 + 2 * 5.0
+    low, high = found["register"].ends(within.quantities)
+    assert (low <= VALUES[:, :1] + 1.0 + 2 * VALUES[:, 0].min()).all()
+    assert (high >= VALUES[:, :1] + 1.0 + 2 * 5.0).all()
 
 
 def test_logits_that_may_overflow_are_refused() -> None:
@@ -101,17 +105,30 @@ def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
 
 
 def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
-    """Two of one head, of which outputs take nearly the same, or nearly a multiple: off by what they take otherwise."""
+    """Two of one head, of which outputs take nearly the same, or nearly a multiple: off by what they take otherwise,
+    and by a rounding where products with a power of two would have none. Their numbers may round apart."""
     _, unit = claims()
+    unit = replace(unit, reading=replace(unit.reading, number=1, rounded=0.25))
     take, near, most = np.array([2.0, -1.0]), np.array([0.0, 1e-13]), float(np.abs(unit.parts[0].values).max())
-    first, second = (Taken(one, np.full(2, 1e-9), unit) for one in (take, take + near))
-    (same,) = _same([first, second])
-    assert len(same.unit.parts) == 2
-    assert (same.off >= 2e-9 + near * most).all()
+    units = (replace(unit, reading=replace(unit.reading)) for _ in range(2))
+    first, second = (Taken(one, np.full(2, 1e-9), of) for one, of in zip((take, take + near), units, strict=True))
+    (same,) = _same(context(), [first, second])
+    assert [part.lean for part in same.unit.parts] == [0.0, pytest.approx(0.5)]
+    assert same.unit.parts[1].lean >= 0.5
+    assert (same.off >= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.0])) * most).all()
+    assert (same.off <= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.01])) * 1.002 * most).all()
+    (column,) = _same(context(), [first, replace(first)])
+    assert [part.lean for part in column.unit.parts] == [0.0, 0.0]
+    another = replace(second, unit=replace(unit, reading=replace(unit.reading, number=None)))
+    assert len(_same(context(), [first, another, replace(another)])) == 3
+    loose = replace(unit, parts=(replace(unit.parts[0], value_error=np.full(2, 1e12)),))
+    (same,) = _same(context(), [first, replace(second, unit=loose)])
+    assert same.off[1] >= 0.1
     third = Taken(3 * take + near, np.full(2, 1e-9), unit)
     both = _together(context(), [first, third])
-    assert (both.off >= 2e-9 + near * most).all()
-    assert (both.off <= 2e-9 + (near + 1e-14) * most).all()
+    rounded = np.array([6.0, 3.0]) * MODEL.unit
+    assert (both.off >= 2e-9 + (near + rounded) * most).all()
+    assert (both.off <= 2e-9 + (near + rounded + 1e-14) * 1.002 * most).all()
     np.testing.assert_array_equal(both.unit.parts[1].values, 3 * unit.parts[0].values)
     (part,) = unit.parts
     worse = replace(unit, parts=(replace(part, value_error=np.full(2, 1e-3), direct=(1e-3, 7.0)),))

@@ -37,6 +37,7 @@ FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.examples_of_one_sign, "squared"),
     (forged.half_an_example, "squared, sequence"),
     (forged.labels_of_others, "squared, sequence"),
+    (forged.keys_that_overflow, "logistic, sequence, four steps"),
 ]
 
 

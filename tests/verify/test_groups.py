@@ -28,7 +28,7 @@ def test_logits_of_a_group_are_off_by_no_more(seed: int) -> None:
     coefficients[0, 1, 0] = rng.normal()
     x = Forms(exact.inputs, coefficients, *(rng.random((1, 3)) for _ in range(3)))
     weight, bias = rng.normal(size=(4, 3)), rng.normal(size=4)
-    ((found, own),) = _groups(Context(exact, EXACT, Pool()), x, weight, bias, [4])
+    ((found, own),) = _groups(Context(exact, EXACT, Pool()), x, 0, weight, bias, [4])
     assert found is not None
     assert own == slice(0, 4)
     part = found.logits
@@ -37,6 +37,18 @@ def test_logits_of_a_group_are_off_by_no_more(seed: int) -> None:
         z = weight @ features + bias
         assert found.ends[0] <= features[1] <= found.ends[1]
         assert (np.abs(z - part.slopes * features[1] - part.offsets) <= part.wrong * (1 + 1e-12) + 1e-12).all()
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-3])
+def test_products_with_features_that_are_off_round(off: float) -> None:
+    """Features of 1 and 0, exactly or nearly: in the latter case products round, and 0 is a term."""
+    exact, nothing = claims()[0].exact, np.zeros((1, 2))
+    x = Forms(np.zeros(0, int), np.zeros((1, 2, 0)), np.array([[1.0, 0.0]]), nothing + off, nothing)
+    ((found, _),) = _groups(Context(exact, EXACT, Pool()), x, 0, np.array([[3.0, 5.0]]), np.zeros(1), [1])
+    assert found is not None
+    assert found.logits.terms.tolist() == ([2] if off else [1])
+    assert found.logits.exact_sizes.tolist() == ([0.0] if off else [pytest.approx(3.0)])
+    assert float(found.logits.sizes[0]) >= 3.0 + 8 * off
 
 
 def test_outputs_whose_values_are_not_parallel_are_off_by_no_more() -> None:

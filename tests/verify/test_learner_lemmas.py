@@ -180,10 +180,14 @@ def test_rounding_that_is_chosen_against_signed_averages() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [[0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5], [0.0, -1.0, 1 / 3]],
+    [
+        *([0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5]),
+        *([0.0, -1.0, 1 / 3], [2.0**-60, 0.0, 0.0]),
+    ],
 )
 def test_maps_that_round_are_not_taken_for_exact(row: list[float]) -> None:
-    """Of an entry of a row and the constants 1 and 3; 3 times the float next to 1/3 is 1 only once it is rounded."""
+    """Of an entry of a row and the constants 1 and 3; 3 times the float next to 1/3 is 1 only once it is rounded,
+    and so small a factor may underflow."""
     tokens = held()
     assert tokens.mapped(np.array([row]))[1][0, 0] == ANY
     for good, number in (([0.5, 0.0, 0.0], 0.5), ([0.0, 7.0, -2.5], -0.5), ([0.0, 0.1, 0.0], 0.1)):

@@ -11,6 +11,7 @@ import pytest
 
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
+from anchorhead.verify.grammar import Network, Repeat
 from anchorhead.verify.grids import rounding as grid_rounding
 from anchorhead.verify.learners import (
     average,
@@ -186,7 +187,8 @@ MUTATIONS = {
         fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
     ),
     "tokens: factors may be as small as they like": Mutation(
-        tokens, "LEAST", lambda f: 0.0, accepts("logistic, float32", learners.with_factors_that_vanish),
+        tokens, "LEAST", lambda f: 0.0,
+        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [2.0**-60, 0.0, 0.0]),
     ),
     "sequence: the others hear what the first does": Mutation(
         layers._Reader, "_heads", lambda f: lambda self, meant, form, every, count: f(self, meant, form, meant, count),
@@ -255,6 +257,10 @@ MUTATIONS = {
         learner, "require_finite", lambda f: lambda *args: None,
         accepts("logistic, float32", weights("skip.weight", lambda a: more(a, (15, 15), 1e30))),
     ),
+    "tokens: keys may overflow": Mutation(
+        learner, "require_finite", lambda f: lambda network, *more: f(_without_keys(network), *more),
+        accepts("logistic, sequence, four steps", forged.keys_that_overflow),
+    ),
     "tokens: what is changed is not minded": Mutation(
         tokens.Tokens, "merged", lambda f: lambda self, other: self,
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (2, 2), -0.5))),
@@ -303,6 +309,17 @@ MUTATIONS = {
         accepts("logistic", weights("registers", lambda a: np.concatenate([a[:-1], 1.5 * a[-1:]]))),
     ),
 }  # fmt: skip
+
+
+def _without_keys(network: Network) -> Network:
+    """Keys as large as they are where something is asked for."""
+    asking = [
+        replace(one, layers=tuple(replace(inner, key=inner.key * (inner.query != 0).any()) for inner in one.layers))
+        if isinstance(one, Repeat)
+        else one
+        for one in network.layers
+    ]
+    return replace(network, layers=tuple(asking))
 
 
 def replace_momentum(drift: growth.Drift) -> growth.Drift:

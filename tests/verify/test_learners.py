@@ -62,6 +62,7 @@ SLOW = {
     "huber, sequence": {"loss": "huber", "layout": "sequence", "dtype": "float32"},
     "hinge, sequence": {"loss": "hinge", "layout": "sequence", "intercept": True},
     "quantile, sequence": {"loss": "quantile", "layout": "sequence", "decay": 0.1},
+    "logistic, sequence, four steps": {"loss": "logistic", "layout": "sequence", "steps": 4, "dtype": "float32"},
     "logistic, sequence, twenty steps": {"loss": "logistic", "layout": "sequence", "steps": 20, "momentum": 0.5},
     "elastic net": {"threshold": 0.1, "decay": 0.1, "intercept": True, "steps": 10, "rate": 0.3},
 }
@@ -83,7 +84,8 @@ def stored(name: str) -> Stored:
 def found_for_box(file: Stored, certificate: dict | None = None) -> float:
     stated = dict(file.certificate or {}) | (certificate or {})
     low, high = (np.array(stated["on"][end]) for end in ("low", "high"))
-    return bound_for_learner(read_network(file), read_program(file), low, high, stated["conditions"], stated["bound"])
+    network, program = read_network(file), read_program(file)
+    return bound_for_learner(network, program, low, high, stated["conditions"], stated["bound"])[0]
 
 
 def data(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,6 +110,16 @@ def test_the_stated_bound_follows_for_one_prompt(name: str) -> None:
     prompt = np.asarray(net.prompt(*data(name, 1)))
     bound = net.certify(prompt, progress=False).bound
     assert bound_for_one_prompt(read_network(file), read_program(file), prompt, bound) <= bound
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("squared", "(x, 1, y)"), ("two variables", "(x, 1, y)"), ("hinge", "(y x, y, 1)")]
+)
+def test_the_report_says_what_prompts_show(name: str, shown: str, tmp_path: Path) -> None:
+    """The same program may be learned from rows of either kind."""
+    found = verify(file_of(name, tmp_path))
+    assert found.verified
+    assert f"prompts show examples as {shown}" in "\n".join(found.assumptions)
 
 
 def file_of(name: str, folder: Path) -> Path:

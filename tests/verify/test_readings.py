@@ -68,6 +68,18 @@ def test_logits_of_one_varying_entry_are_off_by_no_more(seed: int) -> None:
     assert largest.min() > 0.9
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-3])
+def test_products_with_constants_that_are_off_round(off: float) -> None:
+    """A query of 1 and 0, exactly or nearly: in the latter case products round, and 0 is a term."""
+    nothing = np.zeros((1, 2))
+    query = Forms(np.zeros(0, int), np.zeros((1, 2, 0)), np.array([[1.0, 0.0]]), nothing + off, nothing)
+    found = lowered(query, Forms.constants(np.array([[3.0, 5.0]])), Quantities(), EXACT)
+    assert found is not None
+    assert found.logits.terms.tolist() == ([2] if off else [1])
+    assert found.logits.exact_sizes.tolist() == ([0.0] if off else [pytest.approx(3.0)])
+    assert float(found.logits.sizes[0]) >= 3.0 + 8 * off
+
+
 def test_keys_that_vary_have_no_reading() -> None:
     rng, quantities = np.random.default_rng(0), Quantities()
     quantities.add(np.array([-1.0]), np.array([2.0]))

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from anchorhead.verify import rounding
+from anchorhead.verify.balls import exact, precision
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
 from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.gaps import gaps
 from anchorhead.verify.scalar.part import Part, silent
-from anchorhead.verify.scalar.softmax import Softmax
+from anchorhead.verify.scalar.softmax import MANY, ORDER, Softmax
 
 from . import adversary
 
@@ -96,6 +97,54 @@ def test_keys_that_may_weigh_something_are_kept() -> None:
         assert leak >= (np.exp(-100.0) if kept == 1 else 0.0)
 
 
+def test_keys_that_lean_towards_the_heaviest_are_kept() -> None:
+    """Slopes -1, 0 and 1, the middle one 100 below: it is the heaviest where t is 200 less than is said."""
+    part, *_ = adversary.head("ramp, float32")
+    few = replace(part.only(np.arange(3)), slopes=np.array([-1.0, 0.0, 1.0]), offsets=np.array([-1000.0, 0.0, 0.0]))
+    for lean, kept in ((0.0, 1), (5.0, 1), (20.0, 2)):
+        ((near, leak),) = Softmax(replace(few, lean=lean), MODEL).windows(np.full(1, 100.0), np.zeros(1))
+        assert len(near) == kept
+        assert leak >= (np.exp(lean - 100.0) if kept == 1 else 0.0)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1e-3])
+def test_products_with_slopes_that_are_off_round(wrong: float) -> None:
+    """A slope of 1 rounds nothing, and a slope of 0 is no term, unless they are just close to that."""
+    part, *_ = adversary.head("tanh, float32")
+    nothing, one = np.zeros(2), np.ones(2)
+    few = replace(part, slopes=np.array([0.0, 1.0]), offsets=one, sizes=one, exact_sizes=one, terms=one, wrong=nothing)
+    off = replace(few, wrong_slope=np.full(2, wrong)).logit_error(np.full(1, 8.0), np.full(2, 9.0)) - 8 * wrong
+    least = MODEL.unit * np.array([1.0, 17.0]) if wrong else MODEL.unit * np.array([0.0, 9.0])
+    assert (off >= least * (1 - 1e-6)).all()
+    assert (off <= least * (1 + 1e-2) + MODEL.unit * 16 * wrong + 1e-30).all()
+
+
+def test_keys_that_are_left_out_may_hold_more_than_is_known() -> None:
+    part, *_ = adversary.head("tanh, float32")
+    far = replace(part, slopes=np.zeros(2), offsets=np.array([0.0, -100.0]), values=np.zeros(2))
+    softmax = Softmax(replace(far, value_error=np.array([0.0, 1e40])), MODEL)
+    ((near, leak),) = softmax.windows(np.zeros(1), np.ones(1))
+    here = np.zeros((1, 1))
+    error = softmax.rounding(here, here, here, [near], np.array([leak]))[0]
+    assert float(error[0, 0]) >= max(float(np.exp(-100.0)), MODEL.tiny) * 1e40
+
+
+def test_heads_whose_differences_round_alike_have_series_of_their_own() -> None:
+    """Slopes of 1 and 0 and of 1 and -2^-54 differ by 1 in float64."""
+    part, *_ = adversary.head("ramp, float64")
+    index = np.zeros(MANY, int)
+    many = replace(
+        part.only(index), slopes=np.r_[0.0, 1.0, -(2.0**-54), 1.0, np.zeros(MANY - 4)], offsets=np.zeros(MANY)
+    )
+    many = replace(many, values=np.r_[0.0, 1.0, 0.0, 1.0, np.zeros(MANY - 4)])
+    with precision(cap=ORDER + 1):
+        softmax, half = Softmax(many, MODEL), exact(0.5)
+        found = [softmax.series(exact(0.0), half, np.array(near), ORDER) for near in ([0, 1], [2, 3])]
+        again = [softmax._series(exact(0.0), half, np.array(near), ORDER) for near in ([0, 1], [2, 3])]
+        assert all(a[1].overlaps(b[1]) for a, b in zip(found, again, strict=True))
+        assert not again[0][1].overlaps(again[1][1])
+
+
 def test_weights_on_a_piece_are_no_larger_than_is_said() -> None:
     part, _, ends, _ = adversary.head("ramp, float32")
     softmax = Softmax(part, MODEL)
@@ -159,11 +208,13 @@ def test_what_constant_logits_are_off_by_counts(keys: int) -> None:
     rng, by = np.random.default_rng(keys), 1e-3
     offsets, values = rng.normal(size=keys), rng.normal(size=keys)
     nothing = np.zeros(keys)
-    part = Part(nothing, offsets, nothing, nothing, nothing, nothing, np.full(keys, by), nothing, nothing, MODEL)
-    found, size = constant_softmax(part, Forms.constants(values[:, None]), Quantities(), MODEL)
     mean = np.exp(offsets) @ values / np.exp(offsets).sum()
     moved = np.exp(offsets + by * np.sign(values - mean))
-    assert abs(moved @ values / moved.sum() - float(found.constant[0, 0])) <= float(found.error[0, 0])
+    for wrong, steep, far in ((by, 0.0, 0.0), (0.0, by / 4, 4.0)):
+        errors = np.full(keys, wrong), np.full(keys, steep), nothing
+        part = Part(nothing, offsets, nothing, nothing, nothing, nothing, *errors, MODEL)
+        found, size = constant_softmax(part, far, Forms.constants(values[:, None]), Quantities(), MODEL)
+        assert abs(moved @ values / moved.sum() - float(found.constant[0, 0])) <= float(found.error[0, 0])
     assert float(size[0]) >= abs(mean)
 
 

@@ -66,6 +66,7 @@ def compile(
     if not isinstance(program, Program):
         raise AnchorheadError(f"a {type(program).__name__} is no program: ah.program makes one of it, if it can")
     kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+    within = None if within is None else checked_within(within)
     check_words(form, layout, placement)
     words = {"form": form, "layout": layout, "placement": placement, "causal": bool(causal)}
     with progress_line(progress, "compiling") as tell, beyond_float64():
@@ -91,7 +92,6 @@ def compiled(
         return kernel_smoother(target, box, dtype, within, outside)
     if within is None:
         raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
-    within = checked_within(within)
     written = _written(program)
     network = mlp_of_chain(program) if written is None else None
     if network is not None:

@@ -11,6 +11,7 @@ from anchorhead.constructions.functions import check_words
 from anchorhead.constructions.single.head import Placement
 from anchorhead.convert.models import program_of_model
 from anchorhead.decimals import beyond_float64
+from anchorhead.given import checked_within
 from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
@@ -63,6 +64,7 @@ def convert(
         >>> net.certificate.bound <= 1e-6
         True
     """
+    within = None if within is None else checked_within(within)
     check_words(form, layout, placement or "solved")
     words = {"form": form, "layout": layout, "placement": placement or "solved", "causal": bool(causal)}
     with progress_line(progress, "converting") as tell, beyond_float64():

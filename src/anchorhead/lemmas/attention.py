@@ -58,7 +58,8 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
     if layer.heads != claim.neurons * claim.parts:
         raise Refusal(f"{layer.heads} heads for {claim.neurons} neurons of {claim.parts} parts")
     entries = scalar_head.read_entries(readings, claim)
-    reads, exact = scalar_head.bound(claim, scalar_head.query_of(readings, claim), known.sources)
+    query, apart = scalar_head.query_of(readings, claim)
+    reads, exact = scalar_head.bound(claim, query, known.sources, apart)
     weight = _taken_alike(layer.output, entries, claim)
     others, passing = _kept(known, layer, token, claim.passing)
     outside = np.flatnonzero(np.repeat(~reads.inside, claim.parts))
@@ -112,7 +113,8 @@ def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Kn
     asking = known.inputs.tokens(slice(count))
     readings = of_attention(layer, asking, (known.inputs, known.others), known.sources, known.arithmetic)
     entries = scalar_head.read_entries(readings, claim)
-    reads, exact = scalar_head.bound(claim, scalar_head.query_of(readings, claim), known.sources)
+    query, apart = scalar_head.query_of(readings, claim)
+    reads, exact = scalar_head.bound(claim, query, known.sources, apart)
     heads = np.broadcast_to(layer.output[None], (count, *layer.output.shape))
     own = _taken_alike(heads.reshape(count * parts, 1, -1), entries, claim)[0]
     if not (exact_factor(own).all() and reads.inside.all()):

@@ -98,7 +98,8 @@ class _Groups:
             raise Refusal("logits share no number")
         first = readings.only(slice(self._asks))
         place = scalar_head.read_places(first, claim)
-        reads, exact = scalar_head.bound(claim, scalar_head.query_of(first, claim), self.known.sources)
+        query, apart = scalar_head.query_of(first, claim)
+        reads, exact = scalar_head.bound(claim, query, self.known.sources, apart)
         return self._outputs(reads, place, self._sums, exact, readings), exact
 
     def _own(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources]:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.network import Attention
+from anchorhead.network.alike import first_alike
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
@@ -60,14 +61,13 @@ def of_others(layer: Attention, inputs: Forms, others: Forms, sources: Sources, 
     if not len(others.constant):
         return kept
     low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
-    values = np.broadcast_to(layer.value, (layer.heads, *layer.value.shape[1:]))
-    _, first, kinds = np.unique(values.reshape(layer.heads, -1), axis=0, return_index=True, return_inverse=True)
-    entries, width = values.shape[1:]
+    first, kinds = np.unique(first_alike(layer.value, layer.heads), return_inverse=True)
+    _, entries, width = layer.value.shape
     many = max(1, BLOCK // (entries * max(1, inputs.coefficients[:, 0].size)))
     for start in range(0, len(first), many):
         some = first[start : start + many]
         pairs = ((inputs, sources), (others, NOTHING))
-        shown = [mapped(values[some].reshape(-1, width), None, x, of, arithmetic).ends(of) for x, of in pairs]
+        shown = [mapped(layer.value[some].reshape(-1, width), None, x, of, arithmetic).ends(of) for x, of in pairs]
         least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
         bottom, top = bound(least, most, arithmetic)
         up, down = (np.zeros((len(some), layer.outputs, entries)) for _ in range(2))

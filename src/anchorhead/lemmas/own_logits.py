@@ -48,7 +48,7 @@ def bound(
         shape.out_scale * head_rounding(shape.parts, 0.0, np.zeros(1), *shape.queries, arithmetic, own)
         for shape, own in zip(neurons.shapes, errors, strict=True)
     ]
-    return scalar_head.bound(neurons, query, sources, rounding)
+    return scalar_head.bound(neurons, query, sources, rounding=rounding)
 
 
 def _exact_queries(neurons: Layer, logits: Forms) -> Forms:

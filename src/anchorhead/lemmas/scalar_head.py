@@ -4,6 +4,10 @@ A neuron's query t, times the scale of its shape, stands for z = w . source + b,
 off by e, then |read - phi(z)| <= |r - phi| + L e + J, with L the largest slope of phi and J the sum of its jumps, if it
 has any: the head's own error (proof.heads.activation_head), and what phi makes of its argument's.
 
+Each part asks with a number of its own. Where these are sums of the same products, computed t differ by up to 2 delta,
+delta what one of them rounds by, and by what both are off else. That moves a part's read by at most
+min(2 delta sup |r'|, max v - min v), for all parts but one, to whose t the rest refers.
+
 The claim is a layer of neurons (proof.heads.neurons): ask number r parts + p is to be part p of neuron r. Which head it
 is, is told by the keys that are not always out of reach: they must be the shape's anchors, number by number.
 """
@@ -90,8 +94,9 @@ def _summed(
     return arithmetic.gamma(terms) * reach + terms * arithmetic.tiny
 
 
-def query_of(readings: Readings, layer: Layer) -> Forms:
-    """The query of each neuron, a feature each, which all of its parts must share that ask for anything."""
+def query_of(readings: Readings, layer: Layer) -> tuple[Forms, Float[np.ndarray, " neurons"]]:
+    """The query of each neuron, a feature each, which all of its parts must share that ask for anything, and how far
+    apart what the dtype makes of it may be in two of them."""
     kinds = readings.kinds.reshape(layer.neurons, layer.parts)
     lengths = np.array([len(shape.parts) for shape in layer.shapes])[layer.which]
     asks = ~np.array([keys.still for keys in readings.keys])[kinds] & (np.arange(layer.parts) < lengths[:, None])
@@ -102,7 +107,11 @@ def query_of(readings: Readings, layer: Layer) -> Forms:
         same = (array == mine[:, None]).reshape(layer.neurons, layer.parts, -1).all(axis=2)
         if not (same | ~asks).all():
             raise Refusal("the heads of one neuron ask different things")
-    return Forms(*(array[None] for array in own))
+    apart, sums = (array.reshape(layer.neurons, layer.parts) for array in (readings.apart, readings.sums))
+    same = sums == sums[np.arange(layer.neurons), first][:, None]
+    apart = np.where(same, apart, split[-2] + split[-1])
+    alone = asks.sum(axis=1) < 2
+    return Forms(*(array[None] for array in own)), np.where(alone, 0.0, 2 * np.where(asks, apart, 0.0).max(axis=1))
 
 
 def read_entries(readings: Readings, layer: Layer) -> Int[np.ndarray, "neurons parts"]:
@@ -177,14 +186,19 @@ def _speaks(keys: Keys, queries: tuple[float, float]) -> bool:
 
 
 def bound(
-    layer: Layer, query: Forms, sources: Sources, rounding: Sequence[float] | None = None
+    layer: Layer,
+    query: Forms,
+    sources: Sources,
+    apart: Float[np.ndarray, " neurons"] | float = 0.0,
+    rounding: Sequence[float] | None = None,
 ) -> tuple[Reads, Sources]:
     """What the neurons' heads give for queries (one token, a feature a neuron), and the exact neurons' intervals.
 
     A head whose query stands for something else than the neuron's pre-activation, as with a causal mask where inputs
     are hidden, still reads phi of what it asks: then the neuron's interval and that of phi are all that is compared.
 
-    `rounding` replaces that of each shape, where heads are not computed as their own proofs assume.
+    apart      how far from one another parts of a neuron may ask
+    rounding   replaces that of each shape, where heads are not computed as their own proofs assume
     """
     low, high, exact = layer.exact(sources)
     coefficients, constant, approximation, rounded = (array[0] for array in query.arrays)
@@ -231,6 +245,7 @@ def bound(
         inside |= own
         slope = shape.slope * unit_out / unit_in
         own_rounding = shape.rounding if rounding is None else rounding[number]
+        own_rounding = own_rounding + shape.moved(np.broadcast_to(apart, layer.neurons))
         approximations[fits] = (unit_out * shape.exact + slope * e_approximate)[fits]
         roundings[fits] = (unit_out * (own_rounding + shape.jump) + slope * e_rounded)[fits]
         strange = own & ~fits
@@ -238,10 +253,10 @@ def bound(
             approximations[strange] = unit_out[strange] * shape.exact + _apart(
                 layer.shapes[number], asked_low[strange], asked_high[strange], exact.low[strange], exact.high[strange]
             )
-            roundings[strange] = unit_out[strange] * own_rounding
+            roundings[strange] = (unit_out * own_rounding)[strange]
         reach[own] = 0.0
         for part, most in enumerate(float(np.abs(part.values.astype(float)).max()) for part in shape.parts):
-            reach[own, part] = min(shape.reach[part], most) + own_rounding
+            reach[own, part] = min(shape.reach[part], most) + own_rounding[own]
     return Reads(unit_out * out_scale, unit_out * out_shift, approximations, roundings, reach, inside), exact
 
 

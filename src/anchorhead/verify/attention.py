@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
@@ -34,11 +33,17 @@ def after_attention(
     result: Tokens = {}
     for kind, forms in tokens.items():
         kept, carry = _skipped(context, layer, forms)
-        _require_logits(context, layer, forms, keys)
+        queries = context.map(layer.query.reshape(-1, layer.query.shape[2]), None, forms)
+        _require_logits(context, layer, queries, keys)
         if kind not in asking:
-            result[kind] = _bounded(context, layer, kept, carry, bias, values)
+            means = [context.mean(out, values[min(h, len(values) - 1)]) for h, out in enumerate(layer.output)]
+            result[kind] = context.added(means, bias, kept, carry)
             continue
-        asked = [_asked(context, layer, forms, kind, place, stream, keys) for place in range(forms.shape[0])]
+        apart = context.apart(layer.query.reshape(-1, layer.query.shape[2]), forms)
+        asked = [
+            _asked(context, layer, queries.tokens([i]), apart[i], seen(layer, stream, kind, i), keys)
+            for i in range(forms.shape[0])
+        ]
         loud = iter(heard([one for heads in asked for one, _ in heads if isinstance(one, Reading)]))
         asked = [
             [(next(loud) if isinstance(one, Reading) else one, visible) for one, visible in heads] for heads in asked
@@ -59,45 +64,34 @@ def _skipped(context: Context, layer: Attention, forms: Forms) -> tuple[Forms, n
     return context.map(layer.skip.on_features(), layer.skip.bias, forms), np.eye(layer.outputs)
 
 
-def _require_logits(context: Context, layer: Attention, forms: Forms, keys: list[Forms]) -> None:
+def _require_logits(context: Context, layer: Attention, queries: Forms, keys: list[Forms]) -> None:
     """No logit overflows: infinities would be no numbers in the means."""
-    heads, size, width = layer.query.shape
-    queries = context.map(layer.query.reshape(heads * size, width), None, forms)
+    heads, size, _ = layer.query.shape
     asked = context.size(queries).max(axis=0).reshape(heads, size)
     for h in range(heads):
         largest = float(asked[h] @ context.size(keys[min(h, len(keys) - 1)]).max(axis=0))
         require(largest < context.model.largest / 4, "a logit may overflow")
 
 
-def _bounded(
-    context: Context, layer: Attention, kept: Forms, carry: np.ndarray, bias: np.ndarray, values: list[Forms]
-) -> Forms:
-    """Of tokens whose answers nobody reads: what is carried, and means of values, no larger than these."""
-    own = context.map(carry, bias, kept)
-    largest = [context.size(value).max(axis=0) for value in values]
-    means = (np.abs(layer.output[h]) @ largest[min(h, len(largest) - 1)] for h in range(layer.heads))
-    reach = cast("np.ndarray", sum(means)) * 1.01
-    require(bool((reach < context.model.largest / 4).all()), "a sum may overflow")
-    written = (layer.output != 0).any(axis=(0, 2))
-    return Forms(own.ids, *own.arrays[:2], own.approximation + np.where(written, reach, 0.0), own.rounding)
-
-
 def _asked(
-    context: Context, layer: Attention, forms: Forms, kind: str, place: int, stream: Stream, keys: list[Forms]
+    context: Context, layer: Attention, queries: Forms, apart: np.ndarray, visible: np.ndarray, keys: list[Forms]
 ) -> Heads:
-    heads, size, width = layer.query.shape
-    visible = seen(layer, stream, kind, place)
-    queries = context.map(layer.query.reshape(heads * size, width), None, forms.tokens([place]))
+    """The readings of one token that sees these, of its queries, each of which rounds by `apart`."""
+    heads, size, _ = layer.query.shape
     shown: dict[int, Forms] = {}
     found: Heads = []
     for h in range(heads):
         which = min(h, len(keys) - 1)
         shown.setdefault(which, keys[which].tokens(visible))
-        query = queries.features(slice(h * size, (h + 1) * size))
+        mine = slice(h * size, (h + 1) * size)
+        query = queries.features(mine)
         if layer.grid is not None and len(layer.grid) > 1:
             one = grid_reading(query, shown[which], layer.grid, context.exact, context.model)
         else:
             one = lowered(query, shown[which], context.quantities, context.model)
+            if one is not None and isinstance(one.number, int):
+                row = layer.query[h, one.number]
+                one = replace(one, number=row.tobytes(), rounded=float(apart[mine][one.number]))
         found.append((one, visible))
     return found
 
@@ -127,7 +121,7 @@ def _reads(
                 continue
             own = value.tokens(visible[one.keys])
             if one.constant or len(one.keys) == 1:
-                form, size = constant_softmax(one.logits, own, context.quantities, context.model)
+                form, size = constant_softmax(one.logits, one.far, own, context.quantities, context.model)
                 columns = [value.tokens(visible).features([c]) for c in range(own.shape[1])]
                 error, most = np.array([_directly(context, one, column) for column in columns]).T
                 form, size = Forms(form.ids, *form.arrays[:3], form.rounding + error), np.maximum(size, most)

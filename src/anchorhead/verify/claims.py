@@ -143,7 +143,8 @@ class Claims:
             room = sum(self._argument_error(one[0], one[1], unit.reading.t))
             low, high = (float(end[0, 0]) for end in one[0].argument.ends(self.quantities))
             before = reach.get(one[0].function.key, (low, high))
-            reach[one[0].function.key] = min(low - room, before[0]), max(high + room, before[1])
+            low, high = np.nextafter(low - room, -np.inf), np.nextafter(high + room, np.inf)
+            reach[one[0].function.key] = min(float(low), before[0]), max(float(high), before[1])
         return reach
 
     def _intervals(self, job: _Job) -> list[tuple[float, float]]:
@@ -347,16 +348,19 @@ def _outside(excluded: Sequence[tuple[float, float]], points: np.ndarray) -> np.
     return outside if outside.any() else ~outside
 
 
-HOMOGENEOUS = {"relu": 1, "abs": 1, "leaky_relu": 1, "square": 2}
-"""Functions with f(c z) = c^degree f(z) for c > 0."""
+HOMOGENEOUS: dict[tuple[str, ...], int] = {
+    ("variable", "relu"): 1, ("variable", "abs"): 1, ("variable", "square"): 2, ("variable", "number", "leaky_relu"): 1,
+}  # fmt: skip
+"""Operations of functions, each of the variable and at most one number, with f(c z) = c^degree f(z) for c > 0."""
 
 
 def _canonical(claim: Claim) -> Claim:
     """The same claim with scale 1 where f allows it, so that equal heads need one proof. Powers of two are exact."""
     f = claim.function
-    degree = HOMOGENEOUS.get(f.nodes[-1][0]) if f is not None and f.nodes[0][0] == "variable" else None
-    plain = degree and f.nodes[-1][2][0] == 0 and (len(f.nodes) == 2 or f.nodes[-1][0] == "leaky_relu")  # type: ignore[union-attr]
-    if degree is None or not plain or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
+    operations = () if f is None else tuple(op for op, _, _ in f.nodes)
+    places = () if f is None else f.nodes[-1][2]
+    degree = HOMOGENEOUS.get(operations) if places in ((0,), (0, 1)) else None
+    if degree is None or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
         return claim
     return Claim(f, 1.0, claim.shift / claim.scale, claim.alpha * claim.scale**degree, claim.beta)
 

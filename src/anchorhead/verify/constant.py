@@ -17,9 +17,10 @@ from anchorhead.verify.scalar.part import Part
 
 
 def constant_softmax(
-    logits: Part, values: Forms, quantities: Quantities, model: Arithmetic
+    logits: Part, far: float, values: Forms, quantities: Quantities, model: Arithmetic
 ) -> tuple[Forms, np.ndarray]:
-    """What is read (1, columns) of values (keys, columns), and bounds on the sizes of the columns."""
+    """What is read (1, columns) of values (keys, columns), and bounds on the sizes of the columns; far: a bound on |t|,
+    for slopes are 0 only up to their errors."""
     if len(logits.offsets) == 1:
         one = Forms(values.ids, *values.arrays[:3], values.rounding + np.where(values.zero, 0.0, model.tiny))
         settled = values.fixed & (values.error == 0)
@@ -33,7 +34,7 @@ def constant_softmax(
     mean = mapped(weights[None], None, turned, quantities, EXACT)  # (columns, 1)
     mean = Forms(mean.ids, *(np.swapaxes(array, 0, 1) for array in mean.arrays))
     noise = 16 * OWN_UNIT * (np.abs(z) + logits.sizes + 1)
-    own = logits.logit_error(np.zeros(1), np.abs(z)) + noise
+    own = logits.logit_error(np.full(1, far), np.abs(z)) + noise
     lam = softmax_log_error(own, gap + 2 * noise.max(), model)
     keys = len(z)
     minus = Forms(mean.ids, -mean.coefficients, -mean.constant, *mean.arrays[2:]).tokens([0] * keys)

@@ -70,6 +70,12 @@ class Context:
         """W x + b as the dtype computes it."""
         return mapped(weight, bias, x, self.quantities, self._summing)
 
+    def apart(self, weight: np.ndarray, x: Forms) -> np.ndarray:
+        """What W x rounds by beside what x is off by: two of these sums with equal rows are no further apart than what
+        both round by."""
+        whole = Forms(x.ids, *x.arrays[:2], x.error, np.zeros(x.shape))
+        return self.map(weight, None, whole).rounding
+
     @property
     def _summing(self) -> Arithmetic:
         """That of sums: nothing is folded into them before the first series."""
@@ -81,16 +87,18 @@ class Context:
     def added(
         self, reads: Sequence[Reads], bias: np.ndarray | None, own: Forms | None, carry: np.ndarray | None
     ) -> Forms:
-        """sum of all reads, of what a skip carries along of the token's own features, and of the bias: one sum."""
-        weights, forms = [one.weight for one in reads], [one.form for one in reads]
-        size, terms = [one.size for one in reads], [one.terms for one in reads]
+        """sum of all reads, of what a skip carries along of tokens' own features, and of the bias: one sum a token. All
+        tokens have the same reads."""
+        tokens = 1 if own is None else own.shape[0]
+        weights, forms = [one.weight for one in reads], [one.form.tokens([0] * tokens) for one in reads]
+        size, terms = [np.tile(one.size, (tokens, 1)) for one in reads], [one.terms for one in reads]
         if own is not None and carry is not None:
             weights, forms = [*weights, carry], [*forms, own]
-            size, terms = [*size, self.size(own)[0]], [*terms, np.ones(own.shape[1])]
-        matrix, sizes = np.concatenate(weights, axis=1), np.concatenate(size)[None]
-        both = joined(forms, axis=1)
-        y = mapped(matrix, bias, both, self.quantities, self._summing, sizes, np.concatenate(terms))
-        off = sum(one.off for one in reads) * (1 + 1e-3)
+            size, terms = [*size, self.size(own)], [*terms, np.ones(own.shape[1])]
+        matrix, several = np.concatenate(weights, axis=1), np.concatenate(terms)
+        both, sizes = joined(forms, axis=1), np.concatenate(size, axis=1)
+        y = mapped(matrix, bias, both, self.quantities, self._summing, sizes, several)
+        off = sum(one.off for one in reads) * (1 + 1e-3 + 2 * self.model.gamma(several.sum() + 2))
         return Forms(y.ids, *y.arrays[:3], y.rounding + off)
 
     def explained(self, units: Sequence[Unit], where: str) -> list[Explained | None]:
@@ -116,6 +124,11 @@ class Context:
         """A mean of values (keys, columns) lies between the smallest and the largest of them, whatever the logits."""
         low, high = values.ends(self.quantities)
         self.steps.append(Step(where, "interval", "a softmax that no lemma explains", float(np.max(high - low))))
+        return self.mean(weight, values)
+
+    def mean(self, weight: np.ndarray, values: Forms) -> Reads:
+        """The same of what nobody is told."""
+        low, high = values.ends(self.quantities)
         return self.hull(weight, low.min(axis=0)[None], high.max(axis=0)[None], len(low))
 
     def between(self, weight: np.ndarray, unit: Unit) -> Reads:

@@ -22,6 +22,8 @@ from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic, dot_
 
 EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
 """Arithmetic that rounds nothing, for what a program says."""
+SMALLEST = 2.0**-960
+"""Coefficients are no smaller: quantities are up to 2^1024, and what underflows in float64 would be nothing of them."""
 
 
 class Quantities:
@@ -160,6 +162,11 @@ def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
     return Forms(ids, coefficients, constant, approximation * SLACK, rounding * SLACK)
 
 
+def _least(numbers: np.ndarray) -> float:
+    """The smallest absolute value of those that are not 0."""
+    return float(np.min(np.abs(numbers), where=numbers != 0, initial=1.0))
+
+
 def mapped(
     weight: np.ndarray,
     bias: np.ndarray | None,
@@ -174,13 +181,15 @@ def mapped(
     A row with one entry that is a power of two, or meets an exact constant that is one, changes no digit: a constant
     stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added. So it does where
     no quantity is in two features, up to powers of two: then coefficients are entries of W. Of other rows it loses at
-    most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|).
+    most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), as long as no coefficient underflows.
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
     """
     absolute, present = np.abs(weight), ~x.zero
     touched = (weight != 0).astype(np.float64)
+    least = _least(weight) * _least(x.coefficients)
+    require(least >= SMALLEST, "coefficients that are too small for float64")
     coefficients = np.einsum("of,tfq->toq", weight, x.coefficients, optimize=True)
     constant = x.constant @ weight.T
     size = x.size(quantities) if size is None else size

@@ -20,8 +20,8 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken, read
-from anchorhead.verify.readings import Reading, heard, mixed, reading
-from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
+from anchorhead.verify.readings import Reading, heard, lowered
+from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 
 Groups = list[tuple[Reading | None, slice]]
 """The reading of each group of a token, and which features the group is."""
@@ -64,44 +64,32 @@ def _readings(context: Context, before: Linear, softmax: Softmax, tokens: Tokens
     if not before.across:
         dense, x = before.on_features(), tokens["input"]
         bias = np.zeros(len(dense)) if before.bias is None else before.bias
-        return [_groups(context, x.tokens([i]), dense, bias, softmax.groups) for i in range(x.shape[0])]
+        return [_groups(context, x.tokens([i]), i, dense, bias, softmax.groups) for i in range(x.shape[0])]
     require(before.mix is None, "a mix before a Softmax is not modelled")
     out, width = before.weight.shape[:2]
     x = every(tokens)
     x = x.reshaped(1, x.shape[0] * x.shape[1])
     rows = before.weight.reshape(out, width, -1)
     bias = np.zeros((out, width)) if before.bias is None else np.broadcast_to(before.bias, (out, width))
-    return [_groups(context, x, rows[i], bias[i], softmax.groups) for i in range(out)]
+    return [_groups(context, x, 0, rows[i], bias[i], softmax.groups) for i in range(out)]
 
 
-def _groups(context: Context, x: Forms, weight: np.ndarray, bias: np.ndarray, groups: Sequence[int]) -> Groups:
-    """Logits W x + b of one token. Where one feature t of x varies, they are exact in t but for their own sums."""
+def _groups(
+    context: Context, x: Forms, token: int, weight: np.ndarray, bias: np.ndarray, groups: Sequence[int]
+) -> Groups:
+    """Logits W x + b of one token, of so many: its features ask rows of W."""
     found: Groups = []
     first = 0
-    zero, fixed = x.zero[0], x.fixed[0]
     for size in groups:
         own = slice(first, first + size)
         first += size
-        rows, offsets = weight[own], bias[own]
-        touched = (rows != 0).any(axis=0) & ~zero
-        varying, still = np.flatnonzero(touched & ~fixed), np.flatnonzero(touched & fixed)
-        if len(varying) > 1:
-            logits = context.map(rows, offsets, x)
-            found.append((mixed(logits, context.quantities, context.model), own))
-            continue
-        constant = context.model.direct and not len(varying) and (rows != 0).any()
-        require(not constant, "direct: a group whose logits are multiples of a constant")
-        products = rows[:, still] * x.constant[0, still]
-        exact = power_of_two(rows[:, still]) | power_of_two(x.constant[0, still])
-        sizes = np.abs(products).sum(axis=1) + np.abs(offsets)
-        exactly = np.where(exact, np.abs(products), 0.0).sum(axis=1) + np.abs(offsets)
-        terms = (products != 0).sum(axis=1) + (offsets != 0)
-        wrong = np.abs(rows[:, still]) @ x.error[0, still] * SLACK
-        wrong = wrong + np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
-        t = x.features([int(varying[0])]) if len(varying) else Forms.constants(np.zeros((1, 1)))
-        slopes = rows[:, varying[0]] if len(varying) else np.zeros(size)
-        constants = products.sum(axis=1) + offsets, sizes, exactly, terms, wrong, np.zeros(size)
-        found.append((reading(t, slopes, *constants, context.quantities, context.model), own))
+        one = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own])
+        if one is not None and isinstance(one.number, int):
+            one = replace(one, number=(token, one.number))
+        elif one is not None and context.model.direct:
+            constant = not one.every.whole and weight[own].any()
+            require(not constant, "direct: a group whose logits are multiples of a constant")
+        found.append((one, own))
     return found
 
 
@@ -120,7 +108,9 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, t
         if not own.any() and head is None:
             continue
         if one.constant or len(one.keys) == 1 or not own.any():
-            form, size = constant_softmax(one.logits, Forms.constants(own.T), context.quantities, context.model)
+            form, size = constant_softmax(
+                one.logits, one.far, Forms.constants(own.T), context.quantities, context.model
+            )
             if head is not None:
                 apart = _apart(head, one, own, context.model, True) + np.abs(head.take) * head.error
                 form = Forms(form.ids, *form.arrays[:3], form.rounding + apart * SLACK)

@@ -16,10 +16,10 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, own_error
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
 from anchorhead.verify.scalar.part import Part
 
-DIGITS = 9
+DIGITS = 5
 """Coefficients that agree in so many digits are tried as the same; how far they are apart is counted."""
 
 
@@ -32,15 +32,19 @@ class Taken:
     unit: Unit
     members: tuple[Taken, ...] = ()
 
-    @property
-    def size(self) -> float:
-        """A bound on what its parts add up to."""
-        return sum(float(np.abs(part.values).max()) for part in self.unit.parts)
+    def instead(self, first: np.ndarray, ratio: float, model: Arithmetic) -> np.ndarray:
+        """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
+        the difference, products with what they do take are rounded, where those with a power of two would not be."""
+        take = ratio * first
+        size = sum(float((np.abs(p.values) + p.value_error).max()) * 1.001 + p.direct[0] for p in self.unit.parts)
+        rounds = power_of_two(first) & ~power_of_two(self.take)
+        own = np.where(self.take == take, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
+        return self.off + (np.abs(self.take - take) + own * np.abs(self.take)) * size * SLACK
 
 
 def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
     """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
-    joined = _proven_better(context, [_joined(context, _same(row)) for row in rows])
+    joined = _proven_better(context, [_joined(context, _same(context, row)) for row in rows])
     found = iter(context.explained([mine.unit for row in joined for mine in row], where))
     reads: list[list[Reads]] = []
     for row in joined:
@@ -81,22 +85,15 @@ def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[lis
     return list(groups.values())
 
 
-def _same(taken: Sequence[Taken]) -> list[Taken]:
-    """Units in the same t that are taken alike: parts of one unit."""
+def _same(context: Context, taken: Sequence[Taken]) -> list[Taken]:
+    """Units in the same number that are taken alike: parts of one unit."""
 
     def name(one: Taken) -> tuple:
-        t = one.unit.reading.t
-        return t.ids.tobytes(), *(array.tobytes() for array in t.arrays), np.round(one.take, 12).tobytes()
+        number = one.unit.reading.number
+        return ("alone", id(one)) if number is None else number, np.round(one.take, 12).tobytes()
 
-    found = []
-    for group in _grouped(taken, name):
-        first, off = group[0], np.zeros(len(group[0].take))
-        for one in group:
-            off = off + one.off + np.abs(one.take - first.take) * one.size
-        found.append(
-            replace(first, off=off, unit=replace(first.unit, parts=tuple(p for g in group for p in g.unit.parts)))
-        )
-    return found
+    groups = _grouped(taken, name)
+    return [group[0] if len(group) == 1 else replace(_together(context, group), members=()) for group in groups]
 
 
 def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
@@ -140,8 +137,7 @@ def _together(context: Context, group: list[Taken]) -> Taken:
         ratio = float(one.take[lead] / first.take[lead])
         parts = tuple(_times(part, ratio) for part in one.unit.parts)
         units.append(replace(one.unit, parts=parts))
-        rounded = 0.0 if ratio == 1 else 4 * OWN_UNIT * abs(ratio) * np.abs(first.take)
-        off = off + one.off + (np.abs(one.take - ratio * first.take) + rounded) * one.size * SLACK
+        off = off + one.instead(first.take, ratio, context.model)
     members = tuple(one for mine in group for one in mine.members or (mine,))
     return Taken(first.take, off, joint(units, context.quantities), members)
 
@@ -163,20 +159,21 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
     """Units in t_1, t_2, ... of one direction, as one in t_1.
 
     For t_h = sum_i c_hi q_i + b_h, a sign s = +-1 and shift = b_h - s b_1, t_h as computed is s t_1 + shift up to the
-    errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part. A logit a t_h + g is then
-    (s a) t_1 + (a shift + g).
+    errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part; up to what both round by, if they
+    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g).
     """
     first = group[0].reading
     low, high = first.ends
     parts = []
     for unit in group:
         own = unit.reading
-        sign = _sign(own.t) * _sign(first.t)
-        shift = float(own.t.constant[0, 0] - sign * first.t.constant[0, 0])
+        same = own is first or (own.number is not None and own.number == first.number)
+        sign = 1.0 if same else _sign(own.t) * _sign(first.t)
+        shift = 0.0 if same else float(own.t.constant[0, 0] - sign * first.t.constant[0, 0])
         ends = sorted(sign * (end - shift) for end in own.ends)
         low, high = min(low, ends[0]), max(high, ends[1])
-        lean = 0.0
-        if own is not first:
+        lean = 0.0 if own is first else (own.rounded + first.rounded) * SLACK
+        if not same:
             apart = np.abs(own.t.coefficients[0, 0] - sign * first.t.coefficients[0, 0])
             lean = float((own.t.error + first.t.error)[0, 0] + apart @ quantities.size(own.t.ids)) * SLACK
             lean += 4 * OWN_UNIT * abs(shift)

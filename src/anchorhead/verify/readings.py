@@ -27,6 +27,8 @@ class Reading:
     ends     between what t lies, as computed
     every    the logits of all keys that were given
     cancels  whether it asks with a number that is rounded, though no input moves it
+    number   which number t is: of one name are sums of the same products of the same numbers, each in an order of its
+             own, that are off the exact sum by at most `rounded`; None: t is like no other
     """
 
     t: Forms
@@ -35,6 +37,13 @@ class Reading:
     ends: tuple[float, float]
     every: Part
     cancels: bool = False
+    number: int | tuple[int, int] | bytes | None = None
+    rounded: float = 0.0
+
+    @property
+    def far(self) -> float:
+        """A bound on |t|."""
+        return max(abs(self.ends[0]), abs(self.ends[1]))
 
     @property
     def constant(self) -> bool:
@@ -60,32 +69,38 @@ def seen(layer: Attention, stream: Stream, kind: str, place: int) -> np.ndarray:
     return every[inputs:]
 
 
-def lowered(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
-    """The logits sum_e q_e k_e of a query (1, size) and keys (keys, size); None where not affine in one number.
+def lowered(
+    query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic, bias: np.ndarray | None = None
+) -> Reading | None:
+    """The logits sum_e q_e k_e + bias of a query (1, size) and keys (keys, size); None where not affine in one number.
 
     Constants may have errors: (q + dq)(k + dk) is off by |q||dk| + |k||dq| + |dq||dk|.
     """
-    used = ~query.zero[0]
+    used = ~query.zero[0] & ~keys.zero.all(axis=0)
     if not keys.fixed[:, used].all():
         return None
-    varying = np.flatnonzero(~query.fixed[0])
+    varying = np.flatnonzero(used & ~query.fixed[0])
     if len(varying) > 1:
-        return mixed(_dot(query, keys, quantities, model), quantities, model)
-    rest = [e for e in np.flatnonzero(used) if e not in varying]
+        return mixed(_dot(query, keys, bias, quantities, model), quantities, model)
+    rest = np.flatnonzero(used & query.fixed[0])
     q, dq = query.constant[0, rest], query.error[0, rest]
     k, dk = keys.constant[:, rest], keys.error[:, rest]
-    products = q * k
-    exact = power_of_two(q) | power_of_two(k)
-    sizes = np.abs(products).sum(axis=1)
-    terms = (products != 0).sum(axis=1)
-    exact_sizes = np.where(exact, np.abs(products), 0.0).sum(axis=1)
+    added = np.zeros(len(k)) if bias is None else bias
+    products, most = q * k, (np.abs(q) + dq) * (np.abs(k) + dk) * SLACK
+    exact = power_of_two(q) & (dq == 0) | power_of_two(k) & (dk == 0)
+    sizes, terms = most.sum(axis=1) + np.abs(added), (most != 0).sum(axis=1) + (added != 0)
+    exact_sizes = np.where(exact, most, 0.0).sum(axis=1) + np.abs(added)
     wrong = (np.abs(q) * dk + np.abs(k) * dq + dq * dk).sum(axis=1) * SLACK
     own = np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
-    slopes = keys.constant[:, varying[0]] if len(varying) else np.zeros(len(k))
-    steep = keys.error[:, varying[0]] if len(varying) else np.zeros(len(k))
-    t = query.features([int(varying[0])]) if len(varying) else Forms.constants(np.zeros((1, 1)))
-    found = reading(t, slopes, products.sum(axis=1), sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
-    return replace(found, cancels=not len(varying) and bool(dq.any()))
+    offsets = products.sum(axis=1) + added
+    if not len(varying):
+        still, t = np.zeros(len(k)), Forms.constants(np.zeros((1, 1)))
+        found = reading(t, still, offsets, sizes, exact_sizes, terms, wrong + own, still, quantities, model)
+        return replace(found, cancels=bool(dq.any()))
+    entry = int(varying[0])
+    slopes, steep, t = keys.constant[:, entry], keys.error[:, entry], query.features([entry])
+    found = reading(t, slopes, offsets, sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
+    return replace(found, number=entry)
 
 
 def reading(
@@ -158,8 +173,9 @@ def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading |
     return reading(t, slopes, offsets, nothing, nothing, nothing, wrong, nothing, quantities, model, True)
 
 
-def _dot(query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic) -> Forms:
-    """The logits (1, keys) as forms of their own, keys being constants with errors."""
-    result = mapped(keys.constant, None, query, quantities, model)
-    uncertain = query.size(quantities) @ keys.error.T * (1 + 1e-9)
+def _dot(query: Forms, keys: Forms, bias: np.ndarray | None, quantities: Quantities, model: Arithmetic) -> Forms:
+    """The logits (1, keys) as forms of their own, keys being constants with errors: what these add may round by as much
+    again, being added to a number of the dtype."""
+    result = mapped(keys.constant, bias, query, quantities, model)
+    uncertain = query.size(quantities) @ keys.error.T * (2 + 4 * model.gamma(query.shape[1] + 1) + 1e-9)
     return Forms(result.ids, *result.arrays[:3], result.rounding + uncertain)

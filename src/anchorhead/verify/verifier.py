@@ -267,7 +267,7 @@ def grid_errors(stored: Stored) -> list[float]:
 
 def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
     """The bound for a prompt that is given, or what the certificate states: for one prompt, or for those of a box."""
-    known.assumptions += [f"arithmetic: {arithmetic_of(network.dtype)}", "prompts show every example with either sign"]
+    known.assumptions.append(f"arithmetic: {arithmetic_of(network.dtype)}")
     if given.prompt is not None:
         known.found = bound_for_one_prompt(network, program, given.prompt, given.stated)
         known.stated, where = known.found if given.stated is None else given.stated, "for this prompt"
@@ -293,7 +293,8 @@ def _verify_stated_prompts(stored: Stored, network: Network, program: Program, k
         return "for the stated prompt"
     require(not is_many(program), "many learners are verified for one prompt: give prompt=")
     require(bool((low == low[0]).all() and (high == high[0]).all()), "a box of prompts is the same for all examples")
-    known.found = bound_for_learner(network, program, low[0], high[0], certificate.conditions, certificate.bound)
+    known.found, shown = bound_for_learner(network, program, low[0], high[0], certificate.conditions, certificate.bound)
+    known.assumptions.append(f"prompts show examples as {shown} and its negative")
     return "for all prompts of the box that keep to its conditions"
 
 

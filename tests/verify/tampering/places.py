@@ -21,14 +21,15 @@ from tests.networks import names
 from tests.networks import network as of_table
 
 from .file import File, Random, entry, large, loaded, pick, saved
+from .held import wrong
 from .hunt import Remembered, Tally, harm
+from .search import Claim
 
 TIMES = (0.0, -1.0, 2.0, 0.5, 1.001, 1 + 2.0**-20, 2.0**-40, 2.0**-100, 2.0**40)
 """What numbers that are not 0 are multiplied by."""
 INSTEAD = (1.0, -1.0, 2.0**-20, 2.0**-60, 0.01, -1000.0, 2.0**20, -(2.0**20), 2.0**60)
 """What stands in the place of a number, too, and of 0."""
 TABLE = tuple(name for name in names("proven") if name.startswith("learner"))
-KINDS = ("place", "pair")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +123,52 @@ def _numbers(rng: Random) -> tuple[Any, Any]:
     return lambda x: x * (1 + 10 ** rng.uniform(-7, 1)) if x else 2.0**-8, lambda x: large(rng)
 
 
+def follow(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[str]]:
+    """How many features were compared with what the verifier says of them, in files of these numbers; and what is not
+    as it says."""
+    one, count, problems = subject(name), 0, []
+    prompt = Claim.of(loaded(one.file().content()), one.loss).prompts(1, np.random.default_rng(1))[0]  # type: ignore[arg-type]
+    for number in numbers:
+        made = CHANGES[kind](one, number)
+        network = None if made is None else loaded(made[0].content())
+        if made is not None and network is not None:
+            more, found = wrong(made[0].content(), network, prompt)
+            count += more
+            problems += [f"{name}, {kind} {number}, {made[1]}: {text}" for text in found]
+    return count, problems
+
+
+def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[str]]:
+    """For how many files of these numbers a bound follows for a prompt, whatever it is, and which err by more. It is
+    sharper than that of a box, and follows from files too that do not do what they state."""
+    one, count, problems = subject(name), 0, []
+    with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
+        for number in numbers:
+            made = CHANGES[kind](one, number)
+            network = None if made is None else loaded(made[0].content())
+            if made is None or network is None:
+                continue
+            claim = Claim.of(network, one.loss)
+            prompt = claim.prompts(1, np.random.default_rng(number))
+            report = verify(made[0].content(), prompt=prompt[0].astype(network.dtype))
+            if not report.verified:
+                continue
+            count += 1
+            error = max(claim.proven(prompt, way) for way in ("fast", "torch", "exp astray"))
+            if error > report.found:
+                problems.append(f"{name}, {kind} {number}, {made[1]}: {error:.3g} > {report.found:.3g} for a prompt")
+    return count, problems
+
+
+CHANGES = {"place": place, "pair": pair}
+
+
 def hunt(name: str, kind: str, numbers: Iterable[int], tally: Tally | None = None) -> Tally:
     """Tries the places or pairs of these numbers."""
     one, found = subject(name), tally or Tally()
     with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
         for number in numbers:
-            made = (place if kind == "place" else pair)(one, number)
+            made = CHANGES[kind](one, number)
             if made is None:
                 continue
             file, said = made

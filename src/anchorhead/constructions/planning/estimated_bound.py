@@ -81,15 +81,22 @@ class _Work:
         queries = [draft.shapes["query"] for draft in self.drafts if draft.kind is Attention][-len(layers) :]
         *before, last = zip(laid.neurons, layers, queries, strict=True)
         for neurons, layer, (_, _, columns) in before:
-            query = self.mapped(neurons.weight, neurons.bias, x, sources, columns)
-            reads, sources = scalar_head.bound(layer, query, sources)
+            reads, sources = scalar_head.bound(layer, *self.asked(neurons, x, sources, columns))
             x = reads.apart(sources, self.arithmetic, 1)
         neurons, layer, (_, _, columns) = last
-        reads, sources = scalar_head.bound(
-            layer, self.mapped(neurons.weight, neurons.bias, x, sources, columns), sources
-        )
+        reads, sources = scalar_head.bound(layer, *self.asked(neurons, x, sources, columns))
         y = reads.combined(self.stored(laid.weight), sources, self.arithmetic, None, 1)
         return self.with_biases(y, sources), sources
+
+    def asked(
+        self, neurons: Neurons, x: Diagonal, sources: Sources, columns: int
+    ) -> tuple[Forms, Sources, Float[np.ndarray, " neurons"]]:
+        """The queries of neurons, and how far from one another parts may ask: twice what one rounds by."""
+        query, exactly = (
+            self.mapped(neurons.weight, neurons.bias, given, sources, columns)
+            for given in (x, Diagonal(x.each.unrounded()))
+        )
+        return query, sources, 2 * exactly.rounding[0]
 
     def with_biases(self, y: Forms, sources: Sources) -> Forms:
         """Each token's outputs with the bias of its position: beside each token's forms stands where it is."""
@@ -132,7 +139,7 @@ class _Work:
             gather = next(draft.shapes for draft in self.drafts if draft.kind is Attention)
             columns = gather["output"][0] * gather["output"][2] + gather["query"][2]
             query = self.mapped(neurons.weight, neurons.bias, x, sources, columns)
-        reads, exact = scalar_head.bound(layer, query, sources, rounding)
+        reads, exact = scalar_head.bound(layer, query, sources, rounding=rounding)
         sums = [self.value_sum(*pair) for pair in zip(neurons.layer.shapes, errors, strict=True)]
         return self.taken(neurons, reads, np.array(sums)[neurons.layer.which], exact), exact
 

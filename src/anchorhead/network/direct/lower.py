@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from anchorhead.domain import Box
+from anchorhead.network.alike import first_alike
 from anchorhead.network.attention import Attention
 from anchorhead.network.direct.held import (
     CONSTANT,
@@ -300,7 +301,7 @@ class _Lowering:
         key = image(layer.key.reshape(-1, width), None, shown).held.constant("keys").reshape(shown.tokens, -1, size)
         value = image(layer.value.reshape(-1, width), None, shown).held.constant("values")
         value = value.reshape(shown.tokens, -1, layer.value.shape[1])
-        kinds = [_kinds(one, heads) for one in (layer.key, layer.value)]
+        kinds = [first_alike(one, heads)[:, None] for one in (layer.key, layer.value)]
         seers = np.unique(mask, axis=0, return_inverse=True)[1].reshape(count)
         labels = np.concatenate(
             [fixed, *(np.broadcast_to(k, (count, heads, 1)) for k in kinds),
@@ -343,14 +344,6 @@ def _dense(layer: Linear) -> Float[np.ndarray, "outputs inputs"]:
     if layer.outputs * layer.inputs > MOST:
         raise Refused(f"a map of {layer.outputs} x {layer.inputs} numbers")
     return layer.on_features()
-
-
-def _kinds(weight: np.ndarray, heads: int) -> Int[np.ndarray, "heads 1"]:
-    """For each head the first one with the same weights."""
-    if len(weight) == 1:
-        return np.zeros((heads, 1), int)
-    _, first, inverse = np.unique(weight.reshape(len(weight), -1), axis=0, return_index=True, return_inverse=True)
-    return first[inverse.reshape(-1)][:, None]
 
 
 def _behind(layer: Linear, tokens: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:

@@ -149,6 +149,10 @@ class Forms:
     def error(self) -> Float[np.ndarray, "tokens features"]:
         return self.approximation + self.rounding
 
+    def unrounded(self) -> Forms:
+        """With all that it is off by as approximation: the rounding of what a map makes of it is then the map's own."""
+        return Forms(self.coefficients, self.constant, self.error, np.zeros(self.constant.shape))
+
     def size(self, sources: Sources) -> Float[np.ndarray, "tokens features"]:
         """A bound on |v| as computed."""
         low, high = self.ends(sources)

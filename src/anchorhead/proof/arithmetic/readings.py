@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.network import Attention
+from anchorhead.network.alike import first_alike
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.rounding import constant_dot_error, exact_factor
@@ -92,14 +93,19 @@ class Readings:
 
     t      forms (1, asks) of the number, as the dtype has it
     kinds  (asks,) which of the `keys` each meets
+    sums   (asks,) which sum t is: of equal ones the same products of the same numbers are added up, each time in an
+           order of its own
+    apart  (asks,) what t rounds by in that sum, so that two of them differ by at most twice that
     """
 
     t: Forms
     kinds: Int[np.ndarray, " asks"]
     keys: tuple[Keys, ...]
+    sums: Int[np.ndarray, " asks"]
+    apart: Float[np.ndarray, " asks"]
 
     def only(self, asks: slice) -> Readings:
-        return Readings(self.t.features(asks), self.kinds[asks], self.keys)
+        return Readings(self.t.features(asks), self.kinds[asks], self.keys, self.sums[asks], self.apart[asks])
 
     def heard(self, asks: Int[np.ndarray, " some"], sources: Sources) -> dict[int, Bool[np.ndarray, " keys"]]:
         """For each kind among some that ask, the keys that are within reach for one of them."""
@@ -164,17 +170,30 @@ def of_attention(
 
     shown = Forms.joined([constant_part(one) for one in seen])
     depends = ((layer.value != 0) @ shown.varying.any(axis=0)).any(axis=1)
-    values = np.where(np.broadcast_to(depends, heads), -1.0, _kinds(layer.value, heads))
+    values = np.where(np.broadcast_to(depends, heads), -1.0, first_alike(layer.value, heads))
     labels = np.concatenate(
         [
             fixed.values.reshape(tokens, heads, len(rest)),
-            np.broadcast_to(np.stack([_kinds(layer.key, heads), values], 1), (tokens, heads, 2)),
+            np.broadcast_to(np.stack([first_alike(layer.key, heads), values], 1), (tokens, heads, 2)),
         ],
         axis=2,
     )
     unique, kinds = np.unique(labels.reshape(tokens * heads, -1), axis=0, return_inverse=True)
     keys = tuple(_keys(layer, shown, entry, rest, row, arithmetic) for row in unique)
-    return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys)
+    sums, apart = _sums(layer.query[:, entry], asking, sources, arithmetic)
+    return Readings(t.reshaped(1, tokens * heads), kinds.reshape(-1), keys, sums.reshape(-1), apart.reshape(-1))
+
+
+def _sums(
+    rows: Float[np.ndarray, "heads features"], asking: Forms, sources: Sources, arithmetic: Arithmetic
+) -> tuple[Int[np.ndarray, "tokens heads"], Float[np.ndarray, "tokens heads"]]:
+    """Of every token and head which sum its query is, and what that rounds by beside what features are off by."""
+    unique, which = np.unique(rows, axis=0, return_inverse=True)
+    tokens = len(asking.constant)
+    sums = which.reshape(-1) + len(unique) * np.arange(tokens)[:, None]
+    if len(unique) == len(rows):
+        return sums, np.zeros(sums.shape)
+    return sums, mapped(rows, None, asking.unrounded(), sources, arithmetic).rounding
 
 
 def of_grid(
@@ -200,15 +219,6 @@ def constant_part(tokens: Forms) -> Forms:
     """Tokens for what is constant in them; of other features, which may depend on many sources, just that they vary."""
     shape = tokens.constant.shape
     return Forms(np.zeros((*shape, 0)), tokens.constant, np.zeros(shape), tokens.varying.astype(np.float64))
-
-
-def _kinds(weight: np.ndarray, heads: int) -> Float[np.ndarray, " heads"]:
-    """For each head the first with the same weights."""
-    flat = weight.reshape(len(weight), -1)
-    if len(flat) == 1:
-        return np.zeros(heads)
-    _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-    return first[inverse.reshape(-1)].astype(float)
 
 
 def _keys(
@@ -279,4 +289,5 @@ def of_groups(
         Keys(slope, offset, none, wrong, terms.astype(int), sizes, None, arithmetic)
         for slope, offset, wrong, terms, sizes in (row.reshape(5, size) for row in unique)
     )
-    return Readings(t, kinds.reshape(-1), keys)
+    sums = entry + (x.constant.shape[1] * here if len(x.constant) > 1 else 0)
+    return Readings(t, kinds.reshape(-1), keys, sums, np.zeros(groups))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from flint import arb
+from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
@@ -24,7 +25,7 @@ from anchorhead.language.analysis.pieces import analyse
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.enclosures.analytic import range_bound
+from anchorhead.proof.enclosures.analytic import lipschitz_bound, range_bound
 from anchorhead.proof.enclosures.balls import lower, upper
 
 HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
@@ -101,6 +102,18 @@ class ActivationHead:
             most = float(np.abs(ends).max()) + self.exact + abs(self.out_shift)
             return (most / abs(self.out_scale) * UP,)
         return tuple(self._sup(part, part.values) for part in self.parts)
+
+    def moved(self, apart: Float[np.ndarray, " neurons"]) -> Float[np.ndarray, " neurons"]:
+        """What parts add that ask so far apart in t, in all but the one that would move furthest."""
+        if len(self.parts) == 1 or not apart.any():
+            return np.zeros(len(apart))
+        most = [np.minimum(speed * apart, float(np.ptp(part.values.astype(float)))) for speed, part in self._speeds]
+        return self.out_scale * (np.sum(most, axis=0) - np.max(most, axis=0)) * UP
+
+    @cached_property
+    def _speeds(self) -> tuple[tuple[float, Part], ...]:
+        """Of each part a bound on |dr/dt|."""
+        return tuple((lipschitz_bound([part], *self.queries), part) for part in self.parts)
 
     def _sup(self, part: Part, values: np.ndarray) -> float:
         low, high = range_bound([Part(part.slopes, part.offsets, values)], 0.0, np.zeros(1), *self.queries, rtol=0.05)

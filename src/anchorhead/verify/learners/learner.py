@@ -39,9 +39,10 @@ def is_learner(program: Program) -> bool:
 
 def bound_for_learner(
     network: Network, program: Program, low: np.ndarray, high: np.ndarray, stated: Conditions, bound: float
-) -> float:
-    """What follows for all prompts with rows between low and high, (features + 2,), that keep to the stated conditions;
-    `bound` is what is aimed at."""
+) -> tuple[float, str]:
+    """What follows for all prompts with rows between low and high, (features + 2,), that keep to the stated conditions,
+    and what these rows are: a program does not say it, and a link may have several forms. `bound` is what is aimed
+    at."""
     target, model = read_descent(program), arithmetic_of(network.dtype)
     sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
     require(sizes.shape == (target.features + 2,) and not target.flags, "the box of the certificate is for no example")
@@ -49,7 +50,8 @@ def bound_for_learner(
     (link,), step = _first(network, target, float(sizes[-1]), 0.0, bound, model)
     box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
     require_finite(network, np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0)), 2 * box.examples, model)
-    return distance(step, target, BoxPath(step, target, link, box, bound, model), bound, model)
+    shown = "(y x, y, 1), labels y being 1 and -1," if link.form == "margin" else "(x, 1, y)"
+    return distance(step, target, BoxPath(step, target, link, box, bound, model), bound, model), shown
 
 
 def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float | None = None) -> float:

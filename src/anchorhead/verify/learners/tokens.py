@@ -174,7 +174,7 @@ class Tokens:
 
     x        (tokens, size) of rows the numbers of x, of others 1
     sure     which tokens are there for certain, and once
-    source   of every input the row, where there are many of one kind
+    source   (tokens,) in a sequence the row that a token is made of; -1 where there is none, and of kinds of rows
     """
 
     number: np.ndarray
@@ -183,7 +183,7 @@ class Tokens:
     rows: Rows
     x: np.ndarray
     sure: np.ndarray
-    source: np.ndarray | None
+    source: np.ndarray
     _known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @classmethod
@@ -213,7 +213,8 @@ class Tokens:
             np.concatenate([made, extra]), np.concatenate([its, np.zeros(extra.shape, int)]),
             Stream(len(made), len(embed.registers), len(embed.states), made.shape[1]), rows,
             np.concatenate([np.where(x == 0, 1.0, x), np.ones((len(extra), len(rows.x)))]),
-            np.append(sure, np.ones(len(extra), bool)), embed.source,
+            np.append(sure, np.ones(len(extra), bool)),
+            np.append(np.full(len(made), -1) if embed.source is None else embed.source, np.full(len(extra), -1)),
         )  # fmt: skip
 
     def kind(self, token: int) -> tuple[str, int]:
@@ -326,7 +327,7 @@ class Tokens:
             free[list(mine)] = False
             kind, place = self.kind(token)
             if free.any():
-                few = self.source is None or kind != "input"
+                few = self.source[token] < 0
                 name = (kind.encode(), *(one[token].tobytes() for query in queries for one in query)) if few else ()
                 name += (seen(layer, self.stream, kind, place).tobytes(),) if few else ()
                 if name not in asked:
@@ -355,7 +356,8 @@ class Tokens:
 
 
 def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmetic) -> None:
-    """No number that is computed overflows: bounds on the features of every kind are followed through all steps.
+    """No number that is computed overflows, not even one that is then multiplied by 0, queries, keys and values of all
+    tokens: bounds on the features of every kind are followed through all steps.
 
     box: bounds on the entries of a prompt of at most so many rows. What a head reads is at most the largest value that
     it may see, up to rounding: sums over all tokens, and over features.
@@ -377,11 +379,11 @@ def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmet
             before = sizes
             for (query, key, value, output), skip in zip(parts, skips, strict=True):
                 largest = np.max(list(sizes.values()), axis=0)
-                logits = np.einsum("hsf,f->hs", query, largest) * np.einsum("hsf,f->hs", key, largest)
-                read = np.einsum("hof,f->ho", value, largest)
+                asked, held, read = (np.einsum("hsf,f->hs", one, largest) for one in (query, key, value))
                 wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
                 sizes = {kind: more * (wrote + (0.0 if skip is None else skip @ one)) for kind, one in sizes.items()}
-                top = max(float(logits.sum(axis=1).max()), *(float(one.max()) for one in sizes.values()))
+                every = largest, asked, held, read, (asked * held).sum(axis=1), *sizes.values()
+                top = max(float(one.max()) for one in every)
                 if not top < limit:
                     raise NotVerified(f"numbers may overflow in {model.dtype}: up to {top:.3g}")
             if all(sizes[kind].shape == one.shape and (sizes[kind] <= one).all() for kind, one in before.items()):

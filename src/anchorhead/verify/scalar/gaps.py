@@ -15,16 +15,16 @@ def gaps(slopes: np.ndarray, offsets: np.ndarray, t: np.ndarray, top: np.ndarray
     """
     a, g = (np.broadcast_to(one, np.broadcast_shapes(one.shape, t.shape)) for one in (slopes, offsets))
     heaviest = top[..., None]
-    rise, rise_rest = _sum(np.take_along_axis(a, heaviest, axis=-1), -a)
-    lift, lift_rest = _sum(np.take_along_axis(g, heaviest, axis=-1), -g)
+    rise, rise_rest = exact_sum(np.take_along_axis(a, heaviest, axis=-1), -a)
+    lift, lift_rest = exact_sum(np.take_along_axis(g, heaviest, axis=-1), -g)
     steep, steep_rest = _product(rise, t)
-    total, rest = _sum(steep, lift)
+    total, rest = exact_sum(steep, lift)
     gap = total + (rest + (steep_rest + lift_rest + rise_rest * t))
     size = np.abs(steep) + np.abs(lift) + np.abs(a * t) + np.abs(g)
     return gap, 8 * OWN_UNIT * (np.abs(gap) + 8 * OWN_UNIT * size) + 2.0**-1000
 
 
-def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def exact_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """a + b as a float64 and the exact rest."""
     total = a + b
     part = total - a

@@ -77,9 +77,11 @@ class Part:
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""
-        steep = np.abs(self.slopes) * t
-        exactly = np.where(power_of_two(self.slopes), steep, 0.0) + self.exact_sizes
-        own = (self.slopes != 0) + self.terms
+        t = t + self.lean
+        steep, logits = (np.abs(self.slopes) + self.wrong_slope) * t, logits + np.abs(self.slopes) * self.lean
+        exactly = np.where(power_of_two(self.slopes) & (self.wrong_slope == 0), steep, 0.0) + self.exact_sizes
+        own = (self.slopes != 0) | (self.wrong_slope != 0)
+        own = own + self.terms
         summed = 0.0 if self.whole else dot_error(steep + self.sizes, exactly, own, logits, self.model)
         return summed + self.wrong + self.wrong_slope * t
 

@@ -26,7 +26,7 @@ from anchorhead.verify.rounding import (
     softmax_log_error,
     softmax_read_error,
 )
-from anchorhead.verify.scalar.gaps import gaps
+from anchorhead.verify.scalar.gaps import exact_sum, gaps
 from anchorhead.verify.scalar.part import Part
 
 ORDER = 10
@@ -93,10 +93,10 @@ class Softmax:
         noise = 8 * OWN_UNIT * (size + 1)
         most = 2 * size.max(axis=1, keepdims=True)
         wrong = softmax_log_error(part.logit_error(far, size), most, self.model)
-        wrong = wrong + wrong.max(axis=1, keepdims=True) + 2 * np.abs(part.slopes - part.slopes.mean()) * part.lean
+        wrong = wrong + wrong.max(axis=1, keepdims=True)
         top = logits.argmax(axis=1)[:, None]
         gap = np.take_along_axis(logits - noise, top, axis=1) - logits - noise - wrong
-        gap = gap - np.abs(part.slopes - part.slopes[top]) * h * SLACK
+        gap = gap - np.abs(part.slopes - part.slopes[top]) * (h + part.lean) * SLACK
         np.put_along_axis(gap, top, -np.inf, axis=1)
         near = ~(gap >= AWAY)
         others = np.where(near, 0.0, np.exp(-np.clip(gap, AWAY, 700.0))).sum(axis=1) * SLACK
@@ -123,10 +123,11 @@ class Softmax:
         a, g, top = self.a, self.g, near[0]
         here = c.mid()
         offsets = [(a[k] - a[top]) * here + (g[k] - g[top]) for k in near]
-        slopes, values = self.part.slopes[near] - self.part.slopes[top], self.part.values[near] - self.part.values[top]
+        columns = self.part.slopes, self.part.values
+        differences = tuple(one.tobytes() for column in columns for one in exact_sum(column[near], -column[top]))
         if not (all(one.is_exact() for one in offsets) and h.is_exact()):
             return self._series(c, h, near, order)
-        name = (slopes.tobytes(), values.tobytes(), tuple(map(_name, offsets)), _name(h), order, c.is_exact())
+        name = (*differences, tuple(map(_name, offsets)), _name(h), order, c.is_exact())
         if name not in self.known:
             self.known[name] = self._series(c, h, near, order)
         return self.known[name]
@@ -238,10 +239,11 @@ class Softmax:
 
     def left_out(self, on: Pieces, leak: np.ndarray) -> np.ndarray:
         """What keys that are left out may change, in exact arithmetic and as the dtype has it."""
-        most = np.abs(self.part.values).max() + 1
+        most = (np.abs(self.part.values) + self.part.value_error).max() + 1
         if self.part.own is not None:
             most = most + np.abs(self.part.own).max() * on.far[..., 0]
-        return 8 * leak[:, None] * most
+        underflow = 4 * (self.count - on.count) * self.model.tiny
+        return (8 * leak[:, None] + underflow) * most
 
 
 def _name(number: arb) -> tuple[int, int]:
