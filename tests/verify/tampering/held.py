@@ -115,9 +115,10 @@ class _Held:
     def __init__(self, reader: Any, prompt: np.ndarray) -> None:
         tokens: Tokens = reader.now
         self.reader, self.rows, half = reader, tokens.rows, len(prompt) // 2
-        self.exactly = tokens.source is None
-        shown = prompt if tokens.source is None else prompt[tokens.source]
-        first = np.repeat([0, 1], half) if tokens.source is None else np.arange(len(shown))
+        source = tokens.source[tokens.source >= 0]
+        self.exactly = not len(source)
+        shown = prompt if self.exactly else prompt[source]
+        first = np.repeat([0, 1], half) if self.exactly else np.arange(len(shown))
         more = tokens.stream.registers + tokens.stream.states
         self.which = np.append(first, (tokens.stream.inputs or 0) + np.arange(more))
         self.shift, self.inputs = len(shown) - int(tokens.stream.inputs or 0), len(shown)

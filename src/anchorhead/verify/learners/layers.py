@@ -208,8 +208,8 @@ class _Reader:
             loud = ~silent(part, [(-most, most)], self.model) if most < math.inf else loud
             require(not found.of[:, LABEL].any() and not of.any(), "a head reads what is not constant")
             require(bool((count[loud] <= 1).all()), "tokens are within reach of a head that are not meant")
-        elif tokens.source is not None:
-            source = np.append(tokens.source, np.full(len(tokens.of) - len(tokens.source), -1))[found.seen]
+        elif self.sequence:
+            source = tokens.source[found.seen]
             loud = source == source[constants.argmax()]
             loud &= constants > constants[~loud].max(initial=-np.inf) / 2
         else:
@@ -271,8 +271,6 @@ class _Reader:
         first: list[Points] = []
         met: list[Points] = []
         served = []
-        source = np.zeros(0, int) if self.now.source is None else self.now.source
-        require(len(source) > 0, "anchors do not belong to examples")
         for token in self.carriers:
             every = [self._points(layer, head, token, SUM) for head in range(layer.heads)]
             first = first or every
@@ -283,9 +281,9 @@ class _Reader:
                 require(bool(good), "values of anchors are not multiples of the example")
                 same = np.array_equal(points.anchors, other.anchors) and np.array_equal(points.values, other.values)
                 require(same, "examples have different anchors")
-            served.append({int(source[one]) for points in every for one in points.tokens if one < len(source)})
-        alone = all(len(one) == 1 for one in served) and len(set.union(*served)) == len(served) == 1 + int(source.max())
-        require(alone, "there is not one register for each example")
+            served.append({int(one) for points in every for one in self.now.source[points.tokens]})
+        examples = [{one} for one in range(1 + int(self.now.source.max()))]
+        require(sorted(served, key=sorted) == examples, "there is not one register for each example")
         self._on(layer, self.carriers, push.tolist(), self.rows.w(2))
         roundings = max(points.terms for points in first) + 1  # with the product of slope and example
         return self._heads(first, self.links[0].form, met, roundings)

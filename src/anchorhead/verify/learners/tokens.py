@@ -174,7 +174,7 @@ class Tokens:
 
     x        (tokens, size) of rows the numbers of x, of others 1
     sure     which tokens are there for certain, and once
-    source   of every input the row, where there are many of one kind
+    source   (tokens,) in a sequence the row that a token is made of; -1 where there is none, and of kinds of rows
     """
 
     number: np.ndarray
@@ -183,7 +183,7 @@ class Tokens:
     rows: Rows
     x: np.ndarray
     sure: np.ndarray
-    source: np.ndarray | None
+    source: np.ndarray
     _known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @classmethod
@@ -213,7 +213,8 @@ class Tokens:
             np.concatenate([made, extra]), np.concatenate([its, np.zeros(extra.shape, int)]),
             Stream(len(made), len(embed.registers), len(embed.states), made.shape[1]), rows,
             np.concatenate([np.where(x == 0, 1.0, x), np.ones((len(extra), len(rows.x)))]),
-            np.append(sure, np.ones(len(extra), bool)), embed.source,
+            np.append(sure, np.ones(len(extra), bool)),
+            np.append(np.full(len(made), -1) if embed.source is None else embed.source, np.full(len(extra), -1)),
         )  # fmt: skip
 
     def kind(self, token: int) -> tuple[str, int]:
@@ -326,7 +327,7 @@ class Tokens:
             free[list(mine)] = False
             kind, place = self.kind(token)
             if free.any():
-                few = self.source is None or kind != "input"
+                few = self.source[token] < 0
                 name = (kind.encode(), *(one[token].tobytes() for query in queries for one in query)) if few else ()
                 name += (seen(layer, self.stream, kind, place).tobytes(),) if few else ()
                 if name not in asked:
