@@ -93,14 +93,12 @@ def lowered(
     wrong = (np.abs(q) * dk + np.abs(k) * dq + dq * dk).sum(axis=1) * SLACK
     own = np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
     offsets = products.sum(axis=1) + added
-    if not len(varying):
-        still, t = np.zeros(len(k)), Forms.constants(np.zeros((1, 1)))
-        found = reading(t, still, offsets, sizes, exact_sizes, terms, wrong + own, still, quantities, model)
-        return replace(found, cancels=bool(dq.any()))
-    entry = int(varying[0])
-    slopes, steep, t = keys.constant[:, entry], keys.error[:, entry], query.features([entry])
+    entry, t, slopes, steep = None, Forms.constants(np.zeros((1, 1))), np.zeros(len(k)), np.zeros(len(k))
+    if len(varying):
+        entry = int(varying[0])
+        t, slopes, steep = query.features([entry]), keys.constant[:, entry], keys.error[:, entry]
     found = reading(t, slopes, offsets, sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
-    return replace(found, number=entry)
+    return replace(found, cancels=entry is None and bool(dq.any()), number=entry)
 
 
 def reading(
