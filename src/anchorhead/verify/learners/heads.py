@@ -125,5 +125,5 @@ def _seen(grid: Grid, link: Link, ends: tuple[tuple[float, float], ...]) -> floa
         weights.append(w / w.sum(axis=1, keepdims=True))
     read = weights[0] @ grid.values @ weights[1].T
     with precision(64):
-        exact = [[float(link.phi.ball({"x": arb(s), "y": arb(y)}).mid()) for y in points[1]] for s in points[0]]
+        exact = [[float(link.phi.point({"x": arb(s), "y": arb(y)}).mid()) for y in points[1]] for s in points[0]]
     return float(np.abs(read - np.array(exact)).max())

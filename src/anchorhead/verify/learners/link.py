@@ -148,7 +148,7 @@ def between(link: Link, low: float, high: float) -> tuple[float, float]:
     """Between what phi stays on [low, high]: by balls, cell by cell."""
     with precision():
         cells = [hull(float(a), float(b)) for a, b in pairwise(_cuts(low, high))]
-        found = [link.phi.ball({"x": cell, "y": hull(*strip)}) for cell in cells for strip in link.strips]
+        found = [link.phi.point({"x": cell, "y": hull(*strip)}) for cell in cells for strip in link.strips]
     if not all(one.is_finite() for one in found):
         raise NotVerified(f"{link.phi} is not finite on [{low:g}, {high:g}]")
     return min(map(below, found)), max(map(above, found))
