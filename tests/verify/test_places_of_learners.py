@@ -76,3 +76,12 @@ def test_a_place_and_a_pair_are_the_same_every_time() -> None:
         assert again is not None
         assert first[1] == again[1]
         assert first[0].content() != one.file().content()
+
+
+@pytest.mark.slow
+def test_numbers_beyond_float64_are_told_in_words() -> None:
+    """Powers of a score that is too large, on the way to the bound."""
+    found = hunt("poisson", "pair", [306, 348])
+    assert found.tried == 2
+    assert not found.accepted
+    assert not found.confused

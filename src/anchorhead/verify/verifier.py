@@ -127,6 +127,8 @@ def verify(
         verified = True
     except NotVerified as error:
         why, verified = str(error), False
+    except OverflowError:
+        why, verified = "numbers on the way to the bound are too large for float64", False
     except Exception as error:  # whatever a damaged file leads to, it is not verified
         why, verified = f"the verifier could not make sense of it: {error!r}"[:300], False
     return Report(

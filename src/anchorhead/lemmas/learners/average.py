@@ -166,7 +166,7 @@ class Average:
         added = (np.abs(o)[:, None] * size).sum(axis=0)
         rounding = (np.abs(o)[:, None] * read).sum(axis=0) + float(model.gamma(len(h) + 1)) * added
         wrong_w, wrong_v = self.update.wrong(target, at.w, at.v)
-        sums_w, sums_v, size_of_w = self.update.summed(added, at.w, at.v, model)
+        sums_w, sums_v, size_of_w = self.update.summed(added, len(h), at.w, at.v, model)
         in_w, in_v = method + rounding + wrong_w + sums_w, method + rounding + wrong_v + sums_v
         # entries of the prompt, products and sums below the smallest normal number may become 0: up to so many of them
         # in each logit, times w, and in what is read, times x

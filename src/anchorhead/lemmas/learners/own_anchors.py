@@ -139,7 +139,7 @@ class SequenceStep:
         read = at.xe + tiny
         push = at.xr + read
         uneven = math.expm1(2 * model.exp_error + float(model.gamma(2 * at.examples + 2))) * push
-        sums_w, sums_v, _ = self.update.summed(rate * (push + uneven), at.w, at.v, model)
+        sums_w, sums_v, _ = self.update.summed(rate * (push + uneven), len(self.pieces), at.w, at.v, model)
         wrong_w, wrong_v = self.update.wrong(target, at.w, at.v)
         once, shared = rate * uneven + tiny, rate * read + off * push
         of_w = length_of(shared + once + sums_w + wrong_w)

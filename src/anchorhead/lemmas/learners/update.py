@@ -58,10 +58,14 @@ class Update:
         in_w, in_v, of_v = _wrong(self, target.rate, target.decay, target.momentum, target.intercept)
         return in_w * w + of_v * v, in_v * w + of_v * v
 
-    def summed(self, added: Weights, w: Weights, v: Weights, model: Arithmetic) -> tuple[Weights, Weights, Weights]:
-        """By how much the sums for w and for v are rounded, and how large w then is; added: how large what is read
-        is."""
-        rounded = 3 * model.unit * (1 + 4 * model.unit)
+    def summed(
+        self, added: Weights, heads: int, w: Weights, v: Weights, model: Arithmetic
+    ) -> tuple[Weights, Weights, Weights]:
+        """By how much the sums for w and for v are rounded, and how large w then is.
+
+        added   how large what so many heads read is; a product, and then w, v and what each reads, in any order
+        """
+        rounded = float(model.gamma(1 + heads + (self.momentum != 0)))
         moving = abs(self.momentum) * v + added
         kept = np.abs(self.kept) * w + moving
         return rounded * kept, rounded * (np.abs(self.pulled) * w + moving), kept
