@@ -148,10 +148,16 @@ def between(link: Link, low: float, high: float) -> tuple[float, float]:
     """Between what phi stays on [low, high]: by balls, cell by cell."""
     with precision():
         cells = [hull(float(a), float(b)) for a, b in pairwise(_cuts(low, high))]
-        found = [link.phi.point({"x": cell, "y": hull(*strip)}) for cell in cells for strip in link.strips]
+        found = [_on_cell(link, cell, hull(*strip)) for cell in cells for strip in link.strips]
     if not all(one.is_finite() for one in found):
         raise NotVerified(f"{link.phi} is not finite on [{low:g}, {high:g}]")
     return min(map(below, found)), max(map(above, found))
+
+
+def _on_cell(link: Link, x: arb, y: arb) -> arb:
+    """As of a point, which is fast; where that has no bounds, as of ranges."""
+    found = link.phi.point({"x": x, "y": y})
+    return found if found.is_finite() else link.phi.ball({"x": x, "y": y})
 
 
 EDGES = np.concatenate([np.arange(1, 8) / 64, 2.0 ** (np.arange(-24, 160) / 8)])
