@@ -124,7 +124,7 @@ class Softmax:
         here = c.mid()
         offsets = [(a[k] - a[top]) * here + (g[k] - g[top]) for k in near]
         columns = self.part.slopes, self.part.values
-        differences = tuple(one.tobytes() for column in columns for one in exact_sum(column[near], -column[top]))
+        differences = tuple(one.tobytes() for column in columns for one in exact_sum(column[near], -column[[top]]))
         if not (all(one.is_exact() for one in offsets) and h.is_exact()):
             return self._series(c, h, near, order)
         name = (*differences, tuple(map(_name, offsets)), _name(h), order, c.is_exact())
