@@ -69,7 +69,7 @@ ROOMS = (
              "accepted: grid, tokens (float32)", slow=True),
     Mutation("grids/tensor.py", "prove",
              "verify_grid(grid, function, variables, low, high, model.dtype, allowed)", "pass",
-             "grid: what is seen is not taken for proven"),
+             "grid: what is seen is not taken for proven", slow=True),
     Mutation("grids/tensor.py", "_expression", "(\"number\", float(beta), ())", "(\"number\", 0.0, ())",
              "accepted: grid, tokens (float32)", slow=True),
     Mutation("grids/tensor.py", "grid_reading", "(others > -GATE - 8 * reach).any()", "False",
