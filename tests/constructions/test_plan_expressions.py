@@ -36,14 +36,14 @@ def test_sizes_are_those_of_the_network_that_is_built(name):
 
 
 def test_every_term_is_named_with_what_it_becomes():
-    plan = ah.plan("x*y*exp(z) + sin(z) + max(x, y)", on=XYZ, within=1e-2)
+    plan = ah.plan("x*exp(x*y) + sin(z) + max(x, y)", on=XYZ, within=1e-2)
     assert plan.found == (
-        ("x*y*exp(z)", "a grid of x, y, z"),
+        ("x*exp(x*y)", "a grid of x, y"),
         ("sin(z)", "a function of one variable"),
         ("max(x, y)", "2 functions of one linear combination each"),
     )
     text = str(plan)
-    assert text.startswith("x*y*exp(z) + sin(z) + max(x, y) for x in [-1, 1], y in [0, 2], z in [-3, 3], in")
+    assert text.startswith("x*exp(x*y) + sin(z) + max(x, y) for x in [-1, 1], y in [0, 2], z in [-3, 3], in")
     assert "  sin(z): a function of one variable\n" in text
     assert max(map(len, text.splitlines())) <= 100
 
@@ -71,11 +71,21 @@ def test_parameters_of_an_even_grid_are_those_of_the_network():
 
 def test_what_is_too_large_is_said_and_not_built(monkeypatch):
     monkeypatch.setattr("anchorhead.constructions.planning.plan_expressions.MAX_ANCHORS", 20)
-    row, even = ah.plan("sin(3*x)*exp(x*y)", on=XY, within=1e-6).rows
+    row, even = ah.plan("(3 + x)**y", on=XY, within=1e-6).rows
     assert even.note == "not built above 20 anchors"
     assert not row.reachable
     assert row.parameters is None
     assert "would take a grid of about" in row.note
+
+
+def test_what_grids_do_not_reach_is_planned_in_layers(monkeypatch):
+    monkeypatch.setattr("anchorhead.constructions.planning.plan_expressions.MAX_ANCHORS", 20)
+    *rows, even = ah.plan("sin(3*x)*exp(x*y)", on=XY, within=1e-6).rows
+    assert {(row.layout, row.placement, row.reachable) for row in rows} == {
+        ("transformer", "solved", True),
+        ("sequence", "solved", True),
+    }
+    assert even.placement == "uniform"
 
 
 @pytest.mark.parametrize(

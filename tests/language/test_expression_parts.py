@@ -91,7 +91,8 @@ def test_weights_that_are_no_floats_have_errors_that_hold_them():
 
 def test_terms_stay_apart_on_request():
     expressions = [parse("exp(x*y) + sin(x*y*z)", NAMES)]
-    assert [grid.variables for grid in parts_of(expressions, NAMES, join=False).grids] == [("x", "y"), ("x", "y", "z")]
+    parts = parts_of(expressions, NAMES, join=False, in_a_grid=3)
+    assert [grid.variables for grid in parts.grids] == [("x", "y"), ("x", "y", "z")]
 
 
 def test_what_nothing_can_be_made_of_is_refused_with_its_variables():

@@ -1,8 +1,10 @@
 """Functions of the entries of an input as attention: heads, neurons in layers, heads over grids.
 
 Structure comes first (summands). A function of one variable is a head. Sums of functions of one linear combination
-each are hidden layers of neurons, built like any converted network. What is left over, smooth functions of at most four
-variables, goes to heads over grids. Where there are several parts, they stand side by side in one network.
+each are hidden layers of neurons, built like any converted network; so are compositions of such functions, sums and
+products, in several layers. Smooth functions of two variables, and what cannot be taken apart, go to heads over grids.
+Where there are several parts, they stand side by side in one network. Where one way does not reach the error asked for,
+others are tried.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_word
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES
+from anchorhead.language.analysis.summands import MAX_IN_A_GRID
 from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Opaque
@@ -62,14 +65,34 @@ def _of_expressions(
     outside: Outside,
     progress: Progress | None,
 ) -> Network:
-    form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
-    if causal:
+    if words["causal"]:
         target = without_later_tokens(target)
-    becomes = target.becomes(form, layout)
-    if becomes == "head":
-        return _one_head(target, within, dtype, placement, outside, progress)
+    if target.becomes(words["form"], words["layout"]) == "head":
+        return _one_head(target, within, dtype, words["placement"], outside, progress)
     require_expressions_representable(within, target, dtype)
-    network = target.parts.network
+    ways = [replace(target, in_a_grid=MAX_IN_A_GRID)] if words["placement"] == "uniform" else target.ways
+    refused: list[AnchorheadError] = []
+    for way in ways:
+        try:
+            return _taken_apart(way, within, dtype, words, prove, outside, progress)
+        except AnchorheadError as error:
+            refused.append(error)
+    reached = [error for error in refused if isinstance(error, NotReached)]
+    raise min(reached, key=lambda error: error.bound) if reached else refused[0]
+
+
+def _taken_apart(
+    target: SeveralVariables,
+    within: float,
+    dtype: Dtype,
+    words: dict[str, Any],
+    prove: bool,
+    outside: Outside,
+    progress: Progress | None,
+) -> Network:
+    """Neurons in layers, or in one layer; else grids, and neurons beside them."""
+    form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
+    network, becomes = target.parts.network, target.becomes(form, layout)
     if becomes == "layers":
         return network_in_layers(target, within, words, dtype, outside, progress)
     if becomes == "neurons" and network is not None:

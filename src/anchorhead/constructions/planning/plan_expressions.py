@@ -7,7 +7,7 @@ proof asks for a little more. The paper's even anchors are counted by formula, h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -38,6 +38,7 @@ from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.heads.solver.solve import SAFETY, smallest
 from anchorhead.heads.tables.table import lookup
+from anchorhead.language.analysis.summands import MAX_IN_A_GRID
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
 from anchorhead.language.targets import ScalarTarget
@@ -68,24 +69,54 @@ def plan_expressions(
     if causal:
         target = without_later_tokens(target)
     require_expressions_representable(max(withins), target, dtype)
-    becomes = target.becomes(form, layout)
-    if becomes == "head":
+    if target.becomes(form, layout) == "head":
         rows = _heads(target, withins, dtype, progress)
-    elif becomes in ("layers", "neurons"):
-        rows = _neurons_alone(target, withins, dtype, form, layout, causal, progress)
     else:
-        if form not in (None, "deep") or layout not in (None, "transformer"):
-            raise AnchorheadError(
-                f"form={form!r}, layout={layout!r}: {target.parts.grids[0]} has layers of its own, "
-                "form='deep' and layout='transformer': leave them out"
-            )
-        rows = _grids(target, withins, dtype, causal, progress)
+        target, rows = _first_way(target, withins, dtype, form, layout, causal, progress)
     if all(row.parameters is None for row in rows) and len({row.note for row in rows}) == 1:
         raise AnchorheadError(rows[0].note)
     told = tuple(target.found())
     if len(target.variables) == 1 and rows[0].form == "head":
         told = tuple((str(one), "one head") for one in target.expressions)
     return Plan(name_of(target.expressions), target.on, dtype, tuple(rows), told, target.where)
+
+
+def _first_way(
+    target: SeveralVariables,
+    withins: Sequence[float],
+    dtype: Dtype,
+    form: Form | None,
+    layout: Layout | None,
+    causal: bool,
+    progress: Progress | None,
+) -> tuple[SeveralVariables, list[Row]]:
+    """The first of the ways in which ah.approximate takes functions apart that reaches all errors; else the one that
+    reaches most of them."""
+    found: list[tuple[SeveralVariables, list[Row]]] = []
+    refused: list[AnchorheadError] = []
+    gridded = replace(target, in_a_grid=MAX_IN_A_GRID)
+
+    def reached(rows: list[Row]) -> int:
+        return len({row.within for row in rows if row.placement == "solved" and row.reachable})
+
+    for way in target.ways:
+        try:
+            if way.becomes(form, layout) == "grids":
+                rows = _grids(way, withins, dtype, form, layout, causal, progress)
+            else:
+                rows = _neurons_alone(way, withins, dtype, form, layout, causal, progress)
+                if gridded.becomes(form, layout) == "grids":  # as which even anchors are built
+                    rows = [row for row in rows if row.placement == "solved"]
+                    rows = sorted([*rows, *_even_grids(gridded, withins, dtype, causal)], key=lambda row: -row.within)
+        except AnchorheadError as error:
+            refused.append(error)
+            continue
+        found.append((way, rows))
+        if reached(rows) == len(set(withins)):
+            break
+    if not found:
+        raise refused[0]
+    return max(found, key=lambda one: reached(one[1]))
 
 
 def _neurons_alone(
@@ -252,17 +283,31 @@ def _even_head(target: ScalarTarget, within: float, dtype: Dtype) -> Row:
 
 
 def _grids(
-    target: SeveralVariables, withins: Sequence[float], dtype: Dtype, causal: bool, progress: Progress | None
+    target: SeveralVariables,
+    withins: Sequence[float],
+    dtype: Dtype,
+    form: Form | None,
+    layout: Layout | None,
+    causal: bool,
+    progress: Progress | None,
 ) -> list[Row]:
-    shapes = Estimates(dtype, "solved", progress)
-    even = _EvenGrid(target, dtype) if len(target.variables) <= MAX_VARIABLES and not causal else None
-    rows = []
-    for within in _sorted(withins):
-        build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), progress=progress)
-        rows.append(_side_by_side(target, build, shapes))
-        if even is not None:
-            rows.append(even.row(within))
-    return rows
+    if form not in (None, "deep") or layout not in (None, "transformer"):
+        raise AnchorheadError(
+            f"form={form!r}, layout={layout!r}: {target.parts.grids[0]} has layers of its own, "
+            "form='deep' and layout='transformer': leave them out"
+        )
+    shapes, options = Estimates(dtype, "solved", progress), BuildOptions("deep", "transformer", "solved", dtype, causal)
+    solved = [
+        _side_by_side(target, BuildRequest(within, options, progress=progress), shapes) for within in _sorted(withins)
+    ]
+    return sorted([*solved, *_even_grids(target, withins, dtype, causal)], key=lambda row: -row.within)
+
+
+def _even_grids(target: SeveralVariables, withins: Sequence[float], dtype: Dtype, causal: bool) -> list[Row]:
+    if len(target.variables) > MAX_VARIABLES or causal:
+        return []
+    even = _EvenGrid(target, dtype)
+    return [even.row(within) for within in _sorted(withins)]
 
 
 def _side_by_side(target: SeveralVariables, build: BuildRequest, shapes: ActivationHeads) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, require_even_tokens, shown
-from anchorhead.language.analysis.summands import Parts, parts_of
+from anchorhead.language.analysis.summands import MAX_IN_A_GRID, USUALLY_IN_A_GRID, Parts, parts_of
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
 
@@ -24,7 +24,7 @@ class SeveralVariables:
 
     tokens  none, or the variables are the entries of so many tokens, x[i,j] feature j of token i, and the functions
             their outputs, token by token
-    join    see parts_of
+    join, in_a_grid   see parts_of
     """
 
     expressions: tuple[Expression, ...]
@@ -33,6 +33,7 @@ class SeveralVariables:
     high: tuple[float, ...]
     tokens: int | None = None
     join: bool = True
+    in_a_grid: int = USUALLY_IN_A_GRID
 
     def __post_init__(self) -> None:
         expressions, variables = tuple(self.expressions), tuple(self.variables)
@@ -76,7 +77,17 @@ class SeveralVariables:
     @cached_property
     def parts(self) -> Parts:
         """What the expressions are made of."""
-        return parts_of(self.expressions, self.variables, self.tokens, (self.low, self.high), self.join)
+        return parts_of(self.expressions, self.variables, self.tokens, (self.low, self.high), self.join, self.in_a_grid)
+
+    @property
+    def ways(self) -> list[SeveralVariables]:
+        """The same functions taken apart as usual; then, where that is something else, all that can be, and no more
+        than must be."""
+        found: dict[tuple[str, ...], SeveralVariables] = {}
+        for count in (self.in_a_grid, 1, MAX_IN_A_GRID):
+            one = replace(self, in_a_grid=count)
+            found.setdefault(tuple(term.becomes for term in one.parts.terms), one)
+        return list(found.values())
 
     @property
     def needs_layers(self) -> bool:
