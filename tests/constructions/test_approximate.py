@@ -46,6 +46,15 @@ def test_every_form_and_layout_does(form, layout):
     assert error.max() <= net.certificate.bound <= 1e-4
 
 
+def test_what_a_grid_does_not_reach_layers_do():
+    on = dict.fromkeys("xyz", (-1, 1))
+    net = ah.approximate("1/(1 + x**2 + y**2 + z**2)", on=on, within=1e-6)
+    x = np.random.default_rng(0).uniform(-1, 1, (2000, 3))
+    assert np.abs(net(x)[:, 0] - 1 / (1 + (x**2).sum(axis=1))).max() <= net.certificate.bound <= 1e-6
+    assert net.parameters < 1_000
+    assert ah.approximate("sin(x*y)", on={"x": (0, 1), "y": (0, 1)}, within=1e-4, layout="sequence").embed.tokens == 1
+
+
 def test_one_variable_is_one_head_without_a_token_axis():
     net = ah.approximate("relu", on={"x": (-1, 1)}, within=1e-6)
     x = np.linspace(-1, 1, 1001)[:, None]
@@ -140,7 +149,7 @@ def test_causal_targets_are_told_from_others():
         ("where(x < y, x, x*y)", {"on": {"x": (-1, 1), "y": (-1, 1)}}, "not continuous: it jumps from"),
         ("where(x < y, x*z, v*w)", {"on": dict.fromkeys("xyzvw", (0, 1))}, "at most 4 variables"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "form": "two-layer"}, "form='two-layer'"),
-        ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "layout": "sequence"}, "layout='sequence'"),
+        ("where(x < y, x*x, x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "layout": "sequence"}, "layout='sequence'"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "placement": "random"}, "placement='random'"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "lipschitz": 1}, "for callables"),
         ("sin(x*y)", {"on": {"x": (0, 1), "y": (0, 1)}, "within": 0}, "within=0"),
