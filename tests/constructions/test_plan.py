@@ -14,7 +14,7 @@ import torch
 
 import anchorhead as ah
 from anchorhead.constructions import mlp
-from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions, options_of
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.constructions.layouts.draft import counted
@@ -54,12 +54,12 @@ def network(seed: int, hidden: int, tokens: int | None, activations=ACTIVATIONS,
     return Mlp(tuple(layers), maps[-1], tokens)
 
 
-def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildOptions]:
+def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildRequest]:
     forms = FORMS if len(target.hidden) == 1 else ("deep",)
     layouts = ("transformer",) if causal or (not target.hidden and target.tokens) else LAYOUTS
     if not target.hidden and (target.tokens or 1) > 1:
         layouts = ("sequence",)
-    return [options_of(target, form, layout, placement, dtype, causal) for form in forms for layout in layouts]
+    return [BuildRequest(1.0, dtype, form, layout, placement, causal) for form in forms for layout in layouts]
 
 
 CASES = [
@@ -107,7 +107,7 @@ def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
     target = network(2, 1, 3, ("relu(x)",))
     ladder = Ladder(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
     laid = next(iter(ladder))
-    options = options_of(target, "attention-softmax", "sequence", "solved", dtype, False)
+    options = BuildRequest(1e-2, dtype, "attention-softmax", "sequence")
     drafts = drafted(laid, target, options)
     made = built(drafts, target, options)
     sizes = counted(drafts, 3)
@@ -122,9 +122,7 @@ def test_building_never_exceeds_a_plan():
         for row in plan(target, UNIT, [within], dtype).rows:
             if row.placement == "solved":
                 assert row.reachable
-                made = proven_mlp(
-                    target, UNIT, within, options_of(target, row.form, row.layout, "solved", dtype, False)
-                ).network
+                made = proven_mlp(target, UNIT, BuildRequest(within, dtype, row.form, row.layout, "solved")).network
                 exceeds_nothing(row, made)
 
 
@@ -135,9 +133,7 @@ def test_building_never_exceeds_a_plan_with_the_papers_anchors(activation, dtype
         if row.placement == "uniform":
             assert row.reachable
             assert row.beta > 1
-            made = proven_mlp(
-                target, UNIT, 0.05, options_of(target, row.form, row.layout, "uniform", dtype, False)
-            ).network
+            made = proven_mlp(target, UNIT, BuildRequest(0.05, dtype, row.form, row.layout, "uniform")).network
             exceeds_nothing(row, made)
             assert row.parameters == made.parameters
 
@@ -146,9 +142,7 @@ def test_anchors_at_values_of_other_activations_are_planned_by_their_slope():
     target = network(12, 1, None, ("tanh(x)",))
     for row in plan(target, UNIT, [0.3], "float64").rows:
         if (row.form, row.placement) == ("deep", "uniform"):
-            made = proven_mlp(
-                target, UNIT, 0.3, options_of(target, "deep", row.layout, "uniform", "float64", False)
-            ).network
+            made = proven_mlp(target, UNIT, BuildRequest(0.3, "float64", "deep", row.layout, "uniform")).network
             exceeds_nothing(row, made)
 
 
@@ -181,7 +175,7 @@ def test_what_is_out_of_reach_says_so():
     assert row.bound > 3e-8
     assert "float32" in row.note
     with pytest.raises(AnchorheadError, match="out of reach"):
-        proven_mlp(target, UNIT, 3e-8, options_of(target, row.form, row.layout, "solved", "float32", False))
+        proven_mlp(target, UNIT, BuildRequest(3e-8, "float32", row.form, row.layout, "solved"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

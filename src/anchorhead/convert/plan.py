@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from anchorhead.constructions.build_options import Form, Layout
+from anchorhead.constructions.build_request import Form, Layout
 from anchorhead.constructions.planning.plan import Plan
 from anchorhead.constructions.planning.plan import plan as planned
 from anchorhead.constructions.planning.plan_expressions import USUAL, plan_expressions

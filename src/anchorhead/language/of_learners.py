@@ -1,19 +1,24 @@
-"""Programs of learners: the paths of exact gradient descent that networks take in context."""
+"""Programs of learners, the paths of exact gradient descent that networks take in context; and back."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from inspect import signature
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from anchorhead.language.expressions.build import add, mul, sub, variable
-from anchorhead.language.expressions.expression import Expression
+from anchorhead.errors import AnchorheadError
+from anchorhead.language.entries import require_same, same
+from anchorhead.language.expressions.build import add, mul, neg, sub, variable
+from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program, Writer
-from anchorhead.language.steps import Attend, Dot, Input, Repeat
-from anchorhead.language.targets.descent import Descent
-from anchorhead.language.targets.losses import Loss
+from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Repeat
+from anchorhead.language.targets.descent import Descent, LearnerLayout
+from anchorhead.language.targets.losses import LOSSES, Loss, link, named_loss
 from anchorhead.language.targets.many_learners import ManyLearners
 
 
@@ -23,6 +28,7 @@ def _descent(target: Descent, on: Any = None) -> Program:
     writer = Writer()
     d, size = target.features, target.weights
     low, high = (None, None) if on is None else on
+    title = "" if target.loss.name in LOSSES else target.loss.name
     names = (*(f"x{j}" for j in range(d)), "y")
     given = writer.input(names, low, high, tokens=None, most=target.examples)
     pick = np.eye(size, d + 1)
@@ -31,7 +37,8 @@ def _descent(target: Descent, on: Any = None) -> Program:
     y = writer.affine({given: np.eye(d + 1)[d:]}, [0.0], "y")
     start = writer.constant(np.zeros((1, size)), "w0")
     body = _descent_step(target)
-    return writer.program(writer.add(Repeat(body, (start, start), target.steps, (examples, y), collect=True), "path"))
+    path = Repeat(body, (start, start), target.steps, (examples, y), collect=True)
+    return writer.program(writer.add(path, "path"), title=title)
 
 
 def _descent_step(target: Descent) -> Program:
@@ -111,3 +118,115 @@ def _many(target: ManyLearners, on: Any = None) -> Program:
 
 def _at_residual(loss: Loss) -> Expression:
     return loss.link.substitute({"x": sub(variable("s"), variable("a"))})
+
+
+def is_learner(program: Program) -> bool:
+    """Whether what is put out is a path: a body that is run over and over."""
+    return isinstance(program.steps[program.output], Repeat)
+
+
+def descent_of(program: Program, layout: LearnerLayout | None = None, scores: Any = None) -> Descent:
+    """The descent that a program is; "direct" is the layout where it serves.
+
+    Numbers are read where `_descent_step` writes them. What is read is written again and compared.
+    """
+    path = program.steps[program.output]
+    steps = path.body.steps if isinstance(path, Repeat) else ()
+    try:
+        link, scale, decayed, moved = steps[5], steps[8], steps[9], steps[10]
+        if not (isinstance(path, Repeat) and isinstance(link, Apply) and isinstance(scale, Affine)):
+            raise TypeError
+        if not (isinstance(decayed, Apply) and isinstance(moved, Affine)):
+            raise TypeError
+        weights = {term.step: float(term.weight[0, 0]) for term in moved.terms}
+        momentum, rate = weights[1], -weights[7]
+        loss = loss_of(link.functions[0], program.title)
+        found = Descent(
+            loss,
+            path.times,
+            rate,
+            len(program.input.features) - 1,
+            len(scale.bias[0]) >= len(program.input.features),
+            float(decayed.functions[decayed.which[0]].values({"w": 1.0, "c": 1.0})),
+            _threshold(steps[12], rate) if isinstance(steps[12], Apply) else 0.0,
+            momentum,
+            program.input.most or 0,
+            layout or ("direct" if loss.name == "squared" and scores is None else "transformer"),
+            scales=None if (scale.bias == 1).all() else tuple(scale.bias[0, : len(program.input.features) - 1]),
+        )
+    except (IndexError, KeyError, TypeError, AttributeError) as error:
+        raise AnchorheadError("the program is not one of gradient descent") from error
+    for ulps in range(-2, 3) if found.threshold else (0,):  # what is read of it is rounded twice
+        one = replace(found, threshold=found.threshold + ulps * float(np.spacing(found.threshold)))
+        if same(program, program_of(one)):
+            return one
+    raise AnchorheadError("the program is not one of gradient descent")
+
+
+def _threshold(shrink: Apply, rate: float) -> float:
+    """Of S(w) = max(w - rate threshold c, 0) + min(w + rate threshold c, 0): the number before c is read off."""
+    soft = shrink.functions[shrink.which[0]]
+    return -float(soft.args[0].args[0].values({"w": 0.0, "c": 1.0})) / rate  # type: ignore[union-attr]
+
+
+def many_of(program: Program, reach: float) -> ManyLearners:
+    """The learners that a program is, of which it does not say whether one of the weights is an intercept."""
+    path = program.steps[program.output]
+    try:
+        if not isinstance(path, Repeat):
+            raise TypeError
+        total = next(step for step in path.body.steps if isinstance(step, Apply)).functions[0]
+        links = [_in_place_of(term.args[1], sub(variable("s"), variable("a"))) for term in total.args[:-1]]  # type: ignore[union-attr]
+        size = program.shapes[path.carried[0]].width
+        losses = tuple(_named(one) or link(one, name=f"own {k}") for k, one in enumerate(links))
+        found = ManyLearners(losses, path.times, size, False, reach)
+    except (StopIteration, IndexError, TypeError, AttributeError) as error:
+        raise AnchorheadError("the program is not one of learners") from error
+    require_same(program, program_of(found), "one of learners")
+    return found
+
+
+def loss_of(g: Expression, name: str = "") -> Loss:
+    """The loss whose dl/ds at s and y is this expression: one that has a name, or one's own, in the first of the forms
+    that fits."""
+    s, y = variable("s"), variable("y")
+    phis = {"phi(s - y)": _in_place_of(g, sub(s, y))}
+    if g.op == "add" and g.args[-1] is neg(y):
+        phis["phi(s) - y"] = _in_place_of(add(*g.args[:-1]), s)
+    if g.op == "mul" and g.args[0] is y:
+        phis["y phi(y s)"] = _in_place_of(mul(*g.args[1:]), mul(y, s))
+    own = [link(phi, form, name or "own") for form, phi in phis.items() if set(phi.variables) <= {"x"}]  # type: ignore[arg-type]
+    fits = [one for one in own if _link(one) is g]
+    for one in fits:
+        known = None if name else _named(one.link)
+        if known is not None and _link(known) is g:
+            return known
+    return fits[0] if fits else link(g, "g(s, y)", name or "own")
+
+
+def _named(phi: Expression) -> Loss | None:
+    """The loss with a name that has this link: its parameters are among the numbers that the link holds."""
+    numbers = sorted({abs(float(node.data or 0.0)) for node in postorder(phi) if node.op == "number"} - {0.0})
+    for name, made in LOSSES.items():
+        words = tuple(signature(made).parameters)
+        for values in product(numbers, repeat=len(words)):
+            if "q" in words and not values[words.index("q")] < 1:
+                continue
+            found = named_loss(name, **dict(zip(words, values, strict=True)))
+            if found.link is phi:
+                return found
+    return None
+
+
+def _in_place_of(expression: Expression, part: Expression) -> Expression:
+    """The expression with x where a part of it stands; a sum may go on after the part."""
+    x = variable("x")
+    known: dict[Expression, Expression] = {part: x}
+    for node in postorder(expression):
+        if node in known:
+            continue
+        args, size = node.args, len(part.args)
+        begins = node.op == part.op and size and args[:size] == part.args
+        kept = (x, *args[size:]) if begins else args
+        known[node] = Expression(node.op, tuple(known.get(arg, arg) for arg in kept), node.data)
+    return known[expression]

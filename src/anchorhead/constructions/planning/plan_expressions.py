@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from anchorhead.constructions.build_options import BuildOptions, Form, Layout
+from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.causal import without_later_tokens
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import grid_network
@@ -25,9 +25,9 @@ from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_req
 from anchorhead.constructions.planning.uniform_estimates import uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
-from anchorhead.constructions.single.head import SEARCH, Placement
+from anchorhead.constructions.single.head import SEARCH
 from anchorhead.constructions.single.head_network import head_network
-from anchorhead.constructions.sum_of_parts import ROOM, SHARES, BuildRequest, grid_part, grid_requests, network_part
+from anchorhead.constructions.sum_of_parts import ROOM, SHARES, grid_part, grid_requests, network_part
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.effort import Effort
@@ -258,19 +258,19 @@ def _grids(
     even = _EvenGrid(target, dtype) if len(target.variables) <= MAX_VARIABLES and not causal else None
     rows = []
     for within in _sorted(withins):
-        build = BuildRequest(within, BuildOptions("deep", "transformer", "solved", dtype, causal), progress=progress)
-        rows.append(_side_by_side(target, build, shapes))
+        request = BuildRequest(within, dtype, "deep", "transformer", causal=causal, progress=progress)
+        rows.append(_side_by_side(target, request, shapes))
         if even is not None:
             rows.append(even.row(within))
     return rows
 
 
-def _side_by_side(target: SeveralVariables, build: BuildRequest, shapes: ActivationHeads) -> Row:
+def _side_by_side(target: SeveralVariables, request: BuildRequest, shapes: ActivationHeads) -> Row:
     """Grids, and neurons beside them, solved and laid out as they would be, and counted."""
     share = SHARES[0] if target.parts.network is not None else 1.0
     try:
         atoms, error = [], 0.0
-        for _, several, within in grid_requests(target, share * build.within):
+        for _, several, within in grid_requests(target, share * request.error):
             last = [0.0]
             aim = within * AIM[len(several.variables)]
             atoms.append(
@@ -279,37 +279,37 @@ def _side_by_side(target: SeveralVariables, build: BuildRequest, shapes: Activat
                     several.low,
                     several.high,
                     aim,
-                    build.options.dtype,
+                    request.dtype,
                     MAX_ANCHORS,
-                    _noted(last, build),
+                    _noted(last, request),
                 )
             )
             error += last[0]
-        neurons, more = _neurons(target, build, (1 - share) * build.within, shapes)
+        neurons, more = _neurons(target, request, (1 - share) * request.error, shapes)
     except AnchorheadError as refused:
-        return _row(build.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
-    if target.one_grid and not build.options.causal:
+        return _row(request.error, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
+    if target.one_grid and not request.causal:
         network = grid_network(atoms[0], target.tokens)
     else:
         pairs = zip(target.parts.grids, atoms, strict=True)
-        parts = [grid_part(target, part, atom, build.options.causal) for part, atom in pairs]
+        parts = [grid_part(target, part, atom, request.causal) for part, atom in pairs]
         parts += [] if neurons is None else [network_part(target, neurons)]
         network, _ = side_by_side(parts, target.input_shape[-1])
     anchors = max(atom.anchors for atom in atoms)
-    return _row(build.within, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
+    return _row(request.error, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
 
 
-def _noted(last: list[float], build: BuildRequest) -> Progress:
+def _noted(last: list[float], request: BuildRequest) -> Progress:
     def progress(status: Status) -> None:
         last[0] = last[0] if status.error is None else status.error
-        if build.progress:
-            build.progress(status)
+        if request.progress:
+            request.progress(status)
 
     return progress
 
 
 def _neurons(
-    target: SeveralVariables, build: BuildRequest, within: float, shapes: ActivationHeads
+    target: SeveralVariables, request: BuildRequest, within: float, shapes: ActivationHeads
 ) -> tuple[Network | None, float]:
     """The neurons beside the grids, as building would lay them out, and what they may err by."""
     network = target.parts.network
@@ -319,13 +319,11 @@ def _neurons(
         network = network.with_neurons()
     ladder = Ladder(network, target.on, ROOM * within, shapes)
     for laid in ladder:
-        drafts = drafted(laid, network, build.options)
-        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, build.options)
+        drafts = drafted(laid, network, request)
+        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, request)
         if bound <= LOOSEST * within:
-            return built(drafts, network, build.options), min(bound, within)
-    raise ladder.ended or AnchorheadError(
-        f"an error of {within:.3g} is out of reach of the neurons in {build.options.dtype}"
-    )
+            return built(drafts, network, request), min(bound, within)
+    raise ladder.ended or AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {request.dtype}")
 
 
 class _EvenGrid:

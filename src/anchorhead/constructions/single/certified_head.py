@@ -211,7 +211,7 @@ def certified_head(
     atom: Atom,
     target: ScalarTarget | CallableTarget,
     proofs: Effort,
-    progress: Progress,
+    progress: Progress | None,
     bound: HeadBound | None = None,
     within: float | None = None,
 ) -> Head:
@@ -224,7 +224,8 @@ def certified_head(
     box = Box.of((target.low, target.high))
     require_room(network, box)
     opaque = isinstance(target, CallableTarget) and target.lipschitz is None
-    progress(Status("measuring" if opaque else "proving", atom.anchors))
+    if progress:
+        progress(Status("measuring" if opaque else "proving", atom.anchors))
     if opaque:
         certificate = _measured(atom, target, box)
     else:
