@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from anchorhead.constructions.build_options import FORMS, LAYOUTS
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
 from anchorhead.constructions.fitting import fitted, ridge_fit
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.errors import AnchorheadError, NotReached

@@ -153,10 +153,10 @@ def _network(program: Program, request: BuildRequest) -> Network:
 
 
 def _functions(program: Program, request: BuildRequest) -> Network | Head:
-    found = _entries(program)
-    box = _box(program)
+    found, box = _entries(program), _box(program)
     expressions, names = (found.expressions, found.variables) if found else expressions_of(program)
-    low, high = (tuple(np.broadcast_to(end, program.input.low.shape).ravel()) for end in (box.low, box.high))
+    shape = program.input.tokens or 1, len(program.features)
+    low, high = (tuple(np.broadcast_to(end, shape).ravel()) for end in (box.low, box.high))
     tokens = program.input.tokens if program.token_axis else None
     return approximate_expressions(SeveralVariables(expressions, names, low, high, tokens), program, request)
 

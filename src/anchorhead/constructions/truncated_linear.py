@@ -14,6 +14,7 @@ from anchorhead.decimals import beyond_float64
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number, numbers, shown
+from anchorhead.heads.atom import Dtype
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network, Outside
@@ -71,7 +72,7 @@ def truncated_linear(
         return compiled(program_of(target, Box.of(on)), request)
 
 
-def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, str]:
+def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Dtype]:
     kind = dtype_name(dtype, w)
     arrays = []
     for name, given, dims in (("w", w, 2), ("t", t, 1)):

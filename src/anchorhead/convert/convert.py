@@ -10,6 +10,7 @@ from anchorhead.constructions.compile import compiled
 from anchorhead.convert.models import program_of_model
 from anchorhead.decimals import beyond_float64
 from anchorhead.network import Network, Outside
+from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 
 
@@ -63,7 +64,7 @@ def convert(
         program, own = program_of_model(model, on, tokens, activation, output, order)
         request = BuildRequest(
             within,
-            own if dtype is None else dtype,
+            dtype_name(own if dtype is None else dtype),
             form,
             layout,
             placement or "solved",

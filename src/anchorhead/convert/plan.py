@@ -81,7 +81,7 @@ def plan(
             target = requested(model, on, tokens, features)
             errors = list(USUAL) if within is None else _withins(within)
             kind = dtype_name("float64" if dtype is None else dtype)
-            return plan_expressions(target, errors, kind, form, layout, causal, tell)  # type: ignore[arg-type]
+            return plan_expressions(target, errors, kind, form, layout, causal, tell)
         words = {"features": features, "form": form, "layout": layout}
         given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
         if given:
@@ -95,7 +95,7 @@ def plan(
             on = spline_target(model)[1]
         if on is None:
             raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
-        return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, tell)  # type: ignore[arg-type]
+        return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, tell)
 
 
 def _withins(within: Any) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from inspect import signature
 from itertools import product
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.entries import require_same, same
+from anchorhead.language.entries import same
 from anchorhead.language.expressions.build import add, mul, neg, sub, variable
 from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program, Writer
-from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Repeat
+from anchorhead.language.steps import Apply, Attend, Dot, Input, Repeat
 from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.losses import LOSSES, Loss, link, named_loss
 from anchorhead.language.targets.many_learners import ManyLearners
@@ -128,62 +129,54 @@ def is_learner(program: Program) -> bool:
 def descent_of(program: Program, layout: LearnerLayout | None = None, scores: Any = None) -> Descent:
     """The descent that a program is; "direct" is the layout where it serves.
 
-    Numbers are read where `_descent_step` writes them. What is read is written again and compared.
+    Numbers are read where `_descent_step` writes them; what is read is written again and compared.
     """
-    path = program.steps[program.output]
-    steps = path.body.steps if isinstance(path, Repeat) else ()
-    try:
-        link, scale, decayed, moved = steps[5], steps[8], steps[9], steps[10]
-        if not (isinstance(path, Repeat) and isinstance(link, Apply) and isinstance(scale, Affine)):
-            raise TypeError
-        if not (isinstance(decayed, Apply) and isinstance(moved, Affine)):
-            raise TypeError
-        weights = {term.step: float(term.weight[0, 0]) for term in moved.terms}
-        momentum, rate = weights[1], -weights[7]
-        loss = loss_of(link.functions[0], program.title)
-        found = Descent(
-            loss,
-            path.times,
-            rate,
-            len(program.input.features) - 1,
-            len(scale.bias[0]) >= len(program.input.features),
-            float(decayed.functions[decayed.which[0]].values({"w": 1.0, "c": 1.0})),
-            _threshold(steps[12], rate) if isinstance(steps[12], Apply) else 0.0,
-            momentum,
-            program.input.most or 0,
-            layout or ("direct" if loss.name == "squared" and scores is None else "transformer"),
-            scales=None if (scale.bias == 1).all() else tuple(scale.bias[0, : len(program.input.features) - 1]),
-        )
-    except (IndexError, KeyError, TypeError, AttributeError) as error:
-        raise AnchorheadError("the program is not one of gradient descent") from error
-    for ulps in range(-2, 3) if found.threshold else (0,):  # what is read of it is rounded twice
-        one = replace(found, threshold=found.threshold + ulps * float(np.spacing(found.threshold)))
-        if same(program, program_of(one)):
-            return one
+    with suppress(IndexError, KeyError, TypeError, ValueError, AttributeError):
+        found = _read_descent(program, layout, scores)
+        for ulps in range(-2, 3) if found.threshold else (0,):  # what is read of it is rounded twice
+            one = replace(found, threshold=found.threshold + ulps * float(np.spacing(found.threshold)))
+            if same(program, program_of(one)):
+                return one
     raise AnchorheadError("the program is not one of gradient descent")
 
 
-def _threshold(shrink: Apply, rate: float) -> float:
-    """Of S(w) = max(w - rate threshold c, 0) + min(w + rate threshold c, 0): the number before c is read off."""
-    soft = shrink.functions[shrink.which[0]]
-    return -float(soft.args[0].args[0].values({"w": 0.0, "c": 1.0})) / rate  # type: ignore[union-attr]
+def _read_descent(program: Program, layout: LearnerLayout | None, scores: Any) -> Descent:
+    path: Any = program.steps[program.output]
+    features, steps = len(program.input.features) - 1, path.body.steps
+    link, scale, decayed, moved, shrunk = (steps[place] for place in (5, 8, 9, 10, 12))
+    loss = loss_of(link.functions[0], program.title)
+    weights = {term.step: float(term.weight[0, 0]) for term in moved.terms}
+    rate, scales = -weights[7], scale.bias[0]
+    threshold = 0.0
+    if isinstance(shrunk, Apply):  # max(w - rate threshold c, 0) + min(w + rate threshold c, 0)
+        soft: Any = shrunk.functions[shrunk.which[0]]
+        threshold = -float(soft.args[0].args[0].values({"w": 0.0, "c": 1.0})) / rate
+    return Descent(
+        loss,
+        path.times,
+        rate,
+        features,
+        len(scales) > features,
+        float(decayed.functions[decayed.which[0]].values({"w": 1.0, "c": 1.0})),
+        threshold,
+        weights[1],
+        program.input.most or 0,
+        layout or ("direct" if loss.name == "squared" and scores is None else "transformer"),
+        scales=None if (scales == 1).all() else tuple(scales[:features]),
+    )
 
 
 def many_of(program: Program, reach: float) -> ManyLearners:
     """The learners that a program is, of which it does not say whether one of the weights is an intercept."""
-    path = program.steps[program.output]
-    try:
-        if not isinstance(path, Repeat):
-            raise TypeError
-        total = next(step for step in path.body.steps if isinstance(step, Apply)).functions[0]
-        links = [_in_place_of(term.args[1], sub(variable("s"), variable("a"))) for term in total.args[:-1]]  # type: ignore[union-attr]
-        size = program.shapes[path.carried[0]].width
+    path: Any = program.steps[program.output]
+    with suppress(IndexError, StopIteration, TypeError, AttributeError):
+        total: Any = next(step for step in path.body.steps if isinstance(step, Apply)).functions[0]
+        links = [_in_place_of(term.args[1], sub(variable("s"), variable("a"))) for term in total.args[:-1]]
         losses = tuple(_named(one) or link(one, name=f"own {k}") for k, one in enumerate(links))
-        found = ManyLearners(losses, path.times, size, False, reach)
-    except (StopIteration, IndexError, TypeError, AttributeError) as error:
-        raise AnchorheadError("the program is not one of learners") from error
-    require_same(program, program_of(found), "one of learners")
-    return found
+        found = ManyLearners(losses, path.times, program.shapes[path.carried[0]].width, False, reach)
+        if same(program, program_of(found)):
+            return found
+    raise AnchorheadError("the program is not one of learners")
 
 
 def loss_of(g: Expression, name: str = "") -> Loss:

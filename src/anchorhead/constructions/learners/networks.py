@@ -25,6 +25,7 @@ from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
+from anchorhead.network.dtypes import dtype_name
 
 CLIP_ANCHORS = {"float64": 5, "float32": 7}
 """With these hardtanh is proven within 7.3e-13 and 2.4e-6: its share is then no more than the rounding of w."""
@@ -59,7 +60,7 @@ def clip_of(target: Descent, dtype: str) -> Clip | None:
     if not target.threshold:
         return None
     tau = target.rate * target.threshold
-    request = BuildRequest(dtype=dtype, anchors=CLIP_ANCHORS[dtype])
+    request = BuildRequest(dtype=dtype_name(dtype), anchors=CLIP_ANCHORS[dtype])
     (part,) = best_head(target_of("hardtanh", (-2.0, 2.0)), request).parts
     slopes, offsets, values = part.astype(np.float64)
     with np.errstate(over="ignore"):
