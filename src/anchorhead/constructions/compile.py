@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.fitting.callables import build_callable
 from anchorhead.constructions.functions import OF_HEADS, OF_NEURONS, approximate_expressions
@@ -26,18 +24,18 @@ from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.theorems.truncated_linear import truncated
 from anchorhead.decimals import beyond_float64
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.chain import mlp_of_chain
 from anchorhead.language.entries import Entries
-from anchorhead.language.forms import ramp_of, smoother_of
-from anchorhead.language.of_learners import descent_of, is_learner, many_of
+from anchorhead.language.forms import box_of, functions_of, functions_written_out, ramp_of, smoother_of
+from anchorhead.language.of_learners import descent_of, many_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Apply, Attend, Opaque, Repeat
-from anchorhead.language.symbolic import expressions_of
-from anchorhead.language.targets.descent import LearnerLayout
+from anchorhead.language.targets.descent import Descent, LearnerLayout
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.many_learners import ManyLearners
+from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import interval
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, progress_line
 
@@ -103,137 +101,106 @@ def compiled(program: Program, request: BuildRequest) -> Network:
 
 def built(program: Program, request: BuildRequest) -> Network | Head:
     """The same, a function of one variable as the head that it becomes."""
-    kind = next(one for one in KINDS if one.fits(program, request))
-    request.require_only(kind.words, kind.what)
-    return kind.build(program, request)
+    for kind in KINDS:
+        target = kind.read(program, request)
+        if target is not None:
+            request.require_only(kind.words, kind.what)
+            return kind.build(target, program, request)
+    raise TypeError("the last kind takes any program")
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of program.
 
-    fits    whether a program is one, as it is asked for
+    read    what a program of this kind is of; None for others
+    build   makes a network of that
     words   of the request that say something of it
     what    why it has no use for others
     """
 
-    fits: Callable[[Program, BuildRequest], bool]
-    build: Callable[[Program, BuildRequest], Network | Head]
+    read: Callable[[Program, BuildRequest], Any]
+    build: Callable[[Any, Program, BuildRequest], Network | Head]
     words: tuple[str, ...]
     what: str
 
 
-def _learner(program: Program, request: BuildRequest) -> Network:
-    target = descent_of(program, request.layout, request.scores)
-    return build_descent(target, _box(program), request)
-
-
-def _many_learners(program: Program, request: BuildRequest) -> Network:
-    low, high = (-REACH, REACH) if request.scores is None else interval(request.scores)
-    return build_many(many_of(program, max(-low, high)), request)
-
-
-def _callable(program: Program, request: BuildRequest) -> Network | Head:
-    return build_callable(Entries.of(program), program, request)
-
-
-def _smoother(program: Program, request: BuildRequest) -> Network:
-    return kernel_smoother(smoother_of(program), _box(program), request)
-
-
-def _truncated(program: Program, request: BuildRequest) -> Network:
-    return truncated(ramp_of(program), _box(program), request)
-
-
-def _network(program: Program, request: BuildRequest) -> Network:
-    target = mlp_of_chain(program)
-    if target is None:
-        raise AnchorheadError("the program is not a feed-forward network")
-    return proven_mlp(target, _box(program), request).network
-
-
-def _functions(program: Program, request: BuildRequest) -> Network | Head:
-    found, box = _entries(program), _box(program)
-    expressions, names = (found.expressions, found.variables) if found else expressions_of(program)
-    shape = program.input.tokens or 1, len(program.features)
-    low, high = (tuple(np.broadcast_to(end, shape).ravel()) for end in (box.low, box.high))
-    tokens = program.input.tokens if program.token_axis else None
-    return approximate_expressions(SeveralVariables(expressions, names, low, high, tokens), program, request)
-
-
-def _is_many(program: Program) -> bool:
+def _learner(program: Program, request: BuildRequest) -> Descent | None:
     path = program.steps[program.output]
-    return isinstance(path, Repeat) and len(path.carried) == 1
+    one = isinstance(path, Repeat) and len(path.carried) > 1
+    return descent_of(program, request.layout, request.scores) if one else None
 
 
-def _has_callables(program: Program) -> bool:
-    return any(isinstance(one, Opaque) for step in program.steps if isinstance(step, Apply) for one in step.functions)
+def _many_learners(program: Program, request: BuildRequest) -> ManyLearners | None:
+    low, high = (-REACH, REACH) if request.scores is None else interval(request.scores)
+    return many_of(program, max(-low, high)) if isinstance(program.steps[program.output], Repeat) else None
 
 
-def _is_truncated(program: Program, request: BuildRequest) -> bool:
+def _callable(program: Program, _: BuildRequest) -> Entries | None:
+    functions = [one for step in program.steps if isinstance(step, Apply) for one in step.functions]
+    return Entries.of(program) if any(isinstance(one, Opaque) for one in functions) else None
+
+
+def _smoother(program: Program, _: BuildRequest) -> KernelSmoother | None:
+    attends = isinstance(program.steps[program.output], Attend) and not program.token_axis
+    return smoother_of(program) if attends else None
+
+
+def _truncated(program: Program, request: BuildRequest) -> TruncatedLinear | None:
     """Without an error that is asked for they are the theorems'; within one, neurons like others."""
     with suppress(AnchorheadError):
-        return request.within is None and ramp_of(program) is not None
-    return False
-
-
-def _entries(program: Program) -> Entries | None:
-    """The functions of the entries of the input that a program was written as."""
-    with suppress(AnchorheadError):
-        return Entries.of(program)
+        return ramp_of(program) if request.within is None else None
     return None
 
 
 KINDS = (
     Kind(
-        lambda program, _: is_learner(program) and not _is_many(program),
         _learner,
+        lambda target, program, request: build_descent(target, box_of(program), request),
         ("within", "layout", "scores"),
         "a learner is built as its layout says",
     ),
     Kind(
-        lambda program, _: is_learner(program),
         _many_learners,
+        lambda target, _, request: build_many(target, request),
         ("scores",),
         "many learners of one network have one layout, and certificates for prompts",
     ),
     Kind(
-        lambda program, _: _has_callables(program),
         _callable,
+        build_callable,
         (*OF_NEURONS, *OF_HEADS, "function"),
         "a function that is known by its values is a head, a grid, or fitted",
     ),
     Kind(
-        lambda program, _: isinstance(program.steps[program.output], Attend) and not program.token_axis,
         _smoother,
+        lambda target, program, request: kernel_smoother(target, box_of(program), request),
         ("within",),
         "a kernel smoother is one softmax head, exactly",
     ),
-    Kind(_is_truncated, _truncated, ("anchors", "heads", "sharpness"), "the paper's theorems say how heads are built"),
     Kind(
-        lambda program, _: _entries(program) is None and mlp_of_chain(program) is not None,
-        _network,
+        _truncated,
+        lambda target, program, request: truncated(target, box_of(program), request),
+        ("anchors", "heads", "sharpness"),
+        "the paper's theorems say how heads are built",
+    ),
+    Kind(
+        lambda program, _: functions_of(program),
+        approximate_expressions,
+        (*OF_NEURONS, *OF_HEADS),
+        "functions of the entries of an input are heads, neurons and grids",
+    ),
+    Kind(
+        lambda program, _: mlp_of_chain(program),
+        lambda target, program, request: proven_mlp(target, box_of(program), request).network,
         OF_NEURONS,
         "a network of neurons is built of heads for each of them",
     ),
     Kind(
-        lambda program, _: True,
-        _functions,
+        lambda program, _: functions_written_out(program),
+        approximate_expressions,
         (*OF_NEURONS, *OF_HEADS),
-        "functions of the entries of an input are heads, neurons and grids",
+        "programs that are written out are heads, neurons and grids",
     ),
 )
 """All kinds of programs that are built, in the order in which they are asked; the last takes what others do not."""
-
-
-def _box(program: Program) -> Box:
-    """Of the input: two numbers where all entries have the same ends, and one token's where all tokens have."""
-    given = program.input
-    if given.low is None or given.high is None:
-        raise AnchorheadError("the program has no box of inputs: make it with on=")
-    ends = (np.array(given.low), np.array(given.high))
-    if is_learner(program):
-        return Box.of(tuple(end[0] for end in ends))
-    if all((end == end.flat[0]).all() for end in ends):
-        return Box.of(tuple(float(end.flat[0]) for end in ends))
-    return Box.of(ends if program.token_axis else tuple(end[0] for end in ends))

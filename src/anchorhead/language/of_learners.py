@@ -121,11 +121,6 @@ def _at_residual(loss: Loss) -> Expression:
     return loss.link.substitute({"x": sub(variable("s"), variable("a"))})
 
 
-def is_learner(program: Program) -> bool:
-    """Whether what is put out is a path: a body that is run over and over."""
-    return isinstance(program.steps[program.output], Repeat)
-
-
 def descent_of(program: Program, layout: LearnerLayout | None = None, scores: Any = None) -> Descent:
     """The descent that a program is; "direct" is the layout where it serves.
 

@@ -36,8 +36,8 @@ def build_descent(target: Descent, box: Box, request: BuildRequest) -> Learner:
 
     With the signed copies of a prompt the larger of |low| and |high| counts.
     """
-    *x, y = box.magnitude
-    x, y = np.array(x), float(y)
+    ends = box.broadcast_to((target.features + 1,)).magnitude
+    x, y = ends[:-1], float(ends[-1])
     if target.layout != "direct":
         labels = y if target.loss.form == "g(s, y)" else None
         target = replace(target, scores=_scores(target, request.scores, y), labels=labels)

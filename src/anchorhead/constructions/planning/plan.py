@@ -9,7 +9,7 @@ network that is built exceeds them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from textwrap import fill
 from typing import Literal
 
@@ -33,7 +33,6 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound
 
@@ -114,19 +113,14 @@ class Plan:
         return latex_table(self.rows)
 
 
-def plan(
-    target: Mlp,
-    on: Box,
-    withins: Sequence[float],
-    dtype: Dtype,
-    causal: bool = False,
-    progress: Progress | None = None,
-    shapes: ActivationHeads | None = None,
+def plan_network(
+    target: Mlp, on: Box, withins: Sequence[float], request: BuildRequest, shapes: ActivationHeads | None = None
 ) -> Plan:
     """The sizes of all networks that could be built of a target within each of these errors.
 
     shapes  which heads stand in for activations; by default those that are proven, each error anew
     """
+    dtype, causal = request.dtype, request.causal
     check_request(withins, dtype)
     if causal:
         require_causal(target)
@@ -142,11 +136,11 @@ def plan(
         # every error has a ladder of its own, because building starts with nothing: heads that are solved anew depend
         # on those that were solved before
         ladders = {
-            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", progress)),
+            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", request.progress)),
             "uniform": Ladder(target, on, within, UniformEstimates(dtype)),
         }
         rows += [
-            _row(ladders[placement], BuildRequest(within, dtype, form, layout, placement, causal))
+            _row(ladders[placement], replace(request, form=form, layout=layout, placement=placement))
             for form in forms
             for layout in layouts
             for placement in PLACEMENTS

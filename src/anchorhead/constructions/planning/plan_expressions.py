@@ -7,12 +7,12 @@ proof asks for a little more. The paper's even anchors are counted by formula, h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 
-from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
+from anchorhead.constructions.build_request import BuildRequest, Placement
 from anchorhead.constructions.causal import without_later_tokens
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import grid_network
@@ -21,7 +21,7 @@ from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.side_by_side import side_by_side
 from anchorhead.constructions.mlp import built, drafted
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan
+from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan_network
 from anchorhead.constructions.planning.uniform_estimates import uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
@@ -57,29 +57,26 @@ MAX_HEAD = 512
 def plan_expressions(
     target: SeveralVariables,
     withins: Sequence[float],
-    dtype: Dtype,
-    form: Form | None = None,
-    layout: Layout | None = None,
-    causal: bool = False,
-    progress: Progress | None = None,
+    request: BuildRequest,
 ) -> Plan:
     """The sizes of what ah.approximate builds of expressions within each of these errors, ours beside the paper's."""
+    dtype, form, layout = request.dtype, request.form, request.layout
     check_request(withins, dtype)
-    if causal:
+    if request.causal:
         target = without_later_tokens(target)
     require_expressions_representable(max(withins), target, dtype)
     becomes = target.becomes(form, layout)
     if becomes == "head":
-        rows = _heads(target, withins, dtype, progress)
+        rows = _heads(target, withins, request)
     elif becomes in ("layers", "neurons"):
-        rows = _neurons_alone(target, withins, dtype, form, layout, causal, progress)
+        rows = _neurons_alone(target, withins, request)
     else:
         if form not in (None, "deep") or layout not in (None, "transformer"):
             raise AnchorheadError(
                 f"form={form!r}, layout={layout!r}: {target.parts.grids[0]} has layers of its own, "
                 "form='deep' and layout='transformer': leave them out"
             )
-        rows = _grids(target, withins, dtype, causal, progress)
+        rows = _grids(target, withins, request)
     if all(row.parameters is None for row in rows) and len({row.note for row in rows}) == 1:
         raise AnchorheadError(rows[0].note)
     told = tuple(target.found())
@@ -88,21 +85,14 @@ def plan_expressions(
     return Plan(name_of(target.expressions), target.on, dtype, tuple(rows), told, target.where)
 
 
-def _neurons_alone(
-    target: SeveralVariables,
-    withins: Sequence[float],
-    dtype: Dtype,
-    form: Form | None,
-    layout: Layout | None,
-    causal: bool,
-    progress: Progress | None,
-) -> list[Row]:
+def _neurons_alone(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
     """Layers of neurons, for each error in the form that is tried first; one layer has one form."""
-    shapes, every = Estimates(dtype, "solved", progress), []
+    dtype, form, layout = request.dtype, request.form, request.layout
+    shapes, every = Estimates(dtype, "solved", request.progress), []
     for within in _sorted(withins):
         one_layer = target.parts.network
         layers = forms_in_order(target, within, dtype)[0] if target.needs_layers or one_layer is None else one_layer
-        every += plan(layers, target.on, [within], dtype, causal, progress, shapes).rows
+        every += plan_network(layers, target.on, [within], request, shapes).rows
     rows = [row for row in every if form in (None, row.form) and layout in (None, row.layout)]
     if not rows:
         allowed = ", ".join(dict.fromkeys(f"{row.form} in the {row.layout} layout" for row in every))
@@ -180,12 +170,12 @@ def _row(
     )
 
 
-def _heads(target: SeveralVariables, withins: Sequence[float], dtype: Dtype, progress: Progress | None) -> list[Row]:
+def _heads(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
     """A function of one variable: one head, by the solver's own estimate or from the table."""
     scalar = ScalarTarget(target.expressions, target.low[0], target.high[0])
-    climbed = _Climbed(scalar, dtype, progress)
+    climbed = _Climbed(scalar, request.dtype, request.progress)
     solved = {within: climbed.row(within) for within in sorted(withins)}
-    return [row for within in _sorted(withins) for row in (solved[within], _even_head(scalar, within, dtype))]
+    return [row for within in _sorted(withins) for row in (solved[within], _even_head(scalar, within, request.dtype))]
 
 
 @dataclass(eq=False)
@@ -251,15 +241,14 @@ def _even_head(target: ScalarTarget, within: float, dtype: Dtype) -> Row:
     return _row(within, "head", "uniform", most.error, counted, most.count, most.refused, most.beta, not most.refused)
 
 
-def _grids(
-    target: SeveralVariables, withins: Sequence[float], dtype: Dtype, causal: bool, progress: Progress | None
-) -> list[Row]:
-    shapes = Estimates(dtype, "solved", progress)
-    even = _EvenGrid(target, dtype) if len(target.variables) <= MAX_VARIABLES and not causal else None
+def _grids(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
+    shapes = Estimates(request.dtype, "solved", request.progress)
+    few = len(target.variables) <= MAX_VARIABLES
+    even = _EvenGrid(target, request.dtype) if few and not request.causal else None
     rows = []
     for within in _sorted(withins):
-        request = BuildRequest(within, dtype, "deep", "transformer", causal=causal, progress=progress)
-        rows.append(_side_by_side(target, request, shapes))
+        one = replace(request, within=within, form="deep", layout="transformer")
+        rows.append(_side_by_side(target, one, shapes))
         if even is not None:
             rows.append(even.row(within))
     return rows
