@@ -78,7 +78,7 @@ def approximate(
 
 
 def _program(
-    function: Texts, on: Any, tokens: int | None, features: int | None, lipschitz: Any
+    function: Texts, on: Any, tokens: Any, features: Any, lipschitz: Any
 ) -> tuple[Program, CallableTarget | CallableSeveral | None]:
     """What is to be approximated, and the callable that it knows by its values, if it is one."""
     if not callable(function) or isinstance(function, Expression):

@@ -72,7 +72,7 @@ class BuildRequest:
             object.__setattr__(self, "within", checked_within(self.within))
         if self.form is not None:
             checked_word("form", self.form, FORMS)
-        if self.layout not in (None, "direct"):
+        if self.layout is not None and not (isinstance(self.layout, str) and self.layout == "direct"):
             checked_word("layout", self.layout, LAYOUTS)
         checked_word("placement", self.placement, PLACEMENTS)
         checked_count("seed", self.seed, least=0)
@@ -85,12 +85,12 @@ class BuildRequest:
         return self.within
 
     def given(self, *names: str) -> list[str]:
-        """Which of these words were said, of all if none are named, as they were: "form='deep'"."""
-        said = ((one.name, getattr(self, one.name), one.default) for one in fields(self))
+        """Which of these words were said, as they were: "form='deep'"."""
+        said = ((one.name, getattr(self, one.name), one.default) for one in fields(self) if one.name in names)
         return [
             f"{name}={word!r}"
             for name, word, default in said
-            if (name in names or not names) and word is not default and word != default
+            if not (word is default or (type(word) is type(default) and word == default))
         ]
 
     def require_only(self, names: tuple[str, ...], why: str) -> None:

@@ -51,9 +51,7 @@ def program(
     return written(model, on, tokens, features, words)[0]
 
 
-def written(
-    model: Any, on: Any, tokens: int | None, features: int | None, words: Mapping[str, Any]
-) -> tuple[Program, str]:
+def written(model: Any, on: Any, tokens: Any, features: Any, words: Mapping[str, Any]) -> tuple[Program, str]:
     """The program of expressions, of a model or of a network, or one that is given; and the dtype of its weights.
 
     words   of files: activation, order and output
