@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from anchorhead import incontext
 from anchorhead.incontext.estimators.reference import deviation, reference
 from anchorhead.incontext.settled import states
-from anchorhead.incontext.tables import made_table
+from benchmarks.made_table import made_table
 from benchmarks.measure import best_time, command, in_own_process, peak_megabytes
 
 MODELS = ("linear", "ridge", "lasso", "elastic net", "logistic", "poisson", "huber", "quantile")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.grid import solved_grid
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.several import SeveralVariables
@@ -51,7 +52,7 @@ def outcomes():
     """What is proven, of a head that is solved for, of a callable and of a grid."""
     head = ah.head("sin(3*x)*exp(x)", on=(-1, 1), within=1e-4)
     opaque = ah.head(lambda x: np.sin(x), on=(-1, 1), within=0.05, lipschitz=1.0)
-    grid = solved_grid(SeveralVariables((parse("exp(x*y)", XY),), XY, (-1, -1), (1, 1)), 1e-3).network
+    grid = solved_grid(SeveralVariables((parse("exp(x*y)", XY),), XY, (-1, -1), (1, 1)), BuildRequest(1e-3)).network
     ah.check(head)
     return [(one.certificate.kind, one.certificate.bound, one.certificate.method) for one in (head, opaque, grid)]
 

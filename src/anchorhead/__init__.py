@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from anchorhead.checking import check
     from anchorhead.constructions.approximate import approximate
     from anchorhead.constructions.compile import compile
+    from anchorhead.constructions.head import head
     from anchorhead.constructions.single.certified_head import Head
-    from anchorhead.constructions.single.head import head
-    from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+    from anchorhead.constructions.truncated_linear import truncated_linear
     from anchorhead.convert.attention_only.convert import attention_only
     from anchorhead.convert.attention_only.networks import LayerNetworks
     from anchorhead.convert.convert import convert
@@ -70,12 +70,12 @@ _HOMES = {
     "compile": "constructions.compile",
     "convert": "convert.convert",
     "export": "export.export",
-    "head": "constructions.single.head",
+    "head": "constructions.head",
     "load": "incontext.loading",
     "plan": "convert.plan",
     "plot": "plotting",
     "program": "convert.program",
-    "truncated_linear": "constructions.theorems.truncated_linear",
+    "truncated_linear": "constructions.truncated_linear",
 }
 
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.many import ManyLearner
 from anchorhead.disk import file_to_read
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.loading import load
-from anchorhead.incontext.many import ManyLearner
 from anchorhead.language.targets.calling import called, with_numbers
 from anchorhead.network import Network
 from anchorhead.network.files import content_of, is_former

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anchorhead.cli import app
-from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.network.files import load
 
 runner = CliRunner()

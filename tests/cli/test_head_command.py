@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from anchorhead.checking import check
 from anchorhead.cli import app
 from anchorhead.cli.interval import Interval
-from anchorhead.constructions.single.head import head
+from anchorhead.constructions.head import head
 from anchorhead.language.targets import NAMED
 from anchorhead.network.files import load
 
@@ -175,7 +175,7 @@ def test_what_the_library_refuses_is_one_paragraph_and_exit_code_1(arguments, me
     ],
 )
 def test_a_missing_folder_is_named_before_any_work_is_done(arguments, monkeypatch):
-    for name in ("constructions.single.head.head", "lab.frontier"):
+    for name in ("constructions.head.head", "lab.frontier"):
         monkeypatch.setattr(f"anchorhead.{name}", lambda *_, **__: pytest.fail("work was done"))
     result = runner.invoke(app, ["head", "gelu", "--on", "-1:1", *arguments])
     assert result.exit_code == 1

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anchorhead.cli import app
-from anchorhead.constructions.single.head import head
+from anchorhead.constructions.head import head
 from anchorhead.network.files import load
 
 runner = CliRunner()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.build_options import FORMS, LAYOUTS
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
 from anchorhead.constructions.fitting import fitted, ridge_fit
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.errors import AnchorheadError, NotReached
@@ -54,7 +54,7 @@ def assert_no_worse_place_is_found(network, one, count=2000):
 
 def test_a_function_of_five_inputs_is_fitted_and_its_error_is_split():
     one = target(friedman, [0] * 5, [1] * 5)
-    network = approximate_fitted(one, 1e-2)
+    network = approximate_fitted(one, BuildRequest(1e-2))
     certificate = certificate_of(network)
     assert certificate.kind == "measured"
     assert certificate.bound <= 1e-2
@@ -69,7 +69,7 @@ def test_a_function_of_five_inputs_is_fitted_and_its_error_is_split():
 
 def test_the_fitting_error_is_that_of_the_place_the_certificate_names():
     one = target(friedman, [0] * 5, [1] * 5)
-    certificate = certificate_of(network := approximate_fitted(one, 1e-2, seed=3))
+    certificate = certificate_of(network := approximate_fitted(one, BuildRequest(1e-2, seed=3)))
     at = certificate.method.split("at (")[1].split(")")[0]
     x = np.array([[float(c) for c in at.split(",")]])
     found = float(np.abs(values(network, one)(x) - one.values(x)).max())
@@ -78,7 +78,7 @@ def test_the_fitting_error_is_that_of_the_place_the_certificate_names():
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
     one = target(lambda x: np.tanh(x.sum(axis=1)), [-1] * 6, [1] * 6)
-    same, again, other = (approximate_fitted(one, 1e-2, seed=seed) for seed in (1, 1, 2))
+    same, again, other = (approximate_fitted(one, BuildRequest(1e-2, seed=seed)) for seed in (1, 1, 2))
     x = np.random.default_rng(0).uniform(-1, 1, (50, 6))
     assert np.array_equal(same(x), again(x))
     assert not np.array_equal(same(x), other(x))
@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
 def test_forms_and_layouts_are_built_from_the_fit(form, layout):
     one = target(lambda x: np.sin(x.sum(axis=1, keepdims=True) + x), [0] * 3, [0.5] * 3, tokens=3)
     dtype = "float32" if form == "deep" else "float64"
-    network = approximate_fitted(one, 1e-2, form=form, layout=layout, dtype=dtype)
+    network = approximate_fitted(one, BuildRequest(1e-2, form=form, layout=layout, dtype=dtype))
     assert network.dtype == dtype
     assert certificate_of(network).bound <= 1e-2
     assert_no_worse_place_is_found(network, one)
@@ -96,7 +96,7 @@ def test_forms_and_layouts_are_built_from_the_fit(form, layout):
 
 def test_even_anchors_are_those_of_relu():
     one = target(lambda x: np.abs(x @ np.arange(1.0, 6)) + x[:, 0], [-1] * 5, [1] * 5)
-    network = approximate_fitted(one, 1.0, placement="uniform")
+    network = approximate_fitted(one, BuildRequest(1.0, placement="uniform"))
     assert "uniform anchors" in certificate_of(network).method
     assert "relu" in certificate_of(network).method
     assert certificate_of(network).bound <= 1.0
@@ -106,7 +106,7 @@ def test_even_anchors_are_those_of_relu():
 @pytest.mark.slow
 def test_the_largest_of_three_needs_two_hidden_layers_and_gets_them():
     one = target(lambda x: x.max(axis=1), [0] * 3, [1] * 3)
-    network = approximate_fitted(one, 5e-3)
+    network = approximate_fitted(one, BuildRequest(5e-3))
     assert "deep" in certificate_of(network).method
     assert certificate_of(network).bound <= 5e-3
     assert_no_worse_place_is_found(network, one)
@@ -114,7 +114,7 @@ def test_the_largest_of_three_needs_two_hidden_layers_and_gets_them():
 
 def test_causal_networks_cannot_see_later_tokens():
     one = target(waves, [0] * 3, [1] * 3, tokens=3)
-    network = approximate_fitted(one, 1e-2, causal=True)
+    network = approximate_fitted(one, BuildRequest(1e-2, causal=True))
     rng = np.random.default_rng(0)
     x, y = rng.random((2, 40, 3, 1))
     y[:, :2] = x[:, :2]
@@ -126,7 +126,7 @@ def test_causal_networks_cannot_see_later_tokens():
 def test_functions_that_are_not_causal_are_refused_with_two_inputs():
     one = target(lambda x: x + x[:, ::-1], [0] * 5, [1] * 5, tokens=5)
     with pytest.raises(AnchorheadError, match=r"depends on input token .* agree up to token"):
-        approximate_fitted(one, 1e-2, causal=True)
+        approximate_fitted(one, BuildRequest(1e-2, causal=True))
 
 
 BOXES = {
@@ -141,14 +141,14 @@ def test_boxes_and_ranges_of_every_size_are_fitted(name, size):
     low, high = map(np.array, BOXES[name])
     width = np.where(high > low, high - low, 1)
     one = target(lambda x: size * np.sin(((x - low) / width).sum(axis=1)), low, high)
-    network = approximate_fitted(one, 1e-2 * size)
+    network = approximate_fitted(one, BuildRequest(1e-2 * size))
     assert certificate_of(network).bound <= 1e-2 * size
     assert_no_worse_place_is_found(network, one)
 
 
 def test_constants_and_linear_maps_need_no_neurons():
     for f in (lambda x: np.full((len(x), 2), 3.0), lambda x: x @ np.arange(10.0).reshape(5, 2) - 1):
-        network = approximate_fitted(target(f, [0] * 5, [1] * 5), 1e-6)
+        network = approximate_fitted(target(f, [0] * 5, [1] * 5), BuildRequest(1e-6))
         assert "linear" in certificate_of(network).method
         assert certificate_of(network).bound <= 1e-9
 
@@ -156,7 +156,7 @@ def test_constants_and_linear_maps_need_no_neurons():
 def test_progress_is_told_of_neurons_and_errors_and_the_last_is_what_was_reached():
     told = []
     one = target(friedman, [0] * 5, [1] * 5)
-    network = approximate_fitted(one, 1e-2, progress=told.append)
+    network = approximate_fitted(one, BuildRequest(1e-2, progress=told.append))
     neurons = [int(status.doing.split()[1]) for status in told]
     assert neurons == sorted(neurons)
     assert told[-1].error <= 0.01
@@ -170,7 +170,7 @@ def test_what_was_not_reached_brings_the_best_network_and_says_how_far_it_came(m
     with pytest.raises(
         NotReached, match=r"within=0.001 was not reached: .* neurons, errs by .* What would help"
     ) as info:
-        approximate_fitted(one, 1e-3)
+        approximate_fitted(one, BuildRequest(1e-3))
     error = info.value
     certificate = certificate_of(error.network)
     assert error.within == 1e-3 < error.bound == certificate.bound
@@ -186,13 +186,13 @@ def test_the_limit_on_neurons_is_kept_and_told(monkeypatch):
     monkeypatch.setattr(ridge_fit, "TRIAL", 12)
     one = target(lambda x: np.sin(9 * x).sum(axis=1), [0] * 5, [1] * 5)
     with pytest.raises(NotReached, match="12 neurons in one hidden layer are the most"):
-        approximate_fitted(one, 1e-3, form="two-layer")
+        approximate_fitted(one, BuildRequest(1e-3, form="two-layer"))
 
 
 def test_torch_functions_in_float32_are_fitted():
     module = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
     one = target(lambda x: module(x.float()), [-1] * 6, [1] * 6)
-    assert certificate_of(approximate_fitted(one, 1e-2)).bound <= 1e-2
+    assert certificate_of(approximate_fitted(one, BuildRequest(1e-2))).bound <= 1e-2
 
 
 CHANCE = np.random.default_rng(0)
@@ -217,4 +217,4 @@ BAD = {
 def test_nonsense_is_refused_with_the_reason(name):
     f, words, message = BAD[name]
     with pytest.raises(AnchorheadError, match=message):
-        approximate_fitted(target(f, [0] * 5, [1] * 5), **{"within": 1e-2, **words})
+        approximate_fitted(target(f, [0] * 5, [1] * 5), BuildRequest(**{"within": 1e-2, **words}))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.constructions.build_options import options_of
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.in_layers import forms_in_order
 from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.constructions.request import requested
@@ -81,8 +81,7 @@ def test_the_form_that_is_estimated_smaller_is_tried_first():
 
 
 def size(target, request):
-    options = options_of(target, None, "transformer", "solved", "float64", False)
-    return proven_mlp(target, request.on, 1e-6, options).network.parameters
+    return proven_mlp(target, request.on, BuildRequest(1e-6)).network.parameters
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from flint import arb, ctx
 
 import anchorhead as ah
 from anchorhead.conditions import Excluded
-from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.language.forms import smoother_of
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
@@ -78,7 +77,7 @@ def exact_error(network, target, x):
 @pytest.mark.parametrize("name", CASES)
 def test_the_error_never_exceeds_the_bound_and_the_check_agrees(name, dtype):
     target, on = CASES[name]
-    network = kernel_smoother(target, on, dtype)
+    network = ah.convert(target, on=on, dtype=dtype)
     assert network.certificate.kind == "proven"
     assert network.certificate.on == ah.Box.of(on)
     x = inputs(target, on)
@@ -92,7 +91,7 @@ def test_the_error_never_exceeds_the_bound_and_the_check_agrees(name, dtype):
 @pytest.mark.parametrize("name", ["two centres", "a line", "sharp", "far from zero"])
 def test_a_search_that_climbs_finds_no_error_beyond_the_bound(name, dtype):
     target, on = CASES[name]
-    network = kernel_smoother(target, on, dtype)
+    network = ah.convert(target, on=on, dtype=dtype)
     rng = np.random.default_rng(3)
     best = inputs(target, on, 3000)
     width = np.asarray(on[1], float) - np.asarray(on[0], float)
@@ -108,7 +107,7 @@ def test_bounds_are_rounding_and_little_more():
     """Within a factor of 60 of what is found, at 1e-13 and 1e-5 of the responses' range."""
     target, on = CASES["a line"]
     for dtype, scale in (("float64", 1e-13), ("float32", 1e-4)):
-        network = kernel_smoother(target, on, dtype)
+        network = ah.convert(target, on=on, dtype=dtype)
         found = float(errors(network, target, inputs(target, on)).max())
         assert network.certificate.bound <= min(60 * found, scale * np.ptp(target.responses))
 
@@ -119,12 +118,12 @@ def test_the_formula_is_the_one_that_is_written():
     g = np.exp([-(0.7**2) / 0.5 - 0.7**2 / 8, -(1.3**2) / 0.5 - 1.3**2 / 8])
     expected = (g[0] + 15 * g[1]) / (g[0] + 3 * g[1])
     assert abs(float(target.values(x)[0]) - expected) <= 1e-15
-    assert abs(float(kernel_smoother(target, (-2, 2))(x)[0]) - expected) <= 1e-14
+    assert abs(float(ah.convert(target, on=(-2, 2))(x)[0]) - expected) <= 1e-14
 
 
 def test_shapes_and_what_a_call_does_outside_the_box():
     target, on = CASES["sharp"]
-    network = kernel_smoother(target, on, outside="raise")
+    network = ah.convert(target, on=on, outside="raise")
     assert network(np.zeros((3, 4, 2))).shape == (3, 4, 2)
     assert network(torch.zeros(2)).shape == (2,)
     with pytest.raises(ah.AnchorheadError, match="outside"):
@@ -134,7 +133,7 @@ def test_shapes_and_what_a_call_does_outside_the_box():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_saved_and_loaded_it_is_the_same_and_is_checked_again(tmp_path, dtype):
     target, on = CASES["a bandwidth for each feature"]
-    network = kernel_smoother(target, on, dtype)
+    network = ah.convert(target, on=on, dtype=dtype)
     network.save(tmp_path / "smoother.safetensors")
     loaded = ah.load(tmp_path / "smoother.safetensors")
     x = inputs(target, on, 50)
@@ -161,7 +160,7 @@ def rebuilt(network, place, **changes):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_changed_weights_fail_the_check_wherever_they_break_the_bound(dtype):
     target, on = CASES["a line"]
-    network = kernel_smoother(target, on, dtype)
+    network = ah.convert(target, on=on, dtype=dtype)
     x = inputs(target, on, 300)
     rng = np.random.default_rng(5)
     refused = 0
@@ -181,7 +180,7 @@ def test_changed_weights_fail_the_check_wherever_they_break_the_bound(dtype):
 
 def test_a_bound_that_is_too_small_a_larger_box_and_other_claims_fail_the_check():
     target, on = CASES["a line"]
-    network = kernel_smoother(target, on)
+    network = ah.convert(target, on=on)
     certificate = network.certificate
     for change in (
         {"bound": 0.9 * certificate.bound},
@@ -196,7 +195,7 @@ def test_a_bound_that_is_too_small_a_larger_box_and_other_claims_fail_the_check(
 
 def test_other_targets_and_layers_fail_the_check():
     target, on = CASES["a line"]
-    network = kernel_smoother(target, on)
+    network = ah.convert(target, on=on)
     other = KernelSmoother(target.centres, target.responses, target.bandwidth * (1 + 1e-9), target.amplitudes)
     fewer = KernelSmoother(target.centres[1:], target.responses[1:], target.bandwidth)
     for wrong in (other, fewer):
@@ -212,10 +211,10 @@ def test_other_targets_and_layers_fail_the_check():
 
 def test_an_error_that_is_out_of_reach_is_refused_with_what_is_reached():
     target, on = CASES["a line"]
-    bound = kernel_smoother(target, on, "float32").certificate.bound
-    assert kernel_smoother(target, on, "float32", within=bound).certificate.bound == bound
+    bound = ah.convert(target, on=on, dtype="float32").certificate.bound
+    assert ah.convert(target, on=on, dtype="float32", within=bound).certificate.bound == bound
     with pytest.raises(ah.AnchorheadError, match=r"proven to stay within \S+\. What would help: float64"):
-        kernel_smoother(target, on, "float32", within=bound / 2)
+        ah.convert(target, on=on, dtype="float32", within=bound / 2)
 
 
 ONE = np.ones((3, 2))
@@ -228,12 +227,11 @@ BAD = {
     "amplitude 0": (lambda: KernelSmoother(ONE, np.ones(3), 1.0, [1.0, 0.0, 1.0]), "above 0"),
     "NaN": (lambda: KernelSmoother(ONE, [1.0, np.nan, 1.0], 1.0), r"nan at \(1,\)"),
     "text": (lambda: KernelSmoother("abc", np.ones(3), 1.0), "not numbers"),
-    "box": (lambda: kernel_smoother(smoother(3, 2, 1, 1.0), ([0, 0, 0], [1, 1, 1])), "box"),
-    "within": (lambda: kernel_smoother(smoother(3, 2, 1, 1.0), (0, 1), within=0), "above 0"),
-    "dtype": (lambda: kernel_smoother(smoother(3, 2, 1, 1.0), (0, 1), "float16"), "float16"),
-    "target": (lambda: kernel_smoother("gelu", (0, 1)), "KernelSmoother"),
-    "tiny bandwidth": (lambda: kernel_smoother(smoother(3, 2, 1, 1e-30), (0, 1), "float32"), "bandwidth|rescale"),
-    "tinier bandwidth": (lambda: kernel_smoother(smoother(3, 2, 1, 1e-200), (0, 1)), "bandwidth"),
+    "box": (lambda: ah.convert(smoother(3, 2, 1, 1.0), on=([0, 0, 0], [1, 1, 1])), "box"),
+    "within": (lambda: ah.convert(smoother(3, 2, 1, 1.0), on=(0, 1), within=0), "above 0"),
+    "dtype": (lambda: ah.convert(smoother(3, 2, 1, 1.0), on=(0, 1), dtype="float16"), "float16"),
+    "tiny bandwidth": (lambda: ah.convert(smoother(3, 2, 1, 1e-30), on=(0, 1), dtype="float32"), "bandwidth|rescale"),
+    "tinier bandwidth": (lambda: ah.convert(smoother(3, 2, 1, 1e-200), on=(0, 1)), "bandwidth"),
 }
 
 

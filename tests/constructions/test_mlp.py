@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anchorhead as ah
-from anchorhead.constructions.build_options import FORMS, LAYOUTS
+from anchorhead.constructions.build_request import FORMS, LAYOUTS
 from anchorhead.domain import Box
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp

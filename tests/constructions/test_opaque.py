@@ -5,6 +5,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.conditions import AssumedLipschitz
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.fitting.opaque import approximate_callable
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.language.entries import Entries
@@ -62,8 +63,8 @@ def run(network, x):
 @pytest.mark.parametrize("name", CASES)
 def test_a_lipschitz_constant_gives_a_proof_that_no_input_exceeds(name):
     f, inputs, constant, within, dtype, tokens, grid = CASES[name]
-    target = callable_target(f, inputs, tokens=tokens)
-    network = approximate_callable(target, within, dtype, "ignore", lipschitz=constant).network
+    target, known = callable_target(f, inputs, tokens=tokens), Lipschitz.of(constant, inputs)
+    network = approximate_callable(target, BuildRequest(within, dtype, outside="ignore"), known).network
     certificate = network.certificate
     assert certificate.kind == "proven"
     assert 0.3 * within <= certificate.bound <= within
@@ -89,7 +90,7 @@ def test_a_lipschitz_constant_gives_a_proof_that_no_input_exceeds(name):
 def test_a_constant_that_does_not_hold_is_refused_with_two_points(f, constant):
     target = callable_target(f, 2)
     with pytest.raises(ah.AnchorheadError, match=r"changes by .* from \[.*\] to \[.*\], and lipschitz= allows") as said:
-        approximate_callable(target, 0.1, "float64", lipschitz=constant)
+        approximate_callable(target, BuildRequest(0.1), Lipschitz.of(constant, 2))
     text = str(said.value)
     x, y = (np.array([float(n) for n in part.split("]")[0].split(",")]) for part in text.split("[")[1:3])
     gap = np.abs(target.values(x) - target.values(y)).max()
@@ -98,17 +99,17 @@ def test_a_constant_that_does_not_hold_is_refused_with_two_points(f, constant):
 
 def test_what_would_be_needed_is_said():
     with pytest.raises(ah.AnchorheadError, match=r"= [\d,]+ anchors, .* [\d,]+ evaluations of the function"):
-        approximate_callable(callable_target(waves, 2), 1e-4, "float64", lipschitz=5.0)
+        approximate_callable(callable_target(waves, 2), BuildRequest(1e-4), Lipschitz.of(5.0, 2))
     for wrong in (-1, float("inf"), (1, 2, 3), "much", True):
         with pytest.raises(ah.AnchorheadError, match="lipschitz="):
-            approximate_callable(callable_target(waves, 2), 0.1, "float64", lipschitz=wrong)
+            ah.approximate(waves, {"x": (-1, 1), "y": (-1, 1)}, 0.1, lipschitz=wrong)
     with pytest.raises(ah.AnchorheadError, match="within=0"):
-        approximate_callable(callable_target(waves, 2), 0, "float64")
+        approximate_callable(callable_target(waves, 2), BuildRequest(0))
 
 
 def test_a_constant_function_takes_one_anchor():
     network = approximate_callable(
-        callable_target(lambda x: np.full((len(x), 1), 7.0), 3), 1e-3, "float32", lipschitz=0
+        callable_target(lambda x: np.full((len(x), 1), 7.0), 3), BuildRequest(1e-3, "float32"), Lipschitz.of(0, 3)
     ).network
     assert len(network.embed.registers) == 1
     assert network.certificate.bound < 1e-4
@@ -116,7 +117,7 @@ def test_a_constant_function_takes_one_anchor():
 
 def test_kinked_callables_are_measured_on_a_uniform_grid():
     target = callable_target(kink, 2)
-    network = approximate_callable(target, 0.05, "float64", "ignore").network
+    network = approximate_callable(target, BuildRequest(0.05, outside="ignore")).network
     assert network.certificate.kind == "measured"
     assert "evaluations" in network.certificate.method
     assert "the largest error is at (" in network.certificate.method

@@ -14,13 +14,13 @@ import torch
 
 import anchorhead as ah
 from anchorhead.constructions import mlp
-from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions, options_of
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.constructions.layouts.draft import counted
 from anchorhead.constructions.mlp import built, drafted, proven_mlp
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.planning.plan import _Sizes, plan
+from anchorhead.constructions.planning.plan import _Sizes, plan_network
 from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform_estimate
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
@@ -54,12 +54,12 @@ def network(seed: int, hidden: int, tokens: int | None, activations=ACTIVATIONS,
     return Mlp(tuple(layers), maps[-1], tokens)
 
 
-def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildOptions]:
+def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildRequest]:
     forms = FORMS if len(target.hidden) == 1 else ("deep",)
     layouts = ("transformer",) if causal or (not target.hidden and target.tokens) else LAYOUTS
     if not target.hidden and (target.tokens or 1) > 1:
         layouts = ("sequence",)
-    return [options_of(target, form, layout, placement, dtype, causal) for form in forms for layout in layouts]
+    return [BuildRequest(1.0, dtype, form, layout, placement, causal) for form in forms for layout in layouts]
 
 
 CASES = [
@@ -107,7 +107,7 @@ def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
     target = network(2, 1, 3, ("relu(x)",))
     ladder = Ladder(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
     laid = next(iter(ladder))
-    options = options_of(target, "attention-softmax", "sequence", "solved", dtype, False)
+    options = BuildRequest(1e-2, dtype, "attention-softmax", "sequence")
     drafts = drafted(laid, target, options)
     made = built(drafts, target, options)
     sizes = counted(drafts, 3)
@@ -119,36 +119,30 @@ def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
 def test_building_never_exceeds_a_plan():
     for seed, dtype, within in ((0, "float32", 3e-3), (3, "float64", 1e-5), (5, "float32", 2e-4)):
         target = network(seed, 1, 2)
-        for row in plan(target, UNIT, [within], dtype).rows:
+        for row in plan_network(target, UNIT, [within], BuildRequest(dtype=dtype)).rows:
             if row.placement == "solved":
                 assert row.reachable
-                made = proven_mlp(
-                    target, UNIT, within, options_of(target, row.form, row.layout, "solved", dtype, False)
-                ).network
+                made = proven_mlp(target, UNIT, BuildRequest(within, dtype, row.form, row.layout, "solved")).network
                 exceeds_nothing(row, made)
 
 
 @pytest.mark.parametrize(("activation", "dtype"), [("relu(x)", "float64"), ("hardtanh(x)", "float32")])
 def test_building_never_exceeds_a_plan_with_the_papers_anchors(activation, dtype):
     target = network(11, 1, 2, (activation,))
-    for row in plan(target, UNIT, [0.05], dtype).rows:
+    for row in plan_network(target, UNIT, [0.05], BuildRequest(dtype=dtype)).rows:
         if row.placement == "uniform":
             assert row.reachable
             assert row.beta > 1
-            made = proven_mlp(
-                target, UNIT, 0.05, options_of(target, row.form, row.layout, "uniform", dtype, False)
-            ).network
+            made = proven_mlp(target, UNIT, BuildRequest(0.05, dtype, row.form, row.layout, "uniform")).network
             exceeds_nothing(row, made)
             assert row.parameters == made.parameters
 
 
 def test_anchors_at_values_of_other_activations_are_planned_by_their_slope():
     target = network(12, 1, None, ("tanh(x)",))
-    for row in plan(target, UNIT, [0.3], "float64").rows:
+    for row in plan_network(target, UNIT, [0.3], BuildRequest(dtype="float64")).rows:
         if (row.form, row.placement) == ("deep", "uniform"):
-            made = proven_mlp(
-                target, UNIT, 0.3, options_of(target, "deep", row.layout, "uniform", "float64", False)
-            ).network
+            made = proven_mlp(target, UNIT, BuildRequest(0.3, "float64", "deep", row.layout, "uniform")).network
             exceeds_nothing(row, made)
 
 
@@ -162,7 +156,7 @@ def test_nothing_is_built_for_the_papers_task(monkeypatch):
     hidden = Hidden.of(rng.normal(size=(10, 100)), rng.normal(size=10), parse("relu(x)"))
     target = Mlp((hidden,), Affine(rng.normal(size=(100, 10)), rng.normal(size=100)), 20)
     withins = [10.0**-k for k in range(1, 7)]
-    found = plan(target, UNIT, withins, "float64")
+    found = plan_network(target, UNIT, withins, BuildRequest())
     ours, theirs = ([row for row in found.rows if row.placement == name] for name in ("solved", "uniform"))
     assert len(ours) == len(theirs) == 36
     assert all(row.reachable and row.anchors <= 4 and row.bound <= row.within for row in ours)
@@ -175,13 +169,13 @@ def test_nothing_is_built_for_the_papers_task(monkeypatch):
 
 def test_what_is_out_of_reach_says_so():
     target = network(1, 1, 2, ("relu(x)",))
-    row = plan(target, UNIT, [3e-8], "float32").rows[0]
+    row = plan_network(target, UNIT, [3e-8], BuildRequest(dtype="float32")).rows[0]
     assert not row.reachable
     assert row.parameters is None
     assert row.bound > 3e-8
     assert "float32" in row.note
     with pytest.raises(AnchorheadError, match="out of reach"):
-        proven_mlp(target, UNIT, 3e-8, options_of(target, row.form, row.layout, "solved", "float32", False))
+        proven_mlp(target, UNIT, BuildRequest(3e-8, "float32", row.form, row.layout, "solved"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -209,9 +203,13 @@ def test_sketches_know_what_is_refused(dtype, anchors):
 
 def test_any_error_and_any_box_can_be_planned_for():
     target = network(1, 1, 2)
-    assert [row.reachable for row in plan(target, UNIT, [1e-2, 1e-20], "float32").rows[12:]] == [False] * 12
-    assert all(row.reachable for row in plan(target, UNIT, [1e5], "float32").rows)
-    assert all(row.reachable for row in plan(target, Box.of((0.5, 0.5)), [0.1], "float64").rows)
+    assert [
+        row.reachable for row in plan_network(target, UNIT, [1e-2, 1e-20], BuildRequest(dtype="float32")).rows[12:]
+    ] == [False] * 12
+    assert all(row.reachable for row in plan_network(target, UNIT, [1e5], BuildRequest(dtype="float32")).rows)
+    assert all(
+        row.reachable for row in plan_network(target, Box.of((0.5, 0.5)), [0.1], BuildRequest(dtype="float64")).rows
+    )
 
 
 def test_tables_hold_every_row():

@@ -98,7 +98,7 @@ def test_what_grids_do_not_reach_is_planned_in_layers(monkeypatch):
         ("x", {"on": X, "within": []}, "can be planned for"),
         ("sin(x*y)", {"on": XY, "within": 1e-300}, "are planned for"),
         ("exp(x*y)", {"on": XY, "form": "two-layer"}, "leave them out"),
-        ("sin(x) + y", {"on": XY, "form": "deep", "layout": "diagonal"}, "is built as"),
+        ("sin(x) + y", {"on": XY, "form": "deep", "layout": "diagonal"}, "one of 'transformer', 'sequence'"),
         ("1/x", {"on": X}, "not defined at"),
         ("1/(x - y)", {"on": XY}, "not defined at"),
         ("x/(x - y)", {"on": XY}, "is not finite at"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.grid import MAX_ANCHORS
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.language.expressions.parser import parse
@@ -45,7 +46,9 @@ def built():
     def make(name):
         if name not in made:
             wanted, within, dtype, tokens = CASES[name]
-            made[name] = approximate_uniform_grid(dataclasses.replace(wanted, tokens=tokens), within, dtype, "ignore")
+            made[name] = approximate_uniform_grid(
+                dataclasses.replace(wanted, tokens=tokens), BuildRequest(within, dtype, outside="ignore")
+            )
         return made[name]
 
     return make
@@ -96,22 +99,22 @@ def test_values_are_those_of_the_function_at_even_anchors(name, built):
 
 def test_a_smaller_error_takes_as_many_more_anchors_as_the_modulus_says(built):
     wanted = CASES["waves"][0]
-    finer = approximate_uniform_grid(wanted, 0.15)
+    finer = approximate_uniform_grid(wanted, BuildRequest(0.15))
     coarse, fine = (np.prod(sides_of(network)) for network in (built("waves"), finer))
     assert 3 <= fine / coarse <= 5.5
     root = target(["sqrt(x)"], ("x",), 0, 1)
-    coarse, fine = (np.prod(sides_of(approximate_uniform_grid(root, within))) for within in (0.1, 0.05))
+    coarse, fine = (np.prod(sides_of(approximate_uniform_grid(root, BuildRequest(within)))) for within in (0.1, 0.05))
     assert 3.5 <= fine / coarse <= 4.5
 
 
 def test_a_spike_that_samples_miss_is_not_missed_by_the_proof():
     spike = target(["max(0, 1 - 300*abs(x - 0.12345))"], ("x",), -1, 1)
-    network = approximate_uniform_grid(spike, 0.4)
+    network = approximate_uniform_grid(spike, BuildRequest(0.4))
     x = np.append(np.random.default_rng(0).uniform(0.11, 0.14, 2000), 0.12345)[:, None]
     assert np.abs(network(x) - spike.values(x)).max() <= network.certificate.bound <= 0.4
     flat = target(["max(0, 1 - 9000*abs(x - 0.12345))"], ("x",), -1, 1)
     with pytest.raises(ah.AnchorheadError, match=r"within=0\.1"):
-        approximate_uniform_grid(flat, 0.1)
+        approximate_uniform_grid(flat, BuildRequest(0.1))
 
 
 def changed(network, change):
@@ -178,7 +181,7 @@ def test_a_grid_that_would_be_too_large_is_refused_with_its_size():
     with pytest.raises(
         ah.AnchorheadError, match=r"= [\d,]+ anchors, and at most 20,000 .*placement=\"solved\""
     ) as said:
-        approximate_uniform_grid(CASES["waves"][0], 1e-3)
+        approximate_uniform_grid(CASES["waves"][0], BuildRequest(1e-3))
     anchors = int(str(said.value).split(" = ")[1].split(" ")[0].replace(",", ""))
     assert 1e7 < anchors < 1e8 > MAX_ANCHORS
 
@@ -186,34 +189,32 @@ def test_a_grid_that_would_be_too_large_is_refused_with_its_size():
 def test_functions_that_are_not_continuous_are_refused():
     step = target(["where(x < y, 0, 1)"], ("x", "y"), -1, 1)
     with pytest.raises(ah.AnchorheadError, match="jump"):
-        approximate_uniform_grid(step, 0.3)
+        approximate_uniform_grid(step, BuildRequest(0.3))
     with pytest.raises(ah.AnchorheadError, match="jump"):
-        approximate_uniform_grid(target(["where(x < 0.0001, 0, 0.7)"], ("x",), -1, 1), 0.6)
+        approximate_uniform_grid(target(["where(x < 0.0001, 0, 0.7)"], ("x",), -1, 1), BuildRequest(0.6))
     with pytest.raises(ah.AnchorheadError, match="not finite at"):
-        approximate_uniform_grid(target(["1/(x - y)"], ("x", "y"), -1, 1), 0.3)
+        approximate_uniform_grid(target(["1/(x - y)"], ("x", "y"), -1, 1), BuildRequest(0.3))
 
 
 def test_what_a_dtype_cannot_hold_is_refused_with_the_reason():
     with pytest.raises(ah.AnchorheadError, match=r"rounding alone.*float64"):
-        approximate_uniform_grid(target(["sin(20*x)"], ("x",), -1, 1), 0.01, "float32")
+        approximate_uniform_grid(target(["sin(20*x)"], ("x",), -1, 1), BuildRequest(0.01, "float32"))
 
 
 def test_bad_requests_are_refused():
     wanted = CASES["waves"][0]
     for within in (0, -1, True, float("nan"), "0.1"):
         with pytest.raises(ah.AnchorheadError, match="within="):
-            approximate_uniform_grid(wanted, within)
-    with pytest.raises(ah.AnchorheadError, match="not a target of several"):
-        approximate_uniform_grid("x*y", 0.1)
+            approximate_uniform_grid(wanted, BuildRequest(within))
     five = target(["a*b*c*d*f"], ("a", "b", "c", "d", "f"), -1, 1)
     with pytest.raises(ah.AnchorheadError, match="at most 4"):
-        approximate_uniform_grid(five, 0.1)
+        approximate_uniform_grid(five, BuildRequest(0.1))
     with pytest.raises(ah.AnchorheadError, match="divides both"):
         dataclasses.replace(wanted, tokens=3)
 
 
 def test_progress_is_told_every_grid_that_is_tried():
     told = []
-    network = approximate_uniform_grid(CASES["kinks, float32"][0], 0.15, progress=told.append)
+    network = approximate_uniform_grid(CASES["kinks, float32"][0], BuildRequest(0.15, progress=told.append))
     reached = [(status.anchors, status.error) for status in told]
     assert (np.prod(sides_of(network)), network.certificate.bound) in reached

@@ -118,7 +118,7 @@ def test_kernel_smoothers_need_no_error():
     network = ah.convert(smoother, on=(-1, 1))
     x = inputs(network, 500, 2)
     assert np.abs(network(x) - smoother.values(x)).max() <= network.certificate.bound < 1e-10
-    with pytest.raises(ah.AnchorheadError, match=r"form='deep'.*leave out"):
+    with pytest.raises(ah.AnchorheadError, match=r"form='deep'.*leave it out"):
         ah.convert(smoother, on=(-1, 1), form="deep")
 
 

@@ -10,7 +10,7 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anchorhead.incontext.link_heads import link_head
+from anchorhead.constructions.learners.link_heads import link_head
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.loop import VaryingDrift, most_rate

@@ -13,10 +13,10 @@ import torch
 
 import anchorhead as ah
 from anchorhead import incontext
+from anchorhead.constructions.learners.certified import certificate_for_box
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import linked_network
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
-from anchorhead.incontext.certified import certificate_for_box
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import linked_network
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import Loss
 from anchorhead.lemmas.learners.loop import most_rate

@@ -9,7 +9,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead import AnchorheadError, CertificateError, incontext
-from anchorhead.incontext.networks import squared_network
+from anchorhead.constructions.learners.networks import squared_network
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import Drift
 from anchorhead.lemmas.learners.prompt import bound_for_prompt

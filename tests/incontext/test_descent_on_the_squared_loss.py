@@ -11,11 +11,11 @@ import torch
 
 import anchorhead as ah
 from anchorhead import incontext
+from anchorhead.constructions.learners.certified import certificate_for_prompt
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import squared_network
+from anchorhead.constructions.learners.prompts import examples_of
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
-from anchorhead.incontext.certified import certificate_for_prompt
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import squared_network
-from anchorhead.incontext.prompts import examples_of
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.network import Repeat

@@ -13,8 +13,8 @@ import pytest
 import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.tables import made_table
 from anchorhead.network import Network
+from benchmarks.made_table import made_table
 
 sklearn = pytest.importorskip("sklearn")
 

@@ -9,7 +9,7 @@ import pytest
 
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.tables import made_table
+from benchmarks.made_table import made_table
 
 pytest.importorskip("sklearn")
 

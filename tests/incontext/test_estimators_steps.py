@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import linked_network, squared_network
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import linked_network, squared_network
 from anchorhead.incontext.settled import settle, states
-from anchorhead.incontext.tables import made_table
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.threshold import NotKnown
+from benchmarks.made_table import made_table
 
 from .data import regression
 

@@ -9,9 +9,9 @@ import pytest
 
 from anchorhead import incontext
 from anchorhead.checking import check
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import linked_network, sequence_network
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import linked_network, sequence_network
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Repeat

@@ -13,9 +13,9 @@ import torch
 
 import anchorhead as ah
 from anchorhead import incontext
+from anchorhead.constructions.learners.layouts.many import Slots
+from anchorhead.constructions.learners.many import ManyLearner
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.layouts.many import Slots
-from anchorhead.incontext.many import ManyLearner
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import rows_of

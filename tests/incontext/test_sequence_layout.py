@@ -10,9 +10,9 @@ import pytest
 import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.checking import check
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import sequence_network
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import sequence_network
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Embed, Repeat

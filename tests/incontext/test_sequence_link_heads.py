@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from anchorhead import incontext
+from anchorhead.constructions.learners.link_heads import link_grid, link_head
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.heads.atom import Part
-from anchorhead.incontext.link_heads import link_grid, link_head
 from anchorhead.language.expressions.parser import parse
 from anchorhead.lemmas.learners.links import head_values
 from anchorhead.proof.heads.link_heads import link_facts, logistic_form, range_of

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from anchorhead import incontext
+from anchorhead.constructions.learners.learner import Learner
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.learner import Learner
 from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Network, Repeat
 from anchorhead.verify.learners.target import read_descent

@@ -11,10 +11,10 @@ import pytest
 
 import anchorhead as ah
 from anchorhead import incontext
+from anchorhead.constructions.learners.certified import certificate_for_box
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import squared_network
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.certified import certificate_for_box
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import squared_network
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.box import bound_for_box

@@ -11,8 +11,8 @@ import pytest
 import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.conditions import KeepsWithin, SafeCurvature, SafeRate
+from anchorhead.constructions.learners.measured import measured_certificate
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
-from anchorhead.incontext.measured import measured_certificate
 from anchorhead.language.targets.descent import LAYOUTS, Descent, LearnerLayout
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.given import conditions_for_box, given_conditions

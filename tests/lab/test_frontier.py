@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead.constructions.single.head import head
+from anchorhead.constructions.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.lab import frontier
 from anchorhead.lab.frontier import SHOWN

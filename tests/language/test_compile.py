@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 import torch
 
 import anchorhead as ah
+from anchorhead.language.entries import same
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from tests.networks import names, network, row_of
 
 RNG = np.random.default_rng(0)
 BOX = {"x": (-1, 1), "y": (-1, 1)}
@@ -19,6 +22,17 @@ def sequential(*sizes, activation=torch.nn.ReLU):
     torch.manual_seed(0)
     layers = [part for a, b in pairwise(sizes) for part in (torch.nn.Linear(a, b), activation())]
     return torch.nn.Sequential(*layers[:-1])
+
+
+def identical(one, two):
+    """Whether two layers hold the same numbers and names."""
+    if is_dataclass(one):
+        return type(one) is type(two) and all(
+            identical(getattr(one, field.name), getattr(two, field.name)) for field in fields(one)
+        )
+    if isinstance(one, tuple):
+        return len(one) == len(two) and all(map(identical, one, two))
+    return np.array_equal(one, two) if isinstance(one, np.ndarray) else one == two
 
 
 def within_its_bound(net, program, x):
@@ -123,13 +137,54 @@ def test_the_program_of_a_network_is_what_it_approximates():
         ah.program(ah.Network([ah.network.Embed(np.eye(1), np.zeros(1))]))
 
 
-def test_what_a_program_alone_does_not_say_is_refused_with_who_builds_it():
-    learner = ah.incontext.gradient_descent(steps=2, rate=0.1, features=1)
-    with pytest.raises(ah.AnchorheadError, match=r"incontext\.gradient_descent builds"):
-        ah.compile(ah.program(learner), within=1e-3)
-    opaque = ah.approximate(lambda x: x[..., :1] * x[..., 1:], on=BOX, within=0.1)
-    with pytest.raises(ah.AnchorheadError, match=r"give ah\.approximate the callable"):
-        ah.compile(ah.program(opaque), within=1e-3)
+def test_an_error_that_a_learner_does_not_reach_comes_with_the_learner():
+    program = ah.program(ah.incontext.gradient_descent(steps=2, rate=0.1, features=1))
+    with pytest.raises(ah.NotReached, match="a smaller box, fewer steps") as caught:
+        ah.compile(program, within=1e-30)
+    assert caught.value.network.certificate.bound == caught.value.bound
+    assert ah.compile(program, within=2 * caught.value.bound).certificate.bound == caught.value.bound
+
+
+def test_a_function_that_is_known_by_its_values_has_to_be_given():
+    program = ah.program(ah.approximate(lambda x: x[..., :1] * x[..., 1:], on=BOX, within=0.1))
+    with pytest.raises(ah.AnchorheadError, match="give it, function="):
+        ah.compile(program, within=0.1)
+    with pytest.raises(ah.AnchorheadError, match="is not the one that the program knows"):
+        ah.compile(program, within=0.1, function=lambda x: x[..., :1] + x[..., 1:])
+
+
+@pytest.mark.parametrize("name", names(without=("layer",)))
+def test_of_its_program_a_network_is_compiled_again(name):
+    net = network(name)
+    again = ah.compile(ah.program(net), dtype=net.dtype, **row_of(name).options)
+    assert type(again) is type(net)
+    assert again.construction == net.construction
+    assert same(again.program, net.program)
+    assert again.certificate == net.certificate
+    assert len(again.layers) == len(net.layers)
+    assert all(identical(one, two) for one, two in zip(again.layers, net.layers, strict=True))
+
+
+def test_outputs_that_change_between_other_anchors_are_refused():
+    program = ah.program(network("truncated linear, outputs (float64)"))
+    with pytest.raises(ah.AnchorheadError, match="not between 7 even anchors"):
+        ah.compile(program, anchors=7)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "why"),
+    [
+        ("learner, direct (float64)", {"placement": "uniform"}, "built as its layout says"),
+        ("many learners (float64)", {"within": 1e-3}, "certificates for prompts"),
+        ("truncated linear, one head (float64)", {"form": "deep"}, "the paper's theorems"),
+        ("deep, transformer (float64)", {"anchors": 3}, "heads for each of them"),
+        ("grid (float64)", {"within": 0.1, "max_slope": 3.0}, "functions of one variable"),
+        ("head (float64)", {"within": 0.1, "scores": (0, 1)}, "heads, neurons and grids"),
+    ],
+)
+def test_words_that_say_nothing_of_a_program_are_refused(name, words, why):
+    with pytest.raises(ah.AnchorheadError, match=why):
+        ah.compile(ah.program(network(name)), **words)
 
 
 def test_words_that_a_kernel_smoother_has_no_use_for_are_refused():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.single.certified_head import claim_of as head_claim
 from anchorhead.constructions.theorems.truncated_linear import MARGIN
 from anchorhead.constructions.theorems.truncated_linear import claim_of as ramp_claim
@@ -55,7 +54,7 @@ def head(dtype: str) -> tuple[Network, OneNumber, Any, Box]:
 def smoother(dtype: str) -> tuple[Network, Smoothed, KernelSmoother, Box]:
     rng = np.random.default_rng(5)
     target = KernelSmoother(rng.normal(size=(6, 2)), rng.normal(size=(6, 2)), np.array([0.5, 0.8]))
-    return kernel_smoother(target, (-1, 2), dtype), Smoothed(target), target, Box.of((-1, 2))
+    return ah.convert(target, on=(-1, 2), dtype=dtype), Smoothed(target), target, Box.of((-1, 2))
 
 
 def error(network: Network, target: Any, on: Box, rng: np.random.Generator) -> float:

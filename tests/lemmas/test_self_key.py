@@ -10,7 +10,7 @@ import pytest
 from flint import arb
 
 from anchorhead.conditions import NormImage
-from anchorhead.constructions.build_options import options_of
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.self_key_layout import self_key_network
 from anchorhead.constructions.mlp import built, drafted
@@ -102,7 +102,7 @@ def larger(dtype: str) -> tuple[Network, list[Any], Affine, Mlp]:
     size = first.embed.weight.shape[0]
     turned = Linear(np.diag(np.where(np.arange(size) < WIDTH, -1.0, 1.0).astype(dtype)))
     target = neurons(3, 4, OUTPUTS)
-    way = options_of(target, "attention-softmax", "transformer", "solved", dtype, False)
+    way = BuildRequest(0.05, dtype, "attention-softmax", "transformer")
     laid = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
     then = built(drafted(laid, target, way), target, way)
     gather = then.layers[1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.build_options import options_of
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.mlp import built, drafted
 from anchorhead.constructions.single.activation_heads import ActivationHeads
@@ -39,7 +39,7 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     """A network of neurons, without a certificate, with all that the proof of one takes."""
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
-    way = options_of(target, form, layout, "solved", dtype, hidden)
+    way = BuildRequest(0.05, dtype, form, layout, causal=hidden)
     laid = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
     return built(drafted(laid, target, way), target, way), target, laid.layers, laid.readout
 

@@ -49,8 +49,9 @@ def _neurons(name: str, form: str, layout: str, *tags: str, sizes=(4, 2, 2), tok
     def plan(dtype: str) -> Plan:
         return ah.plan(target(), on=(-1, 1), within=1e-2, dtype=dtype, **words)
 
-    more = () if tokens is None else ("tokens",)
-    return row(name, "mlp", build, "proven", form, layout, *tags, *more, plan=plan)
+    tags = ("proven", form, layout, *tags, *(() if tokens is None else ("tokens",)))
+    options = {"within": 1e-2, "form": form, "layout": layout, **words}
+    return row(name, "mlp", build, *tags, plan=plan, options=options)
 
 
 def _of_torch(name: str, activation: str, within: float, *tags: str, **words: Any) -> Row:
@@ -65,7 +66,8 @@ def _of_torch(name: str, activation: str, within: float, *tags: str, **words: An
     def plan(dtype: str) -> Plan:
         return ah.plan(model(), on=(-1, 1), within=within, dtype=dtype)
 
-    return row(name, "mlp", build, "proven", "two-layer", "transformer", *tags, plan=plan)
+    tags = ("proven", "two-layer", "transformer", *tags)
+    return row(name, "mlp", build, *tags, plan=plan, options={"within": within, **words})
 
 
 def _bspline() -> Any:
@@ -100,6 +102,6 @@ ROWS = (
     _neurons("deep, one token", "deep", "transformer", tokens=None, sizes=(2, 3, 2, 1)),
     _of_torch("neurons, smooth", "GELU", 1e-2, "smooth"),
     _of_torch("neurons, uniform", "ReLU", 0.3, "uniform", placement="uniform"),
-    row("spline", "mlp", _spline, "proven", plan=_planned_spline),
+    row("spline", "mlp", _spline, "proven", plan=_planned_spline, options={"within": 0.02}),
     row("kernel smoother", "kernel smoother", _smoother, "proven"),
 )

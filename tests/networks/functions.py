@@ -23,7 +23,13 @@ def _function(name: str, kind: str, functions: Any, within: float, *tags: str, o
         planned = {name: word for name, word in words.items() if name != "placement"}
         return ah.plan(functions, BOX if on is None else on, within, dtype=dtype, **planned)
 
-    return row(name, kind, build, "proven", "tokens" if "tokens" in words else "variables", *tags, plan=plan)
+    tags = ("proven", "tokens" if "tokens" in words else "variables", *tags)
+    return row(name, kind, build, *tags, plan=plan, options=_options(within, words))
+
+
+def _options(within: float, words: dict[str, Any]) -> dict[str, Any]:
+    """Those that are no part of the program."""
+    return {"within": within} | {name: words[name] for name in ("placement", "causal", "function") if name in words}
 
 
 def _of_tokens(name: str, kind: str, functions: Any, *tags: str, within: float = 0.1, **words: Any) -> Row:
@@ -48,7 +54,8 @@ def _callable(name: str, function: Any, within: float, *tags: str, on: Any = Non
         return ah.approximate(function, BOX if on is None else on, within, dtype=dtype, **words)
 
     tags = (*tags, "tokens" if "tokens" in words else "variables", "proven" if "lipschitz" in words else "measured")
-    return row(name, "opaque several", build, *tags, function=function)
+    options = _options(within, {**words, "function": function})
+    return row(name, "opaque several", build, *tags, function=function, options=options)
 
 
 ROWS = (

@@ -19,7 +19,8 @@ def _head(name: str, function: Any, on: tuple[float, float], within: float, *tag
     def build(dtype: str) -> Network:
         return ah.head(function, on=on, within=within, dtype=dtype, **words).network
 
-    return row(name, kind, build, "variables", *(tags or ("proven",)))
+    options = {"within": within, **words, **({"function": function} if callable(function) else {})}
+    return row(name, kind, build, "variables", *(tags or ("proven",)), options=options)
 
 
 def _function(name: str, text: str, *tags: str) -> Row:
@@ -29,7 +30,7 @@ def _function(name: str, text: str, *tags: str) -> Row:
     def plan(dtype: str) -> Plan:
         return ah.plan(text, {"x": (-1, 1)}, 1e-2, dtype=dtype)
 
-    return row(name, "scalar", build, "variables", "proven", *tags, plan=plan)
+    return row(name, "scalar", build, "variables", "proven", *tags, plan=plan, options={"within": 1e-2})
 
 
 ROWS = (

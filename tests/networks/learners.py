@@ -17,7 +17,8 @@ def _learner(name: str, loss: Any, *tags: str, **words: Any) -> Row:
     def build(dtype: str) -> Network:
         return incontext.gradient_descent(loss() if callable(loss) else loss, dtype=dtype, **words)
 
-    return row(f"learner, {name}", "descent", build, "proven", "tokens", "repeat", *tags)
+    options = {name: words[name] for name in ("layout", "scores") if name in words}
+    return row(f"learner, {name}", "descent", build, "proven", "tokens", "repeat", *tags, options=options)
 
 
 def _of_two_variables() -> incontext.Loss:

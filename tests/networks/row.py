@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from anchorhead.constructions.planning.plan import Plan
@@ -60,6 +60,7 @@ class Row:
     tags       of TAGS; which of them are true of the layers is tested
     function   of "opaque several": the callable, which a check needs
     plan       from a dtype to the plan that foresees it, where plans are for such networks
+    options    with which `ah.compile` makes it of its program
     """
 
     name: str
@@ -68,6 +69,7 @@ class Row:
     tags: frozenset[str]
     function: Callable[..., Any] | None = None
     plan: Callable[[str], Plan] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def row(name: str, kind: str, build: Callable[[str], Network], *tags: str, **more: Any) -> Row:

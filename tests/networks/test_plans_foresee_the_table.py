@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anchorhead.constructions.build_options import FORMS, LAYOUTS
+from anchorhead.constructions.build_request import FORMS, LAYOUTS
 from anchorhead.constructions.planning.plan import Row
 from anchorhead.constructions.planning.plan_expressions import ESTIMATED
 from anchorhead.network import Attention, Softmax

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.build_options import FORMS, LAYOUTS
+from anchorhead.constructions.build_request import FORMS, LAYOUTS
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
 from tests.networks import DTYPES, KINDS, ROWS, TAGS, inputs, names, network, row_of, tags
 from tests.networks.row import row

@@ -17,7 +17,8 @@ def _truncated(name: str, **words: Any) -> Row:
         rng = np.random.default_rng(3)
         return ah.truncated_linear(rng.normal(size=(3, 2)), rng.normal(size=3), -1, 1, on=(-2, 2), dtype=dtype, **words)
 
-    return row(f"truncated linear, {name}", "truncated linear", build, "proven", "tokens")
+    options = {name: word for name, word in words.items() if name != "outputs"}
+    return row(f"truncated linear, {name}", "truncated linear", build, "proven", "tokens", options=options)
 
 
 def _of_nothing(dtype: str) -> Network:
@@ -31,5 +32,11 @@ ROWS = (
     _truncated("outputs", anchors=6, outputs=[0, 0, 1, 1, 0, 0]),
     _truncated("outputs of many heads", heads=2, outputs=[0, 1]),
     _truncated("flat", anchors=5, sharpness=0.3),
-    row("truncated linear, of nothing", "truncated linear", _of_nothing, "proven", "tokens", "constant"),
+    row(
+        "truncated linear, of nothing",
+        "truncated linear",
+        _of_nothing,
+        *("proven", "tokens", "constant"),
+        options={"anchors": 5},
+    ),
 )

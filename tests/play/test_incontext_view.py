@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from anchorhead import incontext
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import squared_network
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import squared_network
 from tests.play.conftest import show
 from tests.play.waiting import settle, until
 

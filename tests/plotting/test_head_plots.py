@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anchorhead.constructions.single.head import head
+from anchorhead.constructions.head import head
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.files import load
 from anchorhead.plotting import plot

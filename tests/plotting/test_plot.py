@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.files import load
 from anchorhead.plotting import plot

@@ -10,7 +10,7 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.conditions import Excluded
-from anchorhead.constructions.build_options import FORMS, LAYOUTS
+from anchorhead.constructions.build_request import FORMS, LAYOUTS
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.language.canonical import to_data
 from anchorhead.language.expressions.parser import parse

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anchorhead.constructions.single.head import Head, head
+from anchorhead.constructions.head import head
+from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.single.head_network import head_network
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part

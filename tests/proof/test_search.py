@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.domain import Box
 from anchorhead.language.forms import ramp_of
 from anchorhead.language.targets.ramp import TruncatedLinear

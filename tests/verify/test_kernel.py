@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from anchorhead.constructions.kernel_smoother import kernel_smoother
+import anchorhead as ah
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.network import Network
 from anchorhead.verify.balls import precision
@@ -47,7 +47,7 @@ def stored(network: Network) -> Kernel:
 @pytest.mark.parametrize(("p", "amplitudes"), [(1, False), (20, True), (300, False)])
 def test_what_is_stated_follows(p: int, amplitudes: bool, dtype: str) -> None:
     target = smoother(p, amplitudes)
-    network = kernel_smoother(target, (np.array(LOW), np.array(HIGH)), dtype)
+    network = ah.convert(target, on=(np.array(LOW), np.array(HIGH)), dtype=dtype)
     assert network.certificate is not None
     kernel, keys = stored(network), keys_of(target)
     found = verify_kernel(kernel, keys, target.responses, LOW, HIGH, dtype, network.certificate.bound)
@@ -63,7 +63,7 @@ def test_what_is_stated_follows(p: int, amplitudes: bool, dtype: str) -> None:
 @pytest.mark.parametrize("what", ["slopes", "offsets", "values", "origin", "middle"])
 def test_a_moved_weight_is_refused(what: str) -> None:
     target = smoother(20, False)
-    network = kernel_smoother(target, (np.array(LOW), np.array(HIGH)), "float64")
+    network = ah.convert(target, on=(np.array(LOW), np.array(HIGH)), dtype="float64")
     assert network.certificate is not None
     kernel = stored(network)
     moved = getattr(kernel, what).copy()
@@ -75,7 +75,7 @@ def test_a_moved_weight_is_refused(what: str) -> None:
 
 def test_what_all_keys_share_changes_nothing() -> None:
     target = smoother(20, False)
-    network = kernel_smoother(target, (np.array(LOW), np.array(HIGH)), "float64")
+    network = ah.convert(target, on=(np.array(LOW), np.array(HIGH)), dtype="float64")
     assert network.certificate is not None
     with precision():
         shifted = [[key[0] + 3, key[1] - 1, key[2] + 5] for key in keys_of(target)]

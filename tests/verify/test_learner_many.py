@@ -11,7 +11,7 @@ import pytest
 from flint import arb
 
 from anchorhead import incontext
-from anchorhead.incontext.many import ManyLearner
+from anchorhead.constructions.learners.many import ManyLearner
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored, read_file

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from anchorhead import incontext
-from anchorhead.incontext.learner import Learner
+from anchorhead.constructions.learners.learner import Learner
 from anchorhead.verify import verify
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored, read_file

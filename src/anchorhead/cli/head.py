@@ -82,7 +82,7 @@ def head(
 def _head(
     target: Any, on: tuple[float, float], plot: Path | None, output: Path | None, options: dict[str, Any]
 ) -> None:
-    from anchorhead.constructions.single.head import head as make
+    from anchorhead.constructions.head import head as make
 
     found = make(target, on, **options)
     print_head(found)

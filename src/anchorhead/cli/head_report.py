@@ -17,7 +17,7 @@ from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
     from anchorhead.certificate import Certificate
-    from anchorhead.constructions.single.head import Head
+    from anchorhead.constructions.single.certified_head import Head
     from anchorhead.plotting import Frontier, FrontierRow
 
 MAX_ROWS = 20

@@ -92,7 +92,7 @@ def _loaded(path: str) -> Network:
 
 
 def _solved(function: str, on: Interval, within: float, dtype: str) -> Network:
-    from anchorhead.constructions.single.head import head
+    from anchorhead.constructions.head import head
 
     return head(function, (on.low, on.high), within, dtype=dtype).network
 

@@ -1,38 +1,46 @@
-"""`ah.compile`: a program in, an attention-only network with its proof out.
+"""`ah.compile`: a program in, an attention-only network with its proof out; the one way from programs to networks.
 
-What a program is decides how it is built: functions of the entries of an input are heads, neurons and grids; a chain of
-affine maps and functions of one variable is a network of neurons; a softmax mean of constants is a kernel smoother. Any
-other program of a fixed number of tokens is written out as expressions, if they are small enough.
+What a program is decides how it is built (KINDS): a body that is run over and over is a learner; functions that are
+known by their values are heads, grids or fitted; a softmax mean of constants is a kernel smoother; truncated linear
+functions of a number of anchors are the paper's theorems; functions of the entries of an input are heads, neurons and
+grids; a chain of affine maps and functions of one variable is a network of neurons. Any other program of a fixed number
+of tokens is written out as expressions, if they are small enough.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from anchorhead.constructions.build_options import Form, Layout, options_of
-from anchorhead.constructions.functions import approximate_expressions, check_words
+from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
+from anchorhead.constructions.fitting.callables import build_callable
+from anchorhead.constructions.functions import OF_HEADS, OF_NEURONS, approximate_expressions
 from anchorhead.constructions.kernel_smoother import kernel_smoother
+from anchorhead.constructions.learners.descent import build_descent
+from anchorhead.constructions.learners.many import build_many
 from anchorhead.constructions.mlp import proven_mlp
-from anchorhead.constructions.single.head import Placement
+from anchorhead.constructions.single.certified_head import Head
+from anchorhead.constructions.theorems.truncated_linear import truncated
 from anchorhead.decimals import beyond_float64
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_within
-from anchorhead.heads.atom import Dtype
 from anchorhead.language.chain import mlp_of_chain
 from anchorhead.language.entries import Entries
-from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.forms import smoother_of
+from anchorhead.language.forms import box_of, functions_of, functions_written_out, ramp_of, smoother_of
+from anchorhead.language.of_learners import descent_of, many_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Apply, Attend, Opaque, Repeat
-from anchorhead.language.symbolic import expressions_of
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.targets.descent import Descent, LearnerLayout
+from anchorhead.language.targets.kernel_smoother import KernelSmoother
+from anchorhead.language.targets.many_learners import ManyLearners
+from anchorhead.language.targets.ramp import TruncatedLinear
+from anchorhead.language.targets.scalar import interval
 from anchorhead.network import Network, Outside
-from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
+
+REACH = 16.0
+"""Of the scores of many learners, where no range is given."""
 
 
 def compile(
@@ -40,13 +48,21 @@ def compile(
     within: float | None = None,
     *,
     form: Form | None = None,
-    layout: Layout | None = None,
+    layout: Layout | LearnerLayout | None = None,
     placement: Placement = "solved",
     dtype: Any = "float64",
     causal: bool = False,
     prove: bool = True,
     outside: Outside = "warn",
     progress: Progress | bool | None = True,
+    anchors: int | None = None,
+    heads: int | None = None,
+    sharpness: float | None = None,
+    max_value: float | None = None,
+    max_slope: float | None = None,
+    scores: Any = None,
+    function: Callable[..., Any] | None = None,
+    seed: int = 0,
 ) -> Network:
     """An attention-only network that is proven within an error of a program, on the box of its input.
 
@@ -54,6 +70,10 @@ def compile(
     within     the error asked for, in the sup norm over the box, rounding included
     form, layout, placement, dtype, causal, prove, outside   as in ah.approximate and ah.convert
     progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
+    anchors, max_value, max_slope   of a function of one variable, as in ah.head
+    anchors, heads, sharpness       of truncated linear functions, as in ah.truncated_linear
+    layout, scores   of a learner, as in incontext.gradient_descent
+    function, seed   of a program that knows a function by its values: that function, and the seed of what is fitted
 
     returns   a Network with its certificate; NotReached, which holds the best network, where `within` is out of reach
 
@@ -65,78 +85,122 @@ def compile(
     """
     if not isinstance(program, Program):
         raise AnchorheadError(f"a {type(program).__name__} is no program: ah.program makes one of it, if it can")
-    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    within = None if within is None else checked_within(within)
-    check_words(form, layout, placement)
-    words = {"form": form, "layout": layout, "placement": placement, "causal": bool(causal)}
     with progress_line(progress, "compiling") as tell, beyond_float64():
-        return compiled(program, within, words, kind, prove, outside, tell)
+        request = BuildRequest(
+            within, dtype, form, layout, placement, causal, prove, outside, tell, anchors, heads, sharpness,
+            max_value, max_slope, scores, function, seed,
+        )  # fmt: skip
+        return compiled(program, request)
 
 
-def compiled(
-    program: Program,
-    within: float | None,
-    words: dict[str, Any],
-    dtype: Dtype,
-    prove: bool,
-    outside: Outside,
-    progress: Progress | None,
-) -> Network:
-    """The same for those who have looked at what was given, and tell how far it is; words: form, layout, placement and
-    causal."""
-    _require_known(program)
-    box = _box(program)
-    if isinstance(program.steps[program.output], Attend) and not program.token_axis:
-        target = smoother_of(program)
-        _refuse(words, "a kernel smoother is one softmax head, exactly")
-        return kernel_smoother(target, box, dtype, within, outside)
-    if within is None:
-        raise AnchorheadError("within is missing: the error asked for, as in within=1e-4")
-    written = _written(program)
-    network = mlp_of_chain(program) if written is None else None
-    if network is not None:
-        form, layout, placement, causal = (words[name] for name in ("form", "layout", "placement", "causal"))
-        options = options_of(network, form, layout or "transformer", placement, dtype, causal)
-        return proven_mlp(network, box, within, options, outside, progress).network
-    expressions, names = written or expressions_of(program)
-    tokens = program.input.tokens if program.token_axis else None
-    low, high = (tuple(np.broadcast_to(end, (len(names),))) for end in (box.low, box.high))
-    target = SeveralVariables(expressions, names, low, high, tokens)
-    return approximate_expressions(target, program, within, words, dtype, prove, outside, progress)
+def compiled(program: Program, request: BuildRequest) -> Network:
+    """The network that is built of a program; what front ends call."""
+    made = built(program, request)
+    return made.network if isinstance(made, Head) else made
 
 
-def _require_known(program: Program) -> None:
-    """Refuses what no program alone says enough of."""
-    for step in program.steps:
-        if isinstance(step, Repeat):
-            raise AnchorheadError("the program has a Repeat, as learners have: incontext.gradient_descent builds those")
-        if isinstance(step, Apply) and any(isinstance(one, Opaque) for one in step.functions):
-            raise AnchorheadError(
-                "the program has a function that is known by its values, of which it holds none: give ah.approximate "
-                "the callable"
-            )
+def built(program: Program, request: BuildRequest) -> Network | Head:
+    """The same, a function of one variable as the head that it becomes."""
+    for kind in KINDS:
+        target = kind.read(program, request)
+        if target is not None:
+            request.require_only(kind.words, kind.what)
+            return kind.build(target, program, request)
+    raise TypeError("the last kind takes any program")
 
 
-def _written(program: Program) -> tuple[tuple[Expression, ...], tuple[str, ...]] | None:
-    """The expressions in entries of the input that a program was written as, and their names."""
+@dataclass(frozen=True)
+class Kind:
+    """A kind of program.
+
+    read    what a program of this kind is of; None for others
+    build   makes a network of that
+    words   of the request that say something of it
+    what    why it has no use for others
+    """
+
+    read: Callable[[Program, BuildRequest], Any]
+    build: Callable[[Any, Program, BuildRequest], Network | Head]
+    words: tuple[str, ...]
+    what: str
+
+
+def _learner(program: Program, request: BuildRequest) -> Descent | None:
+    path = program.steps[program.output]
+    one = isinstance(path, Repeat) and len(path.carried) > 1
+    return descent_of(program, request.layout, request.scores) if one else None
+
+
+def _many_learners(program: Program, request: BuildRequest) -> ManyLearners | None:
+    low, high = (-REACH, REACH) if request.scores is None else interval(request.scores)
+    return many_of(program, max(-low, high)) if isinstance(program.steps[program.output], Repeat) else None
+
+
+def _callable(program: Program, _: BuildRequest) -> Entries | None:
+    functions = [one for step in program.steps if isinstance(step, Apply) for one in step.functions]
+    return Entries.of(program) if any(isinstance(one, Opaque) for one in functions) else None
+
+
+def _smoother(program: Program, _: BuildRequest) -> KernelSmoother | None:
+    attends = isinstance(program.steps[program.output], Attend) and not program.token_axis
+    return smoother_of(program) if attends else None
+
+
+def _truncated(program: Program, request: BuildRequest) -> TruncatedLinear | None:
+    """Without an error that is asked for they are the theorems'; within one, neurons like others."""
     with suppress(AnchorheadError):
-        found = Entries.of(program)
-        return found.expressions, found.variables
+        return ramp_of(program) if request.within is None else None
     return None
 
 
-def _refuse(words: dict[str, Any], why: str) -> None:
-    given = [f"{name}={value!r}" for name, value in words.items() if value not in (None, False, "solved")]
-    if given:
-        raise AnchorheadError(f"{', '.join(given)}: {why}; leave out {', '.join(words)}")
-
-
-def _box(program: Program) -> Box:
-    """Of the input: two numbers where all entries have the same ends."""
-    given = program.input
-    if given.low is None or given.high is None:
-        raise AnchorheadError("the program has no box of inputs: make it with on=")
-    ends = (np.array(given.low), np.array(given.high))
-    if all((end == end.flat[0]).all() for end in ends):
-        return Box.of(tuple(float(end.flat[0]) for end in ends))
-    return Box.of(ends if program.token_axis else tuple(end[0] for end in ends))
+KINDS = (
+    Kind(
+        _learner,
+        lambda target, program, request: build_descent(target, box_of(program), request),
+        ("within", "layout", "scores"),
+        "a learner is built as its layout says",
+    ),
+    Kind(
+        _many_learners,
+        lambda target, _, request: build_many(target, request),
+        ("scores",),
+        "many learners of one network have one layout, and certificates for prompts",
+    ),
+    Kind(
+        _callable,
+        build_callable,
+        (*OF_NEURONS, *OF_HEADS, "function"),
+        "a function that is known by its values is a head, a grid, or fitted",
+    ),
+    Kind(
+        _smoother,
+        lambda target, program, request: kernel_smoother(target, box_of(program), request),
+        ("within",),
+        "a kernel smoother is one softmax head, exactly",
+    ),
+    Kind(
+        _truncated,
+        lambda target, program, request: truncated(target, box_of(program), request),
+        ("anchors", "heads", "sharpness"),
+        "the paper's theorems say how heads are built",
+    ),
+    Kind(
+        lambda program, _: functions_of(program),
+        approximate_expressions,
+        (*OF_NEURONS, *OF_HEADS),
+        "functions of the entries of an input are heads, neurons and grids",
+    ),
+    Kind(
+        lambda program, _: mlp_of_chain(program),
+        lambda target, program, request: proven_mlp(target, box_of(program), request).network,
+        OF_NEURONS,
+        "a network of neurons is built of heads for each of them",
+    ),
+    Kind(
+        lambda program, _: functions_written_out(program),
+        approximate_expressions,
+        (*OF_NEURONS, *OF_HEADS),
+        "programs that are written out are heads, neurons and grids",
+    ),
+)
+"""All kinds of programs that are built, in the order in which they are asked; the last takes what others do not."""

@@ -6,13 +6,11 @@ compiler.estimate), without solving for any; only what is left of the forms in t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from anchorhead.compiler.estimate import anchors_for
 from anchorhead.compiler.lower import lowered
-from anchorhead.constructions.build_options import BuildOptions, options_of
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import counted
 from anchorhead.constructions.mlp import drafted, proven_mlp
@@ -25,8 +23,7 @@ from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.network import Network, Outside
-from anchorhead.progress import Progress
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead, range_of
 
@@ -34,21 +31,13 @@ ROUNDING = 8
 """A head rounds by about so many units of the largest number that it reads."""
 
 
-def network_in_layers(
-    target: SeveralVariables,
-    within: float,
-    words: dict[str, Any],
-    dtype: Dtype,
-    outside: Outside,
-    progress: Progress | None,
-) -> Network:
+def network_in_layers(target: SeveralVariables, request: BuildRequest) -> Network:
     """The network of the best form that is proven within the error; of those that are not, the best refusal."""
     refused: list[AnchorheadError] = []
-    for form in forms_in_order(target, within, dtype):
-        layout = words["layout"] or "transformer"
-        options = options_of(form, words["form"], layout, words["placement"], dtype, words["causal"])
+    for form in forms_in_order(target, request.error, request.dtype):
+        request.of_network(form)  # words that do not go together are refused at once
         try:
-            return proven_mlp(form, target.on, within, options, outside, progress).network
+            return proven_mlp(form, target.on, request).network
         except AnchorheadError as error:
             refused.append(error)
     reached = [error for error in refused if isinstance(error, NotReached)]
@@ -66,13 +55,13 @@ def forms_in_order(target: SeveralVariables, within: float, dtype: Dtype) -> lis
 
 def _estimate(target: Mlp, on: Box, within: float, dtype: Dtype) -> tuple[bool, float]:
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once."""
-    options = BuildOptions("deep", "transformer", "solved", dtype)
+    request = BuildRequest(within, dtype, "deep", "transformer")
     ladder = Ladder(target, on, within, Guesses(dtype))
     laid = next(iter(ladder), None)
     if laid is None or ladder.ended is not None:
         return True, np.inf
-    drafts = drafted(laid, target, options)
-    bound = estimated_bound(laid, drafts, ladder.sources, target.tokens or 1, options)
+    drafts = drafted(laid, target, request)
+    bound = estimated_bound(laid, drafts, ladder.sources, target.tokens or 1, request)
     return not bound <= within, float(counted(drafts, target.tokens or 1).parameters)
 
 

@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_within
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import METHOD, Smoothed, exact_logits
-from anchorhead.network import Attention, Embed, Network, Outside
+from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.derivation import Derivation, Entry
-from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
@@ -32,25 +31,15 @@ MAX_NUMBERS = 1_000_000
 """How many numbers the centres may have in all: weights are worked out in rational arithmetic."""
 
 
-def kernel_smoother(
-    target: KernelSmoother, on: Any, dtype: Any = "float64", within: float | None = None, outside: Outside = "warn"
-) -> Network:
-    """A head with an anchor for each centre, (..., d) to (..., m), with its certificate.
-
-    on       the box of inputs that the certificate covers
-    within   refuse unless the proven bound, which is rounding alone, is at most this
-    outside  what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
-    """
-    kind = dtype_name(dtype)
-    if not isinstance(target, KernelSmoother):
-        raise AnchorheadError(f"{type(target).__name__} is not a kernel smoother: give a KernelSmoother(centres, ...)")
-    within = None if within is None else checked_within(within)
+def kernel_smoother(target: KernelSmoother, box: Box, request: BuildRequest) -> Network:
+    """A head with an anchor for each centre, (..., d) to (..., m), with its certificate: within an error that is asked
+    for, if one is, the bound being rounding alone."""
+    kind, within = request.dtype, request.within
     if target.centres.size > MAX_NUMBERS:
         raise AnchorheadError(
             f"{target.anchors:,} centres of {target.inputs} features: at most {MAX_NUMBERS:,} numbers in all; "
             "use fewer centres"
         )
-    box = Box.of(on)
     inner = box.broadcast_to((target.inputs,))
     require_model(kind)
     network = _network(target, inner, kind)
@@ -69,7 +58,7 @@ def kernel_smoother(
         program=program_of(target, box),
         derivation=Derivation("kernel smoother", entries=(entry,)),
         certificate=certificate,
-        outside=outside,
+        outside=request.outside,
     )
 
 

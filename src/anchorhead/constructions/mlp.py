@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.constructions.build_options import FORMS, LAYOUTS, BuildOptions
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
 from anchorhead.constructions.derivations import neuron_entries
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import Draft, counted
@@ -30,7 +30,6 @@ from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network, Outside
 from anchorhead.network.derivation import Derivation
-from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
 
@@ -49,103 +48,97 @@ class ProvenMlp:
     readout: Affine
 
 
-def proven_mlp(
-    target: Mlp,
-    on: Box,
-    within: float,
-    options: BuildOptions,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-) -> ProvenMlp:
+def proven_mlp(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
     """The smallest network in this way that is proven within the error, with what its proof is about.
 
     Where a head that it takes cannot be had, NotReached has a network for a larger error, if there is one.
     """
+    request = request.of_network(target)
     try:
-        return _proven(target, on, within, options, outside, progress)
+        return _proven(target, on, request)
     except HeadRefused as refused:
-        said = f"{_refusal(within, options)}, for a head that it takes: {refused}"
+        said = f"{_refusal(request)}, for a head that it takes: {refused}"
         try:
-            network = _proven(target, on, COARSER * refused.times * within, options, outside, progress).network
+            coarser = replace(request, within=COARSER * refused.times * request.error)
+            network = _proven(target, on, coarser).network
         except NotReached as nearest:
             network = nearest.network
         except AnchorheadError:
             raise AnchorheadError(said) from refused
         bound = np.inf if network.certificate is None else network.certificate.bound
-        raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, within) from refused
+        raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, request.error) from refused
 
 
-def _proven(
-    target: Mlp, on: Box, within: float, options: BuildOptions, outside: Outside, progress: Progress | None
-) -> ProvenMlp:
+def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
     """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
     token."""
-    if options.layout == "transformer" and (target.tokens or 1) > 1:
+    within, dtype = request.error, request.dtype
+    if request.layout == "transformer" and (target.tokens or 1) > 1:
         target = target.with_neurons()
-    require_model(options.dtype)
+    require_model(dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
-        require_representable(within, target.values(points_of(on, target.input_shape)), options.dtype)
-    ladder = Ladder(target, on, within, ActivationHeads(options.dtype, options.placement, progress))
+        require_representable(within, target.values(points_of(on, target.input_shape)), dtype)
+    ladder = Ladder(target, on, within, ActivationHeads(dtype, request.placement, request.progress))
     best: tuple[OutputBound, Network, Laid] | None = None
     for laid in ladder:
-        drafts = drafted(laid, target, options)
-        _require_room(laid, drafts, target, options)
-        network = built(drafts, target, options)
+        drafts = drafted(laid, target, request)
+        _require_room(laid, drafts, target, request)
+        network = built(drafts, target, request)
         bound = prove_mlp(network, target, laid.layers, laid.readout, on)
         if best is None or bound.total < best[0].total:
             best = bound, network, laid
         if bound.total <= within:
-            network = certified(network, target, on, laid.layers, laid.readout, bound, outside, within)
+            network = certified(network, target, on, laid.layers, laid.readout, bound, request.outside, within)
             return ProvenMlp(network, laid.layers, laid.readout)
     if best is None and ladder.ended is not None:
         raise ladder.ended
     if best is None or not np.isfinite(best[0].total):
         raise AnchorheadError(
-            f"{_refusal(within, options)}: no bound was found: the errors of a layer carry the next one's neurons "
-            f"beyond their heads' intervals. {_helps(options)}"
+            f"{_refusal(request)}: no bound was found: the errors of a layer carry the next one's neurons "
+            f"beyond their heads' intervals. {_helps(request)}"
         )
     known, network, laid = best
-    network = certified(network, target, on, laid.layers, laid.readout, known, outside)
+    network = certified(network, target, on, laid.layers, laid.readout, known, request.outside)
     terms = ", ".join(f"{term.amount:.3g} by {term}" for term in known.terms("activations"))
     raise NotReached(
-        f"{_refusal(within, options)}: the best bound found is {known.total:.3g} ({terms}). {_helps(options)}",
+        f"{_refusal(request)}: the best bound found is {known.total:.3g} ({terms}). {_helps(request)}",
         network,
         np.inf if network.certificate is None else network.certificate.bound,
         within,
     )
 
 
-def _require_room(laid: Laid, drafts: Several[Draft], target: Mlp, options: BuildOptions) -> None:
+def _require_room(laid: Laid, drafts: Several[Draft], target: Mlp, request: BuildRequest) -> None:
     """Refuses a network that would not fit into memory, before any of it is made."""
     tokens = target.tokens or 1
     count = counted(drafts, tokens).parameters
     if count <= MAX_PARAMETERS:
         return
     forms = FORMS if len(laid.neurons) == 1 else ("deep",)
-    layouts = ("transformer",) if options.causal else LAYOUTS
-    others = (replace(options, form=form, layout=layout) for form in forms for layout in layouts)
+    layouts = ("transformer",) if request.causal else LAYOUTS
+    others = (replace(request, form=form, layout=layout) for form in forms for layout in layouts)
     least, other = min((counted(drafted(laid, target, one), tokens).parameters, str(one)) for one in others)
     helps = f"{other}, with {least:,}" if least <= MAX_PARAMETERS else "a smaller model"
     raise AnchorheadError(
-        f"{target} would become a network of {count:,} numbers ({options}), and at most {MAX_PARAMETERS:,} are built. "
+        f"{target} would become a network of {count:,} numbers ({request}), and at most {MAX_PARAMETERS:,} are built. "
         f"What would help: {helps}"
     )
 
 
-def drafted(laid: Laid, target: Mlp, options: BuildOptions) -> list[Draft]:
+def drafted(laid: Laid, target: Mlp, request: BuildRequest) -> list[Draft]:
     """The layers of the network that these neurons become: how large they are, and what fills them."""
     tokens = target.tokens or 1
-    if options.layout == "transformer":
-        layout: SoftmaxTransformer | Sequence = SoftmaxTransformer(laid, tokens, target.variables, options.causal)
+    if request.layout == "transformer":
+        layout: SoftmaxTransformer | Sequence = SoftmaxTransformer(laid, tokens, target.variables, request.causal)
     else:
         layout = Sequence(laid, tokens, target.variables)
     form = {"two-layer": layout.two_layer, "attention-softmax": layout.attention_softmax, "deep": layout.deep}
-    return form[options.form]()
+    return form[request.form or "deep"]()
 
 
-def built(drafts: Several[Draft], target: Mlp, options: BuildOptions) -> Network:
+def built(drafts: Several[Draft], target: Mlp, request: BuildRequest) -> Network:
     """The network, without target and certificate."""
-    network = Network([draft.made(options.dtype) for draft in drafts])
+    network = Network([draft.made(request.dtype) for draft in drafts])
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
@@ -178,16 +171,16 @@ def certified(
     )
 
 
-def _refusal(within: float, options: BuildOptions) -> str:
-    return f"within={within:g} is out of reach ({options}, {options.dtype})"
+def _refusal(request: BuildRequest) -> str:
+    return f"within={request.error:g} is out of reach ({request}, {request.dtype})"
 
 
-def _helps(options: BuildOptions) -> str:
+def _helps(request: BuildRequest) -> str:
     helps = ["a larger within", "a smaller box on="]
-    if options.dtype == "float32":
+    if request.dtype == "float32":
         helps.append("dtype='float64'")
-    if options.placement == "uniform":
+    if request.placement == "uniform":
         helps.append("placement='solved'")
-    if options.form == "attention-softmax":
+    if request.form == "attention-softmax":
         helps.append("form='two-layer', whose sums are shorter")
     return f"What would help: {', '.join(helps)}"

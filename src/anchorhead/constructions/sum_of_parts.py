@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.build_options import BuildOptions
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
 from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
@@ -27,9 +27,8 @@ from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.mlp import prove_claims
-from anchorhead.network import Attention, Network, Outside
+from anchorhead.network import Attention, Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.proof.statement import Statement
@@ -59,18 +58,7 @@ class _Grid:
         return known
 
 
-@dataclass(frozen=True, eq=False)
-class BuildRequest:
-    """How the network is to be built, and what is asked for."""
-
-    within: float
-    options: BuildOptions
-    prove: bool = True
-    outside: Outside = "warn"
-    progress: Progress | None = None
-
-
-def approximate_parts(target: SeveralVariables, build: BuildRequest) -> Network:
+def approximate_parts(target: SeveralVariables, request: BuildRequest) -> Network:
     """The network of all parts, with its certificate."""
     for part in target.parts.grids:
         several = _grid_target(target, part)
@@ -82,31 +70,30 @@ def approximate_parts(target: SeveralVariables, build: BuildRequest) -> Network:
         if not least < share < most:
             continue
         try:
-            grids = _solved(target, build, share)
+            grids = _solved(target, request, share)
         except AnchorheadError as error:
             refused, least = refused or error, share
             continue
         try:
-            neurons = _neurons(target, build, _left(target, build, grids))
+            neurons = _neurons(target, request, _left(target, request, grids))
         except AnchorheadError as error:
             refused, most = refused or error, share
             continue
-        network = _certified(target, build, grids, neurons)
+        network = _certified(target, request, grids, neurons)
         reached = np.inf if network.certificate is None else network.certificate.bound
-        if reached <= build.within:
+        if reached <= request.error:
             return network
         refused = refused or AnchorheadError(f"together the parts are within {reached:.3g}")
     raise AnchorheadError(
-        f"within={build.within:g} is not reached for {target} in {build.options.dtype}, by parts that share it: "
-        f"{refused}"
+        f"within={request.error:g} is not reached for {target} in {request.dtype}, by parts that share it: {refused}"
     )
 
 
-def _solved(target: SeveralVariables, build: BuildRequest, share: float) -> list[_Grid]:
+def _solved(target: SeveralVariables, request: BuildRequest, share: float) -> list[_Grid]:
     """The grids, solved and proven, with a share of the error asked for."""
     result = []
-    for part, several, within in grid_requests(target, share * build.within):
-        found = solved_grid(several, within, build.options.dtype, build.prove, build.progress)
+    for part, several, within in grid_requests(target, share * request.error):
+        found = solved_grid(several, replace(request, within=within))
         result.append(_Grid(part, found, _claim(target, part, several, found)))
     return result
 
@@ -166,7 +153,7 @@ def check_continuous(target: SeveralVariables) -> None:
     )
 
 
-def _left(target: SeveralVariables, build: BuildRequest, grids: Sequence[_Grid]) -> float:
+def _left(target: SeveralVariables, request: BuildRequest, grids: Sequence[_Grid]) -> float:
     """About what the neurons may err by: the rest, less what the sums round."""
     if target.parts.network is None:
         return 0.0
@@ -176,11 +163,11 @@ def _left(target: SeveralVariables, build: BuildRequest, grids: Sequence[_Grid])
         outputs = list(grid.part.outputs)
         errors[outputs] += grid.certificate.bound
         sizes[outputs] += 2 * grid.claim.ranges.size
-    sums = require_model(build.options.dtype).gamma(len(grids) + 2) * sizes
-    return ROOM * (build.within - float((errors + sums).max()))
+    sums = require_model(request.dtype).gamma(len(grids) + 2) * sizes
+    return ROOM * (request.error - float((errors + sums).max()))
 
 
-def _neurons(target: SeveralVariables, build: BuildRequest, within: float) -> ProvenMlp | None:
+def _neurons(target: SeveralVariables, request: BuildRequest, within: float) -> ProvenMlp | None:
     if target.parts.network is None:
         return None
     if within <= 0:
@@ -188,13 +175,13 @@ def _neurons(target: SeveralVariables, build: BuildRequest, within: float) -> Pr
             "nothing is left for the neurons beside the grids. What would help: a larger error, dtype='float64', a "
             "smaller box"
         )
-    return proven_mlp(target.parts.network, target.on, within, build.options, build.outside, build.progress)
+    return proven_mlp(target.parts.network, target.on, replace(request, within=within))
 
 
 def _certified(
-    target: SeveralVariables, build: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None
+    target: SeveralVariables, request: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None
 ) -> Network:
-    parts = [grid_part(target, grid.part, grid.found.atom, build.options.causal) for grid in grids]
+    parts = [grid_part(target, grid.part, grid.found.atom, request.causal) for grid in grids]
     known = {str(grid.part): grid.certificate for grid in grids}
     data: dict[str, Any] = {"join": target.join}
     arrays: dict[str, np.ndarray] = {}
@@ -213,7 +200,7 @@ def _certified(
             entries += [replace(entry, layer=None) for entry in stored.entries]
     network, data["widths"] = side_by_side(parts, target.input_shape[-1])
     certificate = _statement(target, network, grids, neurons, known).certificate(
-        target.on, build.options.dtype, build.within
+        target.on, request.dtype, request.error
     )
     unproven = "; ".join(dict.fromkeys(one.method for one in known.values() if one.kind != "proven"))
     if unproven:
@@ -222,7 +209,7 @@ def _certified(
         program=program_of(target),
         derivation=Derivation("expressions", data, arrays, tuple(entries)),
         certificate=certificate,
-        outside=build.outside,
+        outside=request.outside,
     )
 
 

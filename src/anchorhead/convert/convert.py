@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anchorhead.constructions.build_options import Form, Layout
+from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.compile import compiled
-from anchorhead.constructions.functions import check_words
-from anchorhead.constructions.single.head import Placement
 from anchorhead.convert.models import program_of_model
 from anchorhead.decimals import beyond_float64
-from anchorhead.given import checked_within
-from anchorhead.heads.atom import Dtype
 from anchorhead.network import Network, Outside
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
@@ -64,10 +60,16 @@ def convert(
         >>> net.certificate.bound <= 1e-6
         True
     """
-    within = None if within is None else checked_within(within)
-    check_words(form, layout, placement or "solved")
-    words = {"form": form, "layout": layout, "placement": placement or "solved", "causal": bool(causal)}
     with progress_line(progress, "converting") as tell, beyond_float64():
         program, own = program_of_model(model, on, tokens, activation, output, order)
-        kind: Dtype = dtype_name(own if dtype is None else dtype)  # type: ignore[assignment]
-        return compiled(program, within, words, kind, True, outside, tell)
+        request = BuildRequest(
+            within,
+            dtype_name(own if dtype is None else dtype),
+            form,
+            layout,
+            placement or "solved",
+            causal,
+            outside=outside,
+            progress=tell,
+        )
+        return compiled(program, request)

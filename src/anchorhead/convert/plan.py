@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from anchorhead.constructions.build_options import Form, Layout
-from anchorhead.constructions.planning.plan import Plan
-from anchorhead.constructions.planning.plan import plan as planned
+from anchorhead.constructions.build_request import BuildRequest, Form, Layout
+from anchorhead.constructions.planning.plan import Plan, plan_network
 from anchorhead.constructions.planning.plan_expressions import USUAL, plan_expressions
-from anchorhead.constructions.request import requested
-from anchorhead.convert.models import read
-from anchorhead.convert.splines import spline_target
+from anchorhead.convert.program import written
 from anchorhead.decimals import beyond_float64
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_within
-from anchorhead.language.expressions.sympy_expressions import without_sympy
-from anchorhead.language.targets.mlp import Mlp
-from anchorhead.language.targets.spec import is_expression
+from anchorhead.language.chain import mlp_of_chain
+from anchorhead.language.forms import box_of, functions_of, functions_written_out
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 
@@ -46,8 +41,8 @@ def plan(
     """How large a network would become: of a model, as `ah.convert` builds it, or of expressions, as `ah.approximate`.
 
     model       a network as `ah.convert` takes it: a torch.nn.Sequential, a safetensors file with activation=, an
-                ONNX file, an MLP of scikit-learn, a Maxout, a spline of straight pieces; or expressions as
-                `ah.approximate` takes them, "x*y + sin(z)"
+                ONNX file, an MLP of scikit-learn, a Maxout, a spline; expressions as `ah.approximate` takes them,
+                "x*y + sin(z)"; or a program
     on          the box of inputs: (0, 1), or a pair of arrays with the ends of each input; of expressions, an interval
                 for each variable, or (-1, 1) for the only one
     within      the error asked for, or a list of errors; of expressions, 1e-2 to 1e-8 by default
@@ -73,29 +68,17 @@ def plan(
         True
     """
     with progress_line(progress, "planning") as tell, beyond_float64():
-        model = without_sympy(model)
-        if is_expression(model):
-            for name, word in (("activation", activation), ("order", order), ("output", output)):
-                if word is not None:
-                    raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
-            target = requested(model, on, tokens, features)
-            errors = list(USUAL) if within is None else _withins(within)
-            kind = dtype_name("float64" if dtype is None else dtype)
-            return plan_expressions(target, errors, kind, form, layout, causal, tell)  # type: ignore[arg-type]
-        words = {"features": features, "form": form, "layout": layout}
-        given = [f"{name}={value!r}" for name, value in words.items() if value is not None]
-        if given:
-            raise AnchorheadError(f"{', '.join(given)}: of a model, all forms and layouts are planned; leave it out")
-        target, own = read(model, tokens, activation, output, order)
-        if not isinstance(target, Mlp):
-            raise AnchorheadError(
-                f"a {type(model).__name__} becomes one head, whose size ah.convert says: plans are for networks"
-            )
-        if on is None and type(model).__module__.startswith("scipy.interpolate"):
-            on = spline_target(model)[1]
-        if on is None:
-            raise AnchorheadError("on is missing: the box of inputs, as in on=(0, 1)")
-        return planned(target, Box.of(on), _withins(within), dtype_name(own if dtype is None else dtype), causal, tell)  # type: ignore[arg-type]
+        words = {"activation": activation, "order": order, "output": output}
+        program, own = written(model, on, tokens, features, words)
+        kind = dtype_name(own if dtype is None else dtype)
+        request = BuildRequest(dtype=kind, form=form, layout=layout, causal=causal, progress=tell)
+        functions = functions_of(program)
+        network = mlp_of_chain(program) if functions is None else None
+        if network is None:
+            target = functions or functions_written_out(program)
+            return plan_expressions(target, list(USUAL) if within is None else _withins(within), request)
+        request.require_only(("causal",), "of a network, all forms and layouts are planned")
+        return plan_network(network, box_of(program), _withins(within), request)
 
 
 def _withins(within: Any) -> list[float]:

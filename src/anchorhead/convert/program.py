@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anchorhead.constructions.request import requested
@@ -47,25 +47,32 @@ def program(
         >>> round(float(program([1.0, 0.5])[0]), 6)
         3.218282
     """
-    words = {"tokens": tokens, "features": features, "activation": activation, "order": order, "output": output}
-    if isinstance(model, Network):
-        return _own(model, on=on, **words)
+    words = {"activation": activation, "order": order, "output": output}
+    return written(model, on, tokens, features, words)[0]
+
+
+def written(model: Any, on: Any, tokens: Any, features: Any, words: Mapping[str, Any]) -> tuple[Program, str]:
+    """The program of expressions, of a model or of a network, or one that is given; and the dtype of its weights.
+
+    words   of files: activation, order and output
+    """
+    said = [f"{name}={word!r}" for name, word in words.items() if word is not None]
+    if isinstance(model, Network | Program):
+        what = "network" if isinstance(model, Network) else "program"
+        given = {"on": on, "tokens": tokens, "features": features}
+        said = [f"{name}={word!r}" for name, word in given.items() if word is not None] + said
+        if said:
+            raise AnchorheadError(f"{', '.join(said)} with a {what}, which has a program of its own: leave it out")
+        if isinstance(model, Program):
+            return model, "float64"
+        if model.program is None:
+            raise AnchorheadError("the network does not say what it approximates: it has no program")
+        return model.program, model.dtype
     model = without_sympy(model)
     if is_expression(model):
-        for name, word in (("activation", activation), ("order", order), ("output", output)):
-            if word is not None:
-                raise AnchorheadError(f"{name}={word!r} is for files, not for expressions")
-        return program_of(requested(model, on, tokens, features))
+        if said:
+            raise AnchorheadError(f"{', '.join(said)} is for files, not for expressions")
+        return program_of(requested(model, on, tokens, features)), "float64"
     if features is not None:
         raise AnchorheadError(f"features={features!r} is for expressions: a model has its own")
-    return program_of_model(model, on, tokens, activation, output, order)[0]
-
-
-def _own(network: Network, **words: Any) -> Program:
-    """What a network approximates."""
-    given = [f"{name}={word!r}" for name, word in words.items() if word is not None]
-    if given:
-        raise AnchorheadError(f"{', '.join(given)} with a network, which has a program of its own: leave it out")
-    if network.program is None:
-        raise AnchorheadError("the network does not say what it approximates: it has no program")
-    return network.program
+    return program_of_model(model, on, tokens, **words)

@@ -15,7 +15,7 @@ from anchorhead.given import shown
 from anchorhead.progress import Progress, progress_line
 
 if TYPE_CHECKING:
-    from anchorhead.constructions.single.head import Head
+    from anchorhead.constructions.single.certified_head import Head
     from anchorhead.network import Network
 
 

@@ -6,11 +6,12 @@ Models of scikit-learn that fit so are loaded when they are first named, since s
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.many import ManyLearner
+from anchorhead.constructions.learners.prompts import prompt, standardised
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.gradient_descent import gradient_descent
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.many import ManyLearner, many_learners
-from anchorhead.incontext.prompts import prompt, standardised
+from anchorhead.incontext.many_learners import many_learners
 from anchorhead.incontext.trace import Trace, trace
 from anchorhead.language.targets.losses import LOSSES, Loss, link, named_loss
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anchorhead.incontext.approximating import CONSTRUCTIONS
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.many import ManyLearner
+from anchorhead.constructions.learners.approximating import CONSTRUCTIONS
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.many import ManyLearner
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.network import Network, files

@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from anchorhead.constructions.learners.learner import Learner
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.learner import Learner
 from anchorhead.network.module import RepeatModule
 from anchorhead.network.stated_arithmetic import stated_arithmetic
 from anchorhead.network.threads import threads_for

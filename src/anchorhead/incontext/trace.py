@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from anchorhead.as_html import block, folded, shown, table
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.prompts import Examples, examples_of
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.prompts import Examples, examples_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.build_options import FORMS, LAYOUTS, options_of
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest, Form, Layout
 from anchorhead.constructions.mlp import proven_mlp
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
@@ -80,16 +80,14 @@ def paper_task(
     Rows for both forms in both layouts, in each dtype within the error that is asked for there.
     """
     target = random_relu_network(tokens, features, neurons, seed)
-    ways: list[tuple[Dtype, float, str, str]]
+    ways: list[tuple[Dtype, float, Form, Layout]]
     ways = [(dtype, error, form, layout) for dtype, error in within for form in FORMS[:2] for layout in LAYOUTS]
     rows = []
     with progress_line(progress, "converting") as tell:
         for done, (dtype, error, form, layout) in enumerate(ways):
             tell(Status(f"{form}, {layout}, {dtype}", share=done / len(ways)))
             began = time.perf_counter()
-            network = proven_mlp(
-                target, Box.of((0, 1)), error, options_of(target, form, layout, "solved", dtype, False)
-            ).network
+            network = proven_mlp(target, Box.of((0, 1)), BuildRequest(error, dtype, form, layout)).network
             seconds = time.perf_counter() - began
             found = looseness(network, seed)
             heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))

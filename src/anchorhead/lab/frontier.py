@@ -51,7 +51,7 @@ def frontier(
     polynomial is found by Remez's exchange on a few thousand points; with several functions, each has its own.
     """
     most = checked_count("most", most, FEWEST, LIMIT)
-    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+    kind = dtype_name(dtype)
     with progress_line(progress, "solving") as tell:
         work = _Work(target_of(function, on, lipschitz), kind, tell)
         solved = work.solved(most, max_value, max_slope)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.lab.sweeps import ON, known_of, sample_functions, sharpness_of

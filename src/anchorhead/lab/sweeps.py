@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.forms import ramp_of

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from anchorhead.constructions.approximate import approximate
-from anchorhead.constructions.single.head import head
-from anchorhead.constructions.theorems.truncated_linear import truncated_linear
+from anchorhead.constructions.head import head
+from anchorhead.constructions.learners.prompts import prompt
+from anchorhead.constructions.truncated_linear import truncated_linear
 from anchorhead.convert.convert import convert
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.gradient_descent import gradient_descent
-from anchorhead.incontext.prompts import prompt
 from anchorhead.network import Network
 from anchorhead.network.describe import labels
 

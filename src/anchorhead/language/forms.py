@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.chain import mlp_of_chain
 from anchorhead.language.entries import Entries, require_same
@@ -15,10 +17,42 @@ from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Affine, Apply, Attend
+from anchorhead.language.symbolic import expressions_of
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import ScalarTarget
+from anchorhead.language.targets.several import SeveralVariables
+
+
+def box_of(program: Program) -> Box:
+    """Of the input, which has one: two numbers where all entries have the same ends; of any number of tokens, one's."""
+    given = program.input
+    if given.low is None or given.high is None:
+        raise AnchorheadError("the program has no box of inputs: make it with on=")
+    ends = (np.array(given.low), np.array(given.high))
+    if all((end == end.flat[0]).all() for end in ends):
+        return Box.of(tuple(float(end.flat[0]) for end in ends))
+    return Box.of(ends if program.token_axis and given.tokens else tuple(end[0] for end in ends))
+
+
+def functions_of(program: Program) -> SeveralVariables | None:
+    """The functions of the entries of the input that a program was written as, if it was."""
+    with suppress(AnchorheadError):
+        found = Entries.of(program)
+        return _functions(program, found.expressions, found.variables)
+    return None
+
+
+def functions_written_out(program: Program) -> SeveralVariables:
+    """Any program of a fixed number of tokens as functions of the entries of its input, if they are small enough."""
+    return _functions(program, *expressions_of(program))
+
+
+def _functions(program: Program, expressions: Sequence[Expression], names: Sequence[str]) -> SeveralVariables:
+    box, shape = box_of(program), (program.input.tokens or 1, len(program.features))
+    low, high = (tuple(np.broadcast_to(end, shape).ravel()) for end in (box.low, box.high))
+    return SeveralVariables(tuple(expressions), tuple(names), low, high, shape[0] if program.token_axis else None)
 
 
 def scalar_of(program: Program) -> ScalarTarget:

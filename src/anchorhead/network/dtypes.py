@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ def stored(array: Any, dtype: Any) -> np.ndarray:
     )
 
 
-def dtype_name(dtype: Any, like: Any = None) -> str:
+def dtype_name(dtype: Any, like: Any = None) -> Literal["float32", "float64"]:
     """float32 or float64, from a text, a torch or a numpy type; by default that of `like`, or float64."""
     if dtype is None:
         given = getattr(like, "dtype", None)
@@ -41,4 +41,4 @@ def dtype_name(dtype: Any, like: Any = None) -> str:
         raise AnchorheadError(f"dtype={shown(dtype)} is no floating-point type: use float32 or float64") from error
     if name not in CERTIFIED:
         raise AnchorheadError(f"dtype {name} is not certified: use float32 or float64")
-    return name
+    return name  # type: ignore[return-value]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anchorhead.constructions.single.head import Head
+from anchorhead.constructions.single.certified_head import Head
 from anchorhead.decimals import counted
 from anchorhead.network import Network
 from anchorhead.plotting import style

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.single.head import Head
+from anchorhead.constructions.single.certified_head import Head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import softmax

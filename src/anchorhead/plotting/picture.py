@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from anchorhead.constructions.planning.plan import Plan
-from anchorhead.constructions.single.head import Head
+from anchorhead.constructions.single.certified_head import Head
 from anchorhead.disk import check_picture_path, write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_word

@@ -112,7 +112,9 @@ def box(file: File, rng: Random) -> bool:
     for name, end, way in (("low", moved[0], np.minimum), ("high", moved[1], np.maximum)):
         array = file.arrays.get(f"program.0.{name}")
         if array is not None and rather:
-            file.arrays[f"program.0.{name}"] = way(array, np.broadcast_to(end, array.shape))
+            # a row of a learner's prompt holds a 1 before y, which its program knows nothing of
+            own = np.delete(end, -2) if end.ndim and end.shape[-1] > array.shape[-1] else end
+            file.arrays[f"program.0.{name}"] = way(array, np.broadcast_to(own, array.shape))
     return True
 
 

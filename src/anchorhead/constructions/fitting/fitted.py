@@ -6,30 +6,26 @@ it. Conversion: how far the attention-only network is from the fitted one, prove
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.certificate import Certificate
-from anchorhead.constructions.build_options import BuildOptions, Form, Layout, options_of
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.fitting.ridge_network import block_of, network_of
 from anchorhead.constructions.mlp import proven_mlp
-from anchorhead.constructions.single.head import Placement
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.given import checked_count, checked_within
-from anchorhead.heads.atom import Dtype
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.network import Network, Outside
+from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress
 from anchorhead.proof.search.callable_search import largest_error
@@ -69,44 +65,31 @@ class _How:
     activations: tuple[str, ...]
 
 
-def approximate_fitted(
-    target: CallableSeveral,
-    within: float,
-    *,
-    form: Form | None = None,
-    layout: Layout | None = None,
-    placement: Placement = "solved",
-    dtype: Dtype = "float64",
-    causal: bool = False,
-    seed: int = 0,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-) -> Network:
+def approximate_fitted(target: CallableSeveral, request: BuildRequest) -> Network:
     """The smallest network found whose error is within what is asked for; "measured", for the fit is.
 
-    form      "two-layer" and "attention-softmax" are for one hidden layer; by default there are two where one will not
-              do
-    causal    a network for each token, which sees the tokens up to it
-    seed      of the fit and of the search: with the same one the result is the same
-    progress  told the neurons and the largest error met while neurons are added
+    The forms "two-layer" and "attention-softmax" are for one hidden layer; by default there are two where one will not
+    do. Causal is a network for each token, which sees the tokens up to it. With the same seed, of the fit and of the
+    search, the result is the same. The neurons and the largest error met while neurons are added are told.
 
     Raises NotReached, which has the best network, where the error is not reached.
     """
-    _check(target, within, seed)
-    words = form, layout or "transformer", placement, dtype, causal
-    options_of(_nothing(target), *words)
+    within, causal, placement, seed = request.error, request.causal, request.placement, request.seed
+    if len(target.variables) > MAX_INPUTS:
+        raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MAX_INPUTS:,} inputs")
+    request.of_network(_nothing(target))
     require_repeatable(target, within, seed)
     require_continuous(target, within, seed)
     if causal and target.tokens is not None:
         require_causal_values(target.values, target.tokens, (np.array(target.low), np.array(target.high)))
-    aim, stiffness = AIM[placement] * within, list(STIFFNESS[dtype])
+    aim, stiffness = AIM[placement] * within, list(STIFFNESS[request.dtype])
     best: tuple[Network, Certificate, Fitted] | None = None
     for _ in range(TRIES):
-        how = _How(causal, form in (None, "deep"), seed, stiffness[0], KINDS[placement])
-        fitted = _fitted(target, aim, how, progress)
-        options = options_of(fitted.network, *words)
+        how = _How(causal, request.form in (None, "deep"), seed, stiffness[0], KINDS[placement])
+        fitted = _fitted(target, aim, how, request.progress)
+        one = request.of_network(fitted.network)
         try:
-            network, certificate = _converted(target, fitted, within, options, seed, outside)
+            network, certificate = _converted(target, fitted, one)
         except AnchorheadError as error:
             if len(stiffness) == 1:
                 raise AnchorheadError(
@@ -123,13 +106,6 @@ def approximate_fitted(
             break
         aim *= 0.9 * within / certificate.bound
     raise _not_reached(*best, within) if best else AnchorheadError(f"within={within:g} was not reached for {target}")
-
-
-def _check(target: CallableSeveral, within: Any, seed: Any) -> None:
-    checked_within(within)
-    checked_count("seed", seed, least=0)
-    if len(target.variables) > MAX_INPUTS:
-        raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MAX_INPUTS:,} inputs")
 
 
 def _nothing(target: CallableSeveral) -> Mlp:
@@ -193,29 +169,28 @@ def _fitted(target: CallableSeveral, aim: float, how: _How, progress: Progress |
     return Fitted(network, error, whole.points(at[None])[0], ended)
 
 
-def _converted(
-    target: CallableSeveral, fitted: Fitted, within: float, options: BuildOptions, seed: int, outside: Outside
-) -> tuple[Network, Certificate]:
+def _converted(target: CallableSeveral, fitted: Fitted, request: BuildRequest) -> tuple[Network, Certificate]:
     """The network as attention, with its certificate: conversion gets little at first, then all that is left."""
+    within, quiet = request.error, replace(request, progress=None)
     shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
     on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     left = (1 - 1e-3) * within - fitted.error if fitted.error < 0.97 * within else fitted.error
-    little = CONVERSION * max(within, fitted.error) if options.placement == "solved" else left
+    little = CONVERSION * max(within, fitted.error) if request.placement == "solved" else left
     try:
-        network = proven_mlp(fitted.network, on, min(little, left), options, outside).network
+        network = proven_mlp(fitted.network, on, replace(quiet, within=min(little, left))).network
     except AnchorheadError:
         if left <= little:
             raise
-        network = proven_mlp(fitted.network, on, left, options, outside).network
+        network = proven_mlp(fitted.network, on, replace(quiet, within=left)).network
     known = network.certificate
     if known is None:
         raise TypeError("a converted network without a certificate")
     found = Statement(
         total=fitted.error + known.bound,
         terms=(Term("found", fitted.error, "fitting"), Term("error", known.bound, "conversion")),
-        method=f"{fitted.network} fitted, seed {seed}, with {target.evaluations:,} evaluations of the function; the "
-        "largest error was found by points spread over the box, its faces and corners, and climbs from the worst: at "
-        f"({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {options}; {known.method}",
+        method=f"{fitted.network} fitted, seed {request.seed}, with {target.evaluations:,} evaluations of the "
+        "function; the largest error was found by points spread over the box, its faces and corners, and climbs from "
+        f"the worst: at ({', '.join(f'{c:.6g}' for c in fitted.at)}); converted: {request}; {known.method}",
         target=str(target),
         reference=known.reference,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.fitting.callable_checks import require_continuous
 from anchorhead.constructions.fitting.opaque_lipschitz import prove_callable, shown, smooth
 from anchorhead.constructions.grids.certified import box_of
@@ -16,17 +16,14 @@ from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_within
-from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.network import Outside
 from anchorhead.network.derivation import Derivation
-from anchorhead.progress import Progress, Status
+from anchorhead.progress import Status
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.proof.statement import Statement
@@ -34,60 +31,48 @@ from anchorhead.terms import Term
 
 
 def approximate_callable(
-    target: CallableSeveral,
-    within: float,
-    dtype: Dtype,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-    lipschitz: Any = None,
+    target: CallableSeveral, request: BuildRequest, lipschitz: Lipschitz | None = None
 ) -> SolvedGrid:
-    """The smallest grid found whose largest error, as a search finds it, is within what is asked for.
-
-    lipschitz  L with |f(x) - f(y)| <= L |x - y|_2 in every output, or L_j, one for each input, with
-               |f(x) - f(y)| <= sum of L_j |x_j - y_j|: then the error is proven for every x of the box
-    """
+    """The smallest grid found whose largest error, as a search finds it, is within what is asked for; with a Lipschitz
+    constant the error is proven for every x of the box."""
     if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
             f"{target} is opaque, and a grid takes at most {MAX_VARIABLES} variables: write it as an expression, or "
             "fit a torch network to it and use ah.convert"
         )
-    within = checked_within(within)
     if lipschitz is not None:
-        known = Lipschitz.of(lipschitz, len(target.variables))
-        return prove_callable(target, within, dtype, known, outside, progress)
-    require_continuous(target, within)
-    return _measured(target, within, dtype, outside, progress)
+        return prove_callable(target, lipschitz, request)
+    require_continuous(target, request.error)
+    return _measured(target, request)
 
 
-def _measured(
-    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
-) -> SolvedGrid:
+def _measured(target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
     """A solved grid; where the function is not smooth, a uniform one if it will do."""
+    within, dtype = request.error, request.dtype
     if not smooth(target, within):
         try:
-            return _uniform(target, within, dtype, outside, progress)
+            return _uniform(target, request)
         except AnchorheadError:
             pass  # the solver says what it would take
     aim, best = within, np.inf
     for _ in range(TRIES):
         try:
-            atom = solve_grid(target.values, target.low, target.high, aim, dtype, MAX_ANCHORS, progress)
+            atom = solve_grid(target.values, target.low, target.high, aim, dtype, MAX_ANCHORS, request.progress)
         except AnchorheadError:
             if not np.isfinite(best):
                 raise
             break
         error, at = largest_error(atom, target)
         if round_up(error) <= within:
-            return _found(atom, target, error, at, outside)
+            return _found(atom, target, error, at, request)
         best = min(best, error)
         aim *= 0.9 * within / error
-    raise _not_reached(target, within, dtype, best)
+    raise _not_reached(target, request, best)
 
 
-def _uniform(
-    target: CallableSeveral, within: float, dtype: Dtype, outside: Outside, progress: Progress | None
-) -> SolvedGrid:
+def _uniform(target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
     """Even anchors: first for a few times the error, because what is found is less than what can be proven."""
+    within, dtype = request.error, request.dtype
     modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
     aim, best = 4 * within, np.inf
     for _ in range(2 * TRIES):
@@ -96,17 +81,17 @@ def _uniform(
             break
         atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
         error, at = largest_error(atom, target)
-        if progress:
-            progress(Status("solving for a grid", atom.anchors, error))
+        if request.progress:
+            request.progress(Status("solving for a grid", atom.anchors, error))
         if round_up(error) <= within:
-            return _found(atom, target, error, at, outside)
+            return _found(atom, target, error, at, request)
         best = min(best, error)
         aim *= min(0.95 * within / error, 0.8)
-    raise _not_reached(target, within, dtype, best)
+    raise _not_reached(target, request, best)
 
 
 def _found(
-    atom: GridAtom, target: CallableSeveral, error: float, at: Float[np.ndarray, " d"], outside: Outside
+    atom: GridAtom, target: CallableSeveral, error: float, at: Float[np.ndarray, " d"], request: BuildRequest
 ) -> SolvedGrid:
     method = (
         f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
@@ -116,12 +101,14 @@ def _found(
     certificate = found.measured(box_of(target.low, target.high, target.tokens), atom.dtype)
     network = grid_network(atom, target.tokens, target.variables)
     known = Derivation("opaque several")
-    network = network.with_(program=program_of(target), derivation=known, certificate=certificate, outside=outside)
+    words = {"certificate": certificate, "outside": request.outside}
+    network = network.with_(program=program_of(target), derivation=known, **words)
     return SolvedGrid(network, atom, None, "only values of the function are known")
 
 
-def _not_reached(target: CallableSeveral, within: float, dtype: str, best: float) -> AnchorheadError:
+def _not_reached(target: CallableSeveral, request: BuildRequest, best: float) -> AnchorheadError:
     return AnchorheadError(
-        f"within={within:g} was not reached for {target} in {dtype}: the best grid found errs by {best:.3g}. What "
-        "would help: a larger error, a smaller box; a function with kinks needs a network of its own, see ah.convert"
+        f"within={request.error:g} was not reached for {target} in {request.dtype}: the best grid found errs by "
+        f"{best:.3g}. What would help: a larger error, a smaller box; a function with kinks needs a network of its "
+        "own, see ah.convert"
     )

@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.certified import certified_network
 from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
 from anchorhead.errors import AnchorheadError
@@ -24,7 +25,6 @@ from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
 from anchorhead.language.of_targets import program_of_callable
 from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.network import Outside
 from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Progress, Status, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import require_model
@@ -43,22 +43,15 @@ _SMOOTH = 100
 _LOOKS = 2000
 
 
-def prove_callable(
-    target: CallableSeveral,
-    within: float,
-    dtype: Dtype,
-    lipschitz: Lipschitz,
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-) -> SolvedGrid:
+def prove_callable(target: CallableSeveral, lipschitz: Lipschitz, request: BuildRequest) -> SolvedGrid:
     """The smaller of the two grids that is proven within the error; refused with what both would take."""
     target.check_lipschitz(lipschitz)
-    request = _Request(target, within, dtype, lipschitz, outside, progress)
-    sides = request.sides(0.97 * within)
+    search, within = _Search(target, lipschitz, request), request.error
+    sides = search.sides(0.97 * within)
     reason = "fewer anchors than one there cannot be"
     if prod(sides) > 1:
         try:
-            return request.solved(min(MAX_ANCHORS, prod(sides) - 1), insist=prod(sides) > MAX_ANCHORS)
+            return search.solved(min(MAX_ANCHORS, prod(sides) - 1), insist=prod(sides) > MAX_ANCHORS)
         except AnchorheadError as error:
             reason = str(error)
     if prod(sides) > MAX_ANCHORS:
@@ -68,17 +61,26 @@ def prove_callable(
             f"allowed; and of a solved one: {reason}. What would help: a larger error, a smaller box, a smaller "
             "constant if one holds, or no constant and an error that is measured"
         )
-    return request.uniform()
+    return search.uniform()
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Search:
     target: CallableSeveral
-    within: float
-    dtype: Dtype
     lipschitz: Lipschitz
-    outside: Outside
-    progress: Progress | None
+    request: BuildRequest
+
+    @property
+    def within(self) -> float:
+        return self.request.error
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.request.dtype
+
+    @property
+    def progress(self) -> Progress | None:
+        return self.request.progress
 
     @property
     def low(self) -> Float[np.ndarray, " d"]:
@@ -180,10 +182,7 @@ class _Request:
         target = self.target
         program = program_of_callable(target, lipschitz=self.lipschitz)
         known = Derivation("opaque several", {} if cells is None else {"cells": list(cells)})
-        words = {"tokens": target.tokens, "outside": self.outside, "within": self.within}
-        return SolvedGrid(
-            certified_network(grid, str(target), program, known, target.variables, **words), grid.atom, grid
-        )
+        return SolvedGrid(certified_network(grid, target, program, self.request, known), grid.atom, grid)
 
 
 def smooth(target: CallableSeveral, aim: float) -> bool:

@@ -7,42 +7,42 @@ from dataclasses import replace
 
 import numpy as np
 
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.domain import Box
-from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.program import Program
 from anchorhead.language.targets.mlp import Affine
+from anchorhead.language.targets.opaque_several import CallableSeveral
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.mlp import prove_claims
-from anchorhead.network import Network, Outside
+from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
+
+GRID = Derivation("grid")
 
 
 def certified_network(
     grid: ProvenGrid,
-    target: str,
+    target: SeveralVariables | CallableSeveral,
     program: Program,
-    derivation: Derivation,
-    variables: Sequence[str],
-    expressions: Sequence[Expression] = (),
-    tokens: int | None = None,
-    outside: Outside = "warn",
-    within: float | None = None,
+    request: BuildRequest,
+    known: Derivation = GRID,
 ) -> Network:
-    """The network of a grid with its certificate; expressions: those of the functions, where they have any;
-    derivation: by which construction, with its hints."""
-    atom = grid.atom
+    """The network of a grid with its certificate; known: by which construction, with its hints."""
+    atom, tokens, variables = grid.atom, target.tokens, target.variables
+    expressions = target.expressions if isinstance(target, SeveralVariables) else ()
     network = grid_network(atom, tokens, variables)
     on = box_of(grid.low, grid.high, tokens)
     each = atom.outputs // (tokens or 1)
     claim = GridClaim.of(grid, range(atom.variables), [n // each for n in range(atom.outputs)], variables, expressions)
     bound = prove_claims(network, [claim], _last(atom.variables, atom.outputs), on)
     rounding = float((bound.approximation + bound.rounding).max()) - grid.exact
-    certificate = grid.statement(target, rounding).certificate(on, atom.dtype, within)
-    entries = grid_entries(atom, target, certificate.bound, None, len(network.layers) - 1)
-    known = replace(derivation, entries=entries)
-    return network.with_(program=program, derivation=known, certificate=certificate, outside=outside)
+    certificate = grid.statement(str(target), rounding).certificate(on, atom.dtype, request.within)
+    entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
+    known = replace(known, entries=entries)
+    return network.with_(program=program, derivation=known, certificate=certificate, outside=request.outside)
 
 
 def box_of(low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray, tokens: int | None) -> Box:

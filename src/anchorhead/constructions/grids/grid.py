@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.certified import certified_network
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.domain import Box
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
-from anchorhead.given import checked_within
-from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.network import Network, Outside
+from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.network.dtypes import dtype_name
-from anchorhead.progress import Progress, Status
+from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid import OPERATIONS, prove_grid, smooth_on_box
 from anchorhead.proof.grids.grid_work import TooLong
@@ -63,23 +60,16 @@ class SolvedGrid:
         return np.inf if self.network.certificate is None else self.network.certificate.bound
 
 
-def solved_grid(
-    target: SeveralVariables,
-    within: float,
-    dtype: Any = "float64",
-    prove: bool = True,
-    progress: Progress | None = None,
-    outside: Outside = "warn",
-    most: int = MAX_ANCHORS,
-) -> SolvedGrid:
+def solved_grid(target: SeveralVariables, request: BuildRequest, most: int = MAX_ANCHORS) -> SolvedGrid:
     """The smallest grid found within the error, rounding included, as a network with its certificate.
 
-    prove     prove the bound; else it is measured, the largest error that a search found
-    progress  told how far the search and the proof are. A proof that is interrupted leaves the network, measured
+    A bound that is not to be proven is measured, the largest error that a search found; so is that of a network whose
+    proof is interrupted.
+
     most      the most anchors; a grid that would be larger is refused before it is built
     """
-    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    within = checked_request(target, within)
+    within, dtype, prove = request.error, request.dtype, request.prove
+    require_few_variables(target)
     if prove:
         smooth_on_box(target.expressions, target.variables, target.low, target.high, _WAYS)
     aim = within * (AIM[len(target.variables)] if prove else 1.0)
@@ -87,14 +77,14 @@ def solved_grid(
     why, effort = "" if prove else "the proof was left out", Effort(OPERATIONS)
     for _ in range(TRIES):
         try:
-            atom = solve_grid(target.values, target.low, target.high, aim, kind, most, progress)
+            atom = solve_grid(target.values, target.low, target.high, aim, dtype, most, request.progress)
         except AnchorheadError:
             if best is not None:
                 break  # what is asked for was nearly reached, but no closer
             if aim == within:
                 raise
-            atom = solve_grid(target.values, target.low, target.high, within, kind, most, progress)
-        found = certified_grid(atom, target, why, progress, outside, effort, within)
+            atom = solve_grid(target.values, target.low, target.high, within, dtype, most, request.progress)
+        found = certified_grid(atom, target, request, why, effort)
         why = found.why
         if found.bound <= within:
             return found
@@ -102,35 +92,25 @@ def solved_grid(
         aim *= 0.95 * min(within / found.bound, 1.0)
     reached = np.inf if best is None else best.bound
     raise NotReached(
-        f"within={within:g} was not reached for {target} in {kind}: the best certificate says {reached:.3g}. What "
-        f"would help: a larger error, {'float64, ' if kind == 'float32' else ''}a smaller box",
+        f"within={within:g} was not reached for {target} in {dtype}: the best certificate says {reached:.3g}. What "
+        f"would help: a larger error, {'float64, ' if dtype == 'float32' else ''}a smaller box",
         None if best is None else best.network,
         reached,
         within,
     )
 
 
-def checked_request(target: Any, within: Any) -> float:
-    """The error asked for; refuses functions of more variables than a grid can have."""
-    if not isinstance(target, SeveralVariables):
-        raise AnchorheadError(f"{type(target).__name__} is not a target of several variables: give SeveralVariables")
-    within = checked_within(within)
+def require_few_variables(target: SeveralVariables) -> None:
+    """Refuses functions of more variables than a grid can have."""
     if len(target.variables) > MAX_VARIABLES:
         raise AnchorheadError(
             f"{target} has {len(target.variables)} variables: a grid takes at most {MAX_VARIABLES}, because its size "
             "is a power of them; write the function as a sum of functions of fewer variables"
         )
-    return within
 
 
 def certified_grid(
-    atom: GridAtom,
-    target: SeveralVariables,
-    why: str,
-    progress: Progress | None,
-    outside: Outside,
-    effort: Effort,
-    within: float | None = None,
+    atom: GridAtom, target: SeveralVariables, request: BuildRequest, why: str, effort: Effort
 ) -> SolvedGrid:
     """Proven, or, if there is a reason why there is no proof, measured."""
     done = 0.0
@@ -138,26 +118,15 @@ def certified_grid(
     def noted(status: Status) -> None:
         nonlocal done
         done = status.share or done
-        if progress:
-            progress(status)
+        if request.progress:
+            request.progress(status)
 
     interrupted = not why
     try:
         if not why:
             ends, model = (target.low, target.high), require_model(atom.dtype)
             proven = prove_grid(atom, target.expressions, target.variables, *ends, model, effort, noted)
-            functions = target.variables, target.expressions
-            network = certified_network(
-                proven,
-                str(target),
-                program_of(target),
-                Derivation("grid"),
-                *functions,
-                target.tokens,
-                outside,
-                within,
-            )
-            return SolvedGrid(network, atom, proven)
+            return SolvedGrid(certified_network(proven, target, program_of(target), request), atom, proven)
     except KeyboardInterrupt:
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
@@ -171,7 +140,7 @@ def certified_grid(
         program=program_of(target),
         derivation=Derivation("grid", entries=entries),
         certificate=known,
-        outside=outside,
+        outside=request.outside,
     )
     return SolvedGrid(network, atom, None, why)
 

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.build_options import BuildOptions
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.laid_out import anchors_of
 from anchorhead.constructions.layouts.sequence_layout import best_gauge, deals
@@ -36,16 +36,16 @@ UP = 1 + 1e-5
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
-def estimated_bound(laid: Laid, drafts: Sequence[Draft], sources: Sources, tokens: int, options: BuildOptions) -> float:
+def estimated_bound(laid: Laid, drafts: Sequence[Draft], sources: Sources, tokens: int, request: BuildRequest) -> float:
     """A bound on what `lemmas.mlp.prove_mlp` will find for the network that would be built of these drafts."""
-    work = _Work(laid, drafts, tokens, options, arithmetic_of(options.dtype))
+    work = _Work(laid, drafts, tokens, request, arithmetic_of(request.dtype))
     x = work.centred(sources)
     if not laid.layers:
         shape = drafts[-1].shapes["weight"]
         y = work.mapped(laid.weight, laid.bias, x, sources, prod(shape[len(shape) // 2 :]))
-    elif options.form == "attention-softmax":
+    elif request.form == "attention-softmax":
         y, sources = work.softmaxes(x, sources)
-    elif options.layout == "sequence":
+    elif request.layout == "sequence":
         y, sources = work.across(x, sources)
     else:
         y, sources = work.heads(x, sources)
@@ -58,12 +58,12 @@ class _Work:
     laid: Laid
     drafts: Sequence[Draft]
     tokens: int
-    options: BuildOptions
+    request: BuildRequest
     arithmetic: Arithmetic
 
     def stored(self, array: np.ndarray) -> np.ndarray:
         """The numbers that the dtype holds, in float64."""
-        return array.astype(self.options.dtype).astype(np.float64)
+        return array.astype(self.request.dtype).astype(np.float64)
 
     def centred(self, sources: Sources) -> Diagonal:
         """x - middle, of inputs that are first rounded to the dtype: each as if it were a token of its own."""
@@ -129,7 +129,7 @@ class _Work:
         (neurons,) = laid.neurons
         errors = [[np.zeros(len(part)) for part in shape.parts] for shape in neurons.layer.shapes]
         rounding = None
-        if self.options.layout == "sequence" and not deals(laid, self.tokens):
+        if self.request.layout == "sequence" and not deals(laid, self.tokens):
             errors = [self.logit_errors(neurons, number, x, sources) for number in range(len(neurons.layer.shapes))]
             rounding = [self.mixed_rounding(*pair) for pair in zip(neurons.layer.shapes, errors, strict=True)]
             nothing = np.zeros((1, neurons.count))
@@ -164,7 +164,7 @@ class _Work:
         terms = (weight != 0) @ anchors
         reach = (np.abs(weight) @ sums) * (1 + 4 * u) + terms * self.arithmetic.tiny
         others = Others.bias(bias)
-        if self.options.layout == "transformer" and self.tokens > 1:  # a group of its own holds the biases
+        if self.request.layout == "transformer" and self.tokens > 1:  # a group of its own holds the biases
             others = Others.bias(np.zeros(len(bias))).with_copy(bias)
         off = (2.1 * u + 5 * FLOAT64.unit) * reach
         if not reads.inside.all() or 2 * u * (terms + others.terms).max() >= 1:  # so long a sum has no bound

@@ -9,14 +9,14 @@ network that is built exceeds them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from textwrap import fill
 from typing import Literal
 
 import numpy as np
 
 from anchorhead.as_html import block, table
-from anchorhead.constructions.build_options import FORMS, LAYOUTS, PLACEMENTS, BuildOptions, Form, Layout
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, PLACEMENTS, BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import Draft, counted
@@ -28,13 +28,11 @@ from anchorhead.constructions.planning.plan_tables import WIDTH, csv_table, html
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, UniformEstimates
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
-from anchorhead.constructions.single.head import Placement
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.progress import Progress
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound
 
@@ -115,19 +113,14 @@ class Plan:
         return latex_table(self.rows)
 
 
-def plan(
-    target: Mlp,
-    on: Box,
-    withins: Sequence[float],
-    dtype: Dtype,
-    causal: bool = False,
-    progress: Progress | None = None,
-    shapes: ActivationHeads | None = None,
+def plan_network(
+    target: Mlp, on: Box, withins: Sequence[float], request: BuildRequest, shapes: ActivationHeads | None = None
 ) -> Plan:
     """The sizes of all networks that could be built of a target within each of these errors.
 
     shapes  which heads stand in for activations; by default those that are proven, each error anew
     """
+    dtype, causal = request.dtype, request.causal
     check_request(withins, dtype)
     if causal:
         require_causal(target)
@@ -143,11 +136,11 @@ def plan(
         # every error has a ladder of its own, because building starts with nothing: heads that are solved anew depend
         # on those that were solved before
         ladders = {
-            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", progress)),
+            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", request.progress)),
             "uniform": Ladder(target, on, within, UniformEstimates(dtype)),
         }
         rows += [
-            _row(ladders[placement], BuildOptions(form, layout, placement, dtype, causal))
+            _row(ladders[placement], replace(request, form=form, layout=layout, placement=placement))
             for form in forms
             for layout in layouts
             for placement in PLACEMENTS
@@ -194,35 +187,35 @@ class _Sizes:
         return _Sizes(*(two if one is None else one if two is None else max(one, two) for one, two in pairs))
 
 
-def _row(ladder: Ladder, options: BuildOptions) -> Row:
+def _row(ladder: Ladder, request: BuildRequest) -> Row:
     target, tokens = ladder.target, ladder.target.tokens or 1
     sizes: _Sizes | None = None
     reached, best = 0.0, np.inf
     for laid in ladder:
-        drafts = drafted(laid, target, options)
-        bound = estimated_bound(laid, drafts, ladder.sources, tokens, options)
+        drafts = drafted(laid, target, request)
+        bound = estimated_bound(laid, drafts, ladder.sources, tokens, request)
         best = min(best, bound)
         refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
-        if not refused and options.placement == "solved" and bound > LOOSEST * ladder.within:
+        if not refused and request.placement == "solved" and bound > LOOSEST * ladder.within:
             continue
         # building may stop at an earlier rung than this plan, with any bound up to `within`
         reached = max(reached, min(bound, ladder.within))
         more = _Sizes.of(laid, drafts, tokens)
         sizes = more if sizes is None else sizes.joined(more)
         if refused:
-            return _made(ladder, options, sizes, bound, False, refused)
+            return _made(ladder, request, sizes, bound, False, refused)
         if bound <= ladder.within:
-            return _made(ladder, options, sizes, reached, True, "")
-    return _made(ladder, options, None, best, False, _out_of_reach(ladder, options, best))
+            return _made(ladder, request, sizes, reached, True, "")
+    return _made(ladder, request, None, best, False, _out_of_reach(ladder, request, best))
 
 
-def _made(ladder: Ladder, options: BuildOptions, sizes: _Sizes | None, bound: float, reachable: bool, note: str) -> Row:
+def _made(ladder: Ladder, request: BuildRequest, sizes: _Sizes | None, bound: float, reachable: bool, note: str) -> Row:
     known: dict[str, float | int | None] = dict.fromkeys(_Sizes.__dataclass_fields__) if sizes is None else vars(sizes)
     return Row(
         within=ladder.within,
-        form=options.form,
-        layout=options.layout,
-        placement=options.placement,
+        form=request.form,  # type: ignore[arg-type]
+        layout=request.layout,  # type: ignore[arg-type]
+        placement=request.placement,
         bound=stated_bound(bound, ladder.within),
         reachable=reachable,
         note=note,
@@ -230,9 +223,9 @@ def _made(ladder: Ladder, options: BuildOptions, sizes: _Sizes | None, bound: fl
     )
 
 
-def _out_of_reach(ladder: Ladder, options: BuildOptions, best: float) -> str:
+def _out_of_reach(ladder: Ladder, request: BuildRequest, best: float) -> str:
     if not np.isfinite(best):
         return "not known before it is built" if ladder.ended is None else str(ladder.ended)
     if best <= LOOSEST * ladder.within:
         return "perhaps out of reach: the bound is the best that can be promised"
-    return f"out of reach: the bound is what rounding in {options.dtype} leaves"
+    return f"out of reach: the bound is what rounding in {request.dtype} leaves"

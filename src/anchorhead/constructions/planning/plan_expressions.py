@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from anchorhead.constructions.build_options import BuildOptions, Form, Layout
+from anchorhead.constructions.build_request import BuildRequest, Placement
 from anchorhead.constructions.causal import without_later_tokens
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import grid_network
@@ -21,13 +21,13 @@ from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.side_by_side import side_by_side
 from anchorhead.constructions.mlp import built, drafted
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
-from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan
+from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan_network
 from anchorhead.constructions.planning.uniform_estimates import uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
-from anchorhead.constructions.single.head import SEARCH, Placement
+from anchorhead.constructions.single.head import SEARCH
 from anchorhead.constructions.single.head_network import head_network
-from anchorhead.constructions.sum_of_parts import ROOM, SHARES, BuildRequest, grid_part, grid_requests, network_part
+from anchorhead.constructions.sum_of_parts import ROOM, SHARES, grid_part, grid_requests, network_part
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.effort import Effort
@@ -58,21 +58,18 @@ MAX_HEAD = 512
 def plan_expressions(
     target: SeveralVariables,
     withins: Sequence[float],
-    dtype: Dtype,
-    form: Form | None = None,
-    layout: Layout | None = None,
-    causal: bool = False,
-    progress: Progress | None = None,
+    request: BuildRequest,
 ) -> Plan:
     """The sizes of what ah.approximate builds of expressions within each of these errors, ours beside the paper's."""
+    dtype, form, layout = request.dtype, request.form, request.layout
     check_request(withins, dtype)
-    if causal:
+    if request.causal:
         target = without_later_tokens(target)
     require_expressions_representable(max(withins), target, dtype)
     if target.becomes(form, layout) == "head":
-        rows = _heads(target, withins, dtype, progress)
+        rows = _heads(target, withins, request)
     else:
-        target, rows = _first_way(target, withins, dtype, form, layout, causal, progress)
+        target, rows = _first_way(target, withins, request)
     if all(row.parameters is None for row in rows) and len({row.note for row in rows}) == 1:
         raise AnchorheadError(rows[0].note)
     told = tuple(target.found())
@@ -82,19 +79,13 @@ def plan_expressions(
 
 
 def _first_way(
-    target: SeveralVariables,
-    withins: Sequence[float],
-    dtype: Dtype,
-    form: Form | None,
-    layout: Layout | None,
-    causal: bool,
-    progress: Progress | None,
+    target: SeveralVariables, withins: Sequence[float], request: BuildRequest
 ) -> tuple[SeveralVariables, list[Row]]:
     """The first of the ways in which ah.approximate takes functions apart that reaches all errors; else the one that
     reaches most of them."""
     found: list[tuple[SeveralVariables, list[Row]]] = []
     refused: list[AnchorheadError] = []
-    gridded = replace(target, in_a_grid=MAX_IN_A_GRID)
+    form, layout, gridded = request.form, request.layout, replace(target, in_a_grid=MAX_IN_A_GRID)
 
     def reached(rows: list[Row]) -> int:
         return len({row.within for row in rows if row.placement == "solved" and row.reachable})
@@ -102,12 +93,12 @@ def _first_way(
     for way in target.ways:
         try:
             if way.becomes(form, layout) == "grids":
-                rows = _grids(way, withins, dtype, form, layout, causal, progress)
+                rows = _grids(way, withins, request)
             else:
-                rows = _neurons_alone(way, withins, dtype, form, layout, causal, progress)
+                rows = _neurons_alone(way, withins, request)
                 if gridded.becomes(form, layout) == "grids":  # as which even anchors are built
-                    rows = [row for row in rows if row.placement == "solved"]
-                    rows = sorted([*rows, *_even_grids(gridded, withins, dtype, causal)], key=lambda row: -row.within)
+                    solved = [row for row in rows if row.placement == "solved"]
+                    rows = _by_error([*solved, *_even_grids(gridded, withins, request)])
         except AnchorheadError as error:
             refused.append(error)
             continue
@@ -119,21 +110,14 @@ def _first_way(
     return max(found, key=lambda one: reached(one[1]))
 
 
-def _neurons_alone(
-    target: SeveralVariables,
-    withins: Sequence[float],
-    dtype: Dtype,
-    form: Form | None,
-    layout: Layout | None,
-    causal: bool,
-    progress: Progress | None,
-) -> list[Row]:
+def _neurons_alone(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
     """Layers of neurons, for each error in the form that is tried first; one layer has one form."""
-    shapes, every = Estimates(dtype, "solved", progress), []
+    dtype, form, layout = request.dtype, request.form, request.layout
+    shapes, every = Estimates(dtype, "solved", request.progress), []
     for within in _sorted(withins):
         one_layer = target.parts.network
         layers = forms_in_order(target, within, dtype)[0] if target.needs_layers or one_layer is None else one_layer
-        every += plan(layers, target.on, [within], dtype, causal, progress, shapes).rows
+        every += plan_network(layers, target.on, [within], request, shapes).rows
     rows = [row for row in every if form in (None, row.form) and layout in (None, row.layout)]
     if not rows:
         allowed = ", ".join(dict.fromkeys(f"{row.form} in the {row.layout} layout" for row in every))
@@ -211,12 +195,12 @@ def _row(
     )
 
 
-def _heads(target: SeveralVariables, withins: Sequence[float], dtype: Dtype, progress: Progress | None) -> list[Row]:
+def _heads(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
     """A function of one variable: one head, by the solver's own estimate or from the table."""
     scalar = ScalarTarget(target.expressions, target.low[0], target.high[0])
-    climbed = _Climbed(scalar, dtype, progress)
+    climbed = _Climbed(scalar, request.dtype, request.progress)
     solved = {within: climbed.row(within) for within in sorted(withins)}
-    return [row for within in _sorted(withins) for row in (solved[within], _even_head(scalar, within, dtype))]
+    return [row for within in _sorted(withins) for row in (solved[within], _even_head(scalar, within, request.dtype))]
 
 
 @dataclass(eq=False)
@@ -282,40 +266,35 @@ def _even_head(target: ScalarTarget, within: float, dtype: Dtype) -> Row:
     return _row(within, "head", "uniform", most.error, counted, most.count, most.refused, most.beta, not most.refused)
 
 
-def _grids(
-    target: SeveralVariables,
-    withins: Sequence[float],
-    dtype: Dtype,
-    form: Form | None,
-    layout: Layout | None,
-    causal: bool,
-    progress: Progress | None,
-) -> list[Row]:
-    if form not in (None, "deep") or layout not in (None, "transformer"):
+def _grids(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
+    if request.form not in (None, "deep") or request.layout not in (None, "transformer"):
         raise AnchorheadError(
-            f"form={form!r}, layout={layout!r}: {target.parts.grids[0]} has layers of its own, "
+            f"form={request.form!r}, layout={request.layout!r}: {target.parts.grids[0]} has layers of its own, "
             "form='deep' and layout='transformer': leave them out"
         )
-    shapes, options = Estimates(dtype, "solved", progress), BuildOptions("deep", "transformer", "solved", dtype, causal)
-    solved = [
-        _side_by_side(target, BuildRequest(within, options, progress=progress), shapes) for within in _sorted(withins)
-    ]
-    return sorted([*solved, *_even_grids(target, withins, dtype, causal)], key=lambda row: -row.within)
+    shapes = Estimates(request.dtype, "solved", request.progress)
+    requests = [replace(request, within=within, form="deep", layout="transformer") for within in _sorted(withins)]
+    solved = [_side_by_side(target, one, shapes) for one in requests]
+    return _by_error([*solved, *_even_grids(target, withins, request)])
 
 
-def _even_grids(target: SeveralVariables, withins: Sequence[float], dtype: Dtype, causal: bool) -> list[Row]:
-    if len(target.variables) > MAX_VARIABLES or causal:
+def _even_grids(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
+    if len(target.variables) > MAX_VARIABLES or request.causal:
         return []
-    even = _EvenGrid(target, dtype)
+    even = _EvenGrid(target, request.dtype)
     return [even.row(within) for within in _sorted(withins)]
 
 
-def _side_by_side(target: SeveralVariables, build: BuildRequest, shapes: ActivationHeads) -> Row:
+def _by_error(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: -row.within)
+
+
+def _side_by_side(target: SeveralVariables, request: BuildRequest, shapes: ActivationHeads) -> Row:
     """Grids, and neurons beside them, solved and laid out as they would be, and counted."""
     share = SHARES[0] if target.parts.network is not None else 1.0
     try:
         atoms, error = [], 0.0
-        for _, several, within in grid_requests(target, share * build.within):
+        for _, several, within in grid_requests(target, share * request.error):
             last = [0.0]
             aim = within * AIM[len(several.variables)]
             atoms.append(
@@ -324,37 +303,37 @@ def _side_by_side(target: SeveralVariables, build: BuildRequest, shapes: Activat
                     several.low,
                     several.high,
                     aim,
-                    build.options.dtype,
+                    request.dtype,
                     MAX_ANCHORS,
-                    _noted(last, build),
+                    _noted(last, request),
                 )
             )
             error += last[0]
-        neurons, more = _neurons(target, build, (1 - share) * build.within, shapes)
+        neurons, more = _neurons(target, request, (1 - share) * request.error, shapes)
     except AnchorheadError as refused:
-        return _row(build.within, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
-    if target.one_grid and not build.options.causal:
+        return _row(request.error, "deep", "solved", np.inf, None, None, str(refused), reachable=False)
+    if target.one_grid and not request.causal:
         network = grid_network(atoms[0], target.tokens)
     else:
         pairs = zip(target.parts.grids, atoms, strict=True)
-        parts = [grid_part(target, part, atom, build.options.causal) for part, atom in pairs]
+        parts = [grid_part(target, part, atom, request.causal) for part, atom in pairs]
         parts += [] if neurons is None else [network_part(target, neurons)]
         network, _ = side_by_side(parts, target.input_shape[-1])
     anchors = max(atom.anchors for atom in atoms)
-    return _row(build.within, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
+    return _row(request.error, "deep", "solved", error + more, _Counted.of(network), anchors, ESTIMATED)
 
 
-def _noted(last: list[float], build: BuildRequest) -> Progress:
+def _noted(last: list[float], request: BuildRequest) -> Progress:
     def progress(status: Status) -> None:
         last[0] = last[0] if status.error is None else status.error
-        if build.progress:
-            build.progress(status)
+        if request.progress:
+            request.progress(status)
 
     return progress
 
 
 def _neurons(
-    target: SeveralVariables, build: BuildRequest, within: float, shapes: ActivationHeads
+    target: SeveralVariables, request: BuildRequest, within: float, shapes: ActivationHeads
 ) -> tuple[Network | None, float]:
     """The neurons beside the grids, as building would lay them out, and what they may err by."""
     network = target.parts.network
@@ -364,13 +343,11 @@ def _neurons(
         network = network.with_neurons()
     ladder = Ladder(network, target.on, ROOM * within, shapes)
     for laid in ladder:
-        drafts = drafted(laid, network, build.options)
-        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, build.options)
+        drafts = drafted(laid, network, request)
+        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, request)
         if bound <= LOOSEST * within:
-            return built(drafts, network, build.options), min(bound, within)
-    raise ladder.ended or AnchorheadError(
-        f"an error of {within:.3g} is out of reach of the neurons in {build.options.dtype}"
-    )
+            return built(drafts, network, request), min(bound, within)
+    raise ladder.ended or AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {request.dtype}")
 
 
 class _EvenGrid:

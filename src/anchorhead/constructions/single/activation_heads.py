@@ -8,7 +8,9 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from anchorhead.constructions.single.head import Head, Placement, head
+from anchorhead.constructions.build_request import BuildRequest, Placement
+from anchorhead.constructions.single.certified_head import Head
+from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.solver.straight import best_straight
@@ -90,7 +92,8 @@ class ActivationHeads:
         for (known, where, *_), shape in self._known.items():
             if (known, where) == (activation, interval) and error / 4 <= shape.error <= error:
                 return shape
-        found = head(activation, interval, within=error, dtype=self.dtype, progress=self.progress)
+        request = BuildRequest(error, self.dtype, progress=self.progress)
+        found = best_head(ScalarTarget((activation,), *interval), request)
         shape = shape_of_head(found, activation, interval, degree)
         self._known[(activation, interval, error)] = shape
         return shape
@@ -117,7 +120,8 @@ class ActivationHeads:
         if key not in self._known:
             ramp = ramp_of(activation, low, high)
             if ramp is None:
-                found = head(activation, (low, high), within=error, dtype=self.dtype, placement="uniform")
+                request = BuildRequest(error, self.dtype, placement="uniform")
+                found = best_head(ScalarTarget((activation,), low, high), request)
                 self._known[key] = shape_of_head(found, activation, (low, high), None)
             else:
                 self._known[key] = uniform_ramp(activation, (low, high), ramp, error, self.dtype)

@@ -18,7 +18,7 @@ from anchorhead.domain import Box, interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import shown
-from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.solver.measure import estimate
 from anchorhead.heads.solver.problem import Problem
 from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
@@ -83,7 +83,7 @@ class Head:
             >>> own.certify("tanh", on=(-4, 4)).certificate.bound < 1e-14
             True
         """
-        kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+        kind = dtype_name(dtype)
         if offsets is None and values is None:
             parts = [Part.of(part.slopes, part.offsets, part.values, kind) for part in _parts(slopes)]
         else:
@@ -211,7 +211,7 @@ def certified_head(
     atom: Atom,
     target: ScalarTarget | CallableTarget,
     proofs: Effort,
-    progress: Progress,
+    progress: Progress | None,
     bound: HeadBound | None = None,
     within: float | None = None,
 ) -> Head:
@@ -224,7 +224,8 @@ def certified_head(
     box = Box.of((target.low, target.high))
     require_room(network, box)
     opaque = isinstance(target, CallableTarget) and target.lipschitz is None
-    progress(Status("measuring" if opaque else "proving", atom.anchors))
+    if progress:
+        progress(Status("measuring" if opaque else "proving", atom.anchors))
     if opaque:
         certificate = _measured(atom, target, box)
     else:

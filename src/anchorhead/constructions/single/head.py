@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.representable import require_representable
 from anchorhead.constructions.single.certified_head import PROOFS, Head, certified_head
-from anchorhead.decimals import beyond_float64, counted
+from anchorhead.decimals import counted
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.given import checked_count, checked_number, checked_within, checked_word, shown
+from anchorhead.given import checked_count, checked_number, shown
 from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.solver.solve import OutOfReach, improvements, smallest
 from anchorhead.heads.tables.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
-from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
-from anchorhead.network.dtypes import dtype_name
-from anchorhead.progress import Progress, progress_line
+from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import HeadBound
 
-Placement = Literal["solved", "uniform"]
 TRIES = 4
 MAX_ANCHORS = 512
 FEW_EVEN, MAX_EVEN = 8, 256
@@ -38,61 +36,27 @@ MORE_EVEN = 8.0
 """So much more may the proofs of even anchors take, of which there are many."""
 
 
-def head(
-    function: Any,
-    on: Any,
-    within: float | None = None,
-    *,
-    anchors: int | None = None,
-    dtype: Any = "float64",
-    placement: Placement = "solved",
-    max_value: float | None = None,
-    max_slope: float | None = None,
-    lipschitz: float | None = None,
-    progress: Progress | bool | None = True,
-) -> Head:
-    """A head for a function of one variable on an interval.
-
-    function   a name ("gelu"), an expression in x ("sin(5*x)*exp(-x**2)"), a list of these, or a callable
-    on         the two ends of the interval, (-10, 10); or {"t": (-10, 10)}, for an expression in t
-    within     the smallest head that is proven within this error, rounding included
-    anchors    or: the best head with at most so many anchors, and what it achieves
-    placement  "solved": anchors where they serve best; "uniform": the paper's even spacing, values of the function
-    max_value, max_slope   caps on the weights
-    dtype      float32 or float64, in which it computes
-    lipschitz  a bound on a callable's slope: with it the certificate is proven, without it measured
-    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
-
-    returns   a Head: call it with numbers or arrays; head.certificate, head.parts, head.network
-
-        >>> head = ah.head("gelu", on=(-10, 10), within=1e-6)
-        >>> head.anchors
-        8
-        >>> round(float(head(0.3)), 5)
-        0.18537
-    """
-    target = target_of(function, on, lipschitz)
-    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    within, anchors = _check_request(within, anchors, placement)
-    max_value, max_slope = _cap("max_value", max_value), _cap("max_slope", max_slope)
-    if within is not None:
-        require_representable(within, target.values(np.linspace(target.low, target.high, 33)), kind)
-    proofs = Effort(PROOFS * (MORE_EVEN if placement == "uniform" else 1.0))
-    with progress_line(progress, "solving for a head") as tell, beyond_float64():
-        request = _Request(target, kind, placement, max_value, max_slope, tell, proofs=proofs)
-        return request.within(within) if within is not None else request.with_anchors(anchors or 0)
+def best_head(target: ScalarTarget | CallableTarget, request: BuildRequest) -> Head:
+    """The smallest head that is proven within an error, or the best with at most so many anchors."""
+    request = _checked(request)
+    if request.within is not None:
+        values = target.values(np.linspace(target.low, target.high, 33))
+        require_representable(request.within, values, request.dtype)
+    proofs = Effort(PROOFS * (MORE_EVEN if request.placement == "uniform" else 1.0))
+    search = _Search(target, request, proofs=proofs)
+    return search.within(request.within) if request.within is not None else search.with_anchors(request.anchors or 0)
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Search:
     target: ScalarTarget | CallableTarget
-    dtype: Dtype
-    placement: Placement
-    max_value: float | None
-    max_slope: float | None
-    progress: Progress
+    request: BuildRequest
     search: Effort = field(default_factory=lambda: Effort(SEARCH))
     proofs: Effort = field(default_factory=lambda: Effort(PROOFS))
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.request.dtype
 
     def within(self, error: float) -> Head:
         """From the table; else asks the solver for a little less than the proof will find, until the proof agrees."""
@@ -144,7 +108,7 @@ class _Request:
         ) from refused
 
     def with_anchors(self, anchors: int) -> Head:
-        if self.placement == "uniform":
+        if self.request.placement == "uniform":
             return self.certified(uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom)
         known = self._known and self._shipped(self._known.with_anchors(anchors))
         if self._known and known and anchors <= self._known.searched:
@@ -171,7 +135,7 @@ class _Request:
     @cached_property
     def _known(self) -> Frontier | None:
         """What the table that ships with the package holds for this target."""
-        if self.placement != "solved" or not isinstance(self.target, ScalarTarget):
+        if self.request.placement != "solved" or not isinstance(self.target, ScalarTarget):
             return None
         return lookup(self.target.name, *self._interval, self.dtype, str(require_model(self.dtype)))
 
@@ -182,11 +146,11 @@ class _Request:
         return self.certified(entry.atom, HeadBound(entry.exact, entry.rounding, entry.found, entry.at), within)
 
     def _capped(self, atom: Atom) -> bool:
-        pairs = ((atom.max_value, self.max_value), (atom.max_slope, self.max_slope))
+        pairs = ((atom.max_value, self.request.max_value), (atom.max_slope, self.request.max_slope))
         return any(cap is not None and not size <= cap for size, cap in pairs)
 
     def _smallest(self, error: float) -> Atom:
-        if self.placement == "solved":
+        if self.request.placement == "solved":
             options = {**self._options, "max_anchors": MAX_ANCHORS}
             return smallest(self._values, self.target.kinks, *self._interval, error, **options).atom
         return self._smallest_uniform(error)
@@ -212,7 +176,7 @@ class _Request:
 
     def certified(self, atom: Atom, bound: HeadBound | None = None, within: float | None = None) -> Head:
         """The head with its certificate; bound: by this proof."""
-        return certified_head(atom, self.target, self.proofs, self.progress, bound, within)
+        return certified_head(atom, self.target, self.proofs, self.request.progress, bound, within)
 
     def _values(self, x: np.ndarray) -> np.ndarray:
         return self.target.values(x)
@@ -225,23 +189,24 @@ class _Request:
     def _options(self) -> dict[str, Any]:
         return {
             "dtype": self.dtype,
-            "max_value": self.max_value,
-            "max_slope": self.max_slope,
-            "progress": self.progress,
+            "max_value": self.request.max_value,
+            "max_slope": self.request.max_slope,
+            "progress": self.request.progress,
             "effort": self.search,
         }
 
 
-def _check_request(within: Any, anchors: Any, placement: Any) -> tuple[float | None, int | None]:
-    """The error or the size that is asked for."""
+def _checked(request: BuildRequest) -> BuildRequest:
+    """The error or the size that is asked for, and caps on the weights."""
+    within, anchors = request.within, request.anchors
     if (within is None) == (anchors is None):
         raise AnchorheadError(
             f"within={shown(within)} and anchors={shown(anchors)}: give one of the two, the error or the size"
         )
-    checked_word("placement", placement, get_args(Placement))
-    if within is not None:
-        return checked_within(within), None
-    return None, checked_count("anchors", anchors, 1, MAX_ANCHORS)
+    if anchors is not None:
+        anchors = checked_count("anchors", anchors, 1, MAX_ANCHORS)
+    caps = {name: _cap(name, getattr(request, name)) for name in ("max_value", "max_slope")}
+    return replace(request, anchors=anchors, **caps)
 
 
 def _cap(name: str, cap: Any) -> float | None:

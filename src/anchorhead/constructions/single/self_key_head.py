@@ -50,7 +50,7 @@ def self_key_head(
     low, high   where it is needed. Heads for gelu, relu and their like hold for every s up to 1e30 in float32 and 1e290
                 in float64, beyond which logits overflow; others need a finite interval
     """
-    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
+    kind = dtype_name(dtype)
     within = checked_within(within)
     if not low < high:
         raise AnchorheadError(f"low={low!r}, high={high!r}: give low < high")

@@ -1,27 +1,27 @@
-"""From truncated linear functions to a network with its certificate: the face of the two head theorems."""
+"""From truncated linear functions to a network with its certificate: the two head theorems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from anchorhead.conditions import Excluded
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.theorems import multi_head, single_head
-from anchorhead.decimals import beyond_float64, counted
+from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import checked_count, checked_number, numbers, shown
+from anchorhead.given import checked_count, checked_number, shown
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound
-from anchorhead.network import Attention, Network, Outside
+from anchorhead.network import Attention, Network
 from anchorhead.network.derivation import Derivation, Entry
-from anchorhead.network.dtypes import dtype_name
-from anchorhead.progress import Progress, progress_line
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
 from anchorhead.proof.arithmetic.overflow import has_room
 from anchorhead.proof.arithmetic.readings import Refusal
@@ -35,55 +35,17 @@ MARGIN = 0.1
 """Where the output feature changes, nothing is claimed nearer than this part of a spacing."""
 
 MAX_ANCHORS = 1_000_000
-NARROWEST, WIDEST = 1e-100, 1e100
-"""How far the ends of the range may be apart: beta goes with the inverse square."""
 SOFTEST, SHARPEST = 2.0**-20, 2.0**20
 """c = beta spacing^2 below which a head is flat, and above which it is a step."""
 
 
-def truncated_linear(
-    w: Any,
-    t: Any,
-    low: float,
-    high: float,
-    *,
-    anchors: int | None = None,
-    heads: int | None = None,
-    on: Any = (-10, 10),
-    sharpness: float | None = None,
-    outputs: Any = None,
-    dtype: Any = None,
-    outside: Outside = "warn",
-    progress: Progress | bool | None = True,
-) -> Network:
-    """An attention layer whose token i computes min(max(w_i . x_i + t_i, low), high), with its certificate.
-
-    w (tokens, inputs), t (tokens,): the linear functions, one for each token
-    anchors    the single-head theorem with so many anchors; by default as many as tokens
-    heads      the multi-head theorem with so many heads instead: the tokens' positions are the anchors
-    on         the box of inputs that the certificate covers
-    sharpness  the paper's beta; by default the one with the smallest proven bound
-    outputs    the paper's map G: the output feature of each anchor (of each of the (tokens - 2) heads cells), as a list
-               or as a function of the anchor's number; by default one output
-    dtype      float32 or float64; by default that of w
-    outside    what a call does with inputs outside the box: "warn", "raise", "clip" or "ignore"
-    progress   a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
-
-    returns   a Network from (..., tokens, inputs) to (..., tokens, outputs), with its certificate
-
-        >>> net = ah.truncated_linear([[1.0, 2.0], [0.5, -1.0]], [0.0, 0.3], low=-1, high=1, anchors=64)
-        >>> y = net([[0.1, 0.2], [0.4, 0.1]])  # 0.5 and 0.4, nearly
-        >>> bool(abs(y[0, 0] - 0.5) <= net.certificate.bound < 0.01)
-        True
-    """
-    w, t, kind = _linear_functions(w, t, dtype)
-    low, high = _range(low, high)
-    box = Box.of(on)
-    box.broadcast_to(w.shape)
-    count = _count(w.shape[0], anchors, heads)
-    features = _output_features(outputs, count)
+def truncated(target: TruncatedLinear, box: Box, request: BuildRequest) -> Network:
+    """The layer of one of the two theorems, with its certificate: of so many anchors, or of so many heads."""
+    kind, heads = request.dtype, request.heads
+    low, high = target.low, target.high
+    count = count_of(len(target.w), request.anchors, heads)
     theorem = single_head if heads is None else multi_head
-    target = TruncatedLinear(w, t, low, high, *theorem.switches(low, high, features))
+    features = _features(target, theorem, count)
     middle, margin = low + (high - low) / 2, MARGIN if len(target.switches) else 0.0
     scale = Lattice(middle, theorem.spacing(low, high, count), margin)
     _check_resolution(scale, kind)
@@ -92,26 +54,40 @@ def truncated_linear(
         return theorem.network(target, scale, features, c, kind)
 
     require_model(kind)
-    with progress_line(progress, "looking for the best sharpness"), beyond_float64():
-        c = _given_sharpness(sharpness, scale, kind) if sharpness is not None else _best(build, target, box, scale)
-        network = build(c)
-        bound = prove_functions(network, claim_of(target, scale, kind), box)
-        found = _statement(bound, target, scale, c, Term("theorem", (high - low) / count, theorem.NAME))
-        if not np.isfinite(found.total):
-            raise AnchorheadError(
-                f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
-                f"box or smaller w{', or float64' if kind == 'float32' else ''}"
-            )
-        heads_of_layer = network.layers[1].heads if isinstance(network.layers[1], Attention) else 1
-        what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
-        entry = Entry(1, "scalar head", what, heads_of_layer, count if heads is None else w.shape[0], None, found.total)
-        known = Derivation("truncated linear", entries=(entry,))
-        return network.with_(
-            program=program_of(target, box),
-            derivation=known,
-            certificate=found.certificate(box, kind),
-            outside=outside,
+    beta = request.sharpness
+    c = _best(build, target, box, scale) if beta is None else _given_sharpness(beta, scale, kind)
+    network = build(c)
+    bound = prove_functions(network, claim_of(target, scale, kind), box)
+    found = _statement(bound, target, scale, c, Term("theorem", (high - low) / count, theorem.NAME))
+    if not np.isfinite(found.total):
+        raise AnchorheadError(
+            f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
+            f"box or smaller w{', or float64' if kind == 'float32' else ''}"
         )
+    heads_of_layer = network.layers[1].heads if isinstance(network.layers[1], Attention) else 1
+    what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
+    anchors = count if heads is None else len(target.w)
+    entry = Entry(1, "scalar head", what, heads_of_layer, anchors, None, found.total)
+    return network.with_(
+        program=program_of(target, box),
+        derivation=Derivation("truncated linear", entries=(entry,)),
+        certificate=found.certificate(box, kind),
+        outside=request.outside,
+    )
+
+
+def _features(target: TruncatedLinear, theorem: ModuleType, count: int) -> np.ndarray:
+    """The output feature of each anchor, or cell: that of the range in which it lies."""
+    cells = (np.arange(count) + (0.0 if theorem is single_head else 0.5)) / (count - (theorem is single_head))
+    places = target.low + (target.high - target.low) * cells
+    found = target.features[np.searchsorted(target.switches, places)]
+    switches, features = theorem.switches(target.low, target.high, found)
+    if not (np.array_equal(switches, target.switches) and np.array_equal(features, target.features)):
+        raise AnchorheadError(
+            f"the output feature changes at {shown(target.switches.tolist())}, which is not between {count:,} even "
+            "anchors: give another number of them"
+        )
+    return found
 
 
 def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool = False) -> OneNumber:
@@ -185,39 +161,7 @@ def _given_sharpness(beta: float, scale: Lattice, kind: str) -> float:
     return c
 
 
-def _linear_functions(w: Any, t: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, str]:
-    kind = dtype_name(dtype, w)
-    arrays = []
-    for name, given, dims in (("w", w, 2), ("t", t, 1)):
-        array = numbers(given)
-        if array is None:
-            raise AnchorheadError(f"{name} is {shown(given)}: give an array of real numbers")
-        if array.ndim != dims:
-            needed = "(tokens, inputs)" if dims == 2 else "(tokens,)"
-            raise AnchorheadError(f"{name} has shape {array.shape}: needed is {needed}")
-        if not np.isfinite(array).all():
-            place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise AnchorheadError(f"{name} has the entry {array[place]} at {place}: all must be finite")
-        arrays.append(array)
-    w, t = arrays
-    if len(w) != len(t) or not w.size:
-        raise AnchorheadError(f"w has shape {w.shape} and t {t.shape}: needed are (tokens, inputs) and (tokens,)")
-    return w, t, kind
-
-
-def _range(low: Any, high: Any) -> tuple[float, float]:
-    low, high = (checked_number(name, end, "a finite number") for name, end in (("low", low), ("high", high)))
-    if not low < high:
-        raise AnchorheadError(f"low={low} and high={high}: low must be below high")
-    if not NARROWEST <= high - low <= WIDEST:
-        raise AnchorheadError(
-            f"low={low} and high={high} are {high - low:.3g} apart: from {NARROWEST:g} to {WIDEST:g} is "
-            "allowed; scale w, t, low and high"
-        )
-    return low, high
-
-
-def _count(tokens: int, anchors: Any, heads: Any) -> int:
+def count_of(tokens: int, anchors: Any, heads: Any) -> int:
     """How many anchors (or cells) share the range: p, or (n - 2) H."""
     if heads is None:
         count = tokens if anchors is None else anchors
@@ -241,25 +185,6 @@ def _count(tokens: int, anchors: Any, heads: Any) -> int:
             f"{counted(tokens, 'token')} and {counted(heads, 'head')} make {cells:,} cells: at most {MAX_ANCHORS:,}"
         )
     return cells
-
-
-def _output_features(outputs: Any, count: int) -> np.ndarray:
-    if outputs is None:
-        return np.zeros(count, int)
-    try:
-        features = np.array([outputs(k) for k in range(count)] if callable(outputs) else outputs)
-    except (TypeError, ValueError) as error:
-        raise AnchorheadError(
-            f"outputs={outputs!r}: a list of output features, one an anchor, or a function"
-        ) from error
-    if features.shape != (count,) or features.dtype.kind not in "iu" or features.min() < 0:
-        raise AnchorheadError(
-            f"outputs of shape {features.shape} and dtype {features.dtype}: needed is a whole number of 0 or more for "
-            f"each of the {count} anchors"
-        )
-    if features.max() >= count:
-        raise AnchorheadError(f"outputs names feature {features.max()}: {count} anchors reach at most {count} features")
-    return features.astype(int)
 
 
 def _check_resolution(scale: Lattice, kind: str) -> None:

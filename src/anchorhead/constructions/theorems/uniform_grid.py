@@ -8,24 +8,21 @@ error.
 from __future__ import annotations
 
 from math import ceil, inf, isfinite, prod
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.certified import certified_network
-from anchorhead.constructions.grids.grid import MAX_ANCHORS, checked_request
+from anchorhead.constructions.grids.grid import MAX_ANCHORS, require_few_variables
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.network import Network, Outside
-from anchorhead.network.derivation import Derivation
-from anchorhead.network.dtypes import dtype_name
-from anchorhead.progress import Progress, Status
+from anchorhead.network import Network
+from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.grids.uniform_grid import prove_uniform_grid
@@ -36,35 +33,18 @@ _TRIES = 8
 _SAMPLES = {1: 2049, 2: 129, 3: 33, 4: 17}
 
 
-def approximate_uniform_grid(
-    target: SeveralVariables,
-    within: float,
-    dtype: Any = "float64",
-    outside: Outside = "warn",
-    progress: Progress | None = None,
-) -> Network:
+def approximate_uniform_grid(target: SeveralVariables, request: BuildRequest) -> Network:
     """The smallest uniform grid found that is proven within the error, rounding included, as a network.
 
-    progress  told the anchors and the proven error of every grid that is tried
+    The anchors and the proven error of every grid that is tried are told.
     """
-    kind: Dtype = dtype_name(dtype)  # type: ignore[assignment]
-    within = checked_request(target, within)
-    found, functions = _smallest(target, within, kind, progress), (target.variables, target.expressions)
-    return certified_network(
-        found,
-        str(target),
-        program_of(target),
-        Derivation("grid"),
-        *functions,
-        target.tokens,
-        outside,
-        within,
-    )
+    require_few_variables(target)
+    return certified_network(_smallest(target, request), target, program_of(target), request)
 
 
-def _smallest(target: SeveralVariables, within: float, dtype: Dtype, progress: Progress | None) -> ProvenGrid:
+def _smallest(target: SeveralVariables, request: BuildRequest) -> ProvenGrid:
     """Aims a little lower until the proof agrees; where it agrees by far, once more at a coarser grid."""
-    model = require_model(dtype)
+    within, dtype, model = request.error, request.dtype, require_model(request.dtype)
     modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
     aim, found, before, hopeless = within, None, inf, inf
     least = (1,) * len(target.variables)
@@ -77,8 +57,8 @@ def _smallest(target: SeveralVariables, within: float, dtype: Dtype, progress: P
         atom = uniform_grid(target.values, target.low, target.high, sides, SHARPNESS, dtype)
         bound = prove_uniform_grid(atom, target.expressions, target.variables, target.low, target.high, model)
         reached = round_up(bound.total * (1 + 1e-9))  # what the network's proof may add
-        if progress:
-            progress(Status("solving for a uniform grid", atom.anchors, reached))
+        if request.progress:
+            request.progress(Status("solving for a uniform grid", atom.anchors, reached))
         if reached <= within:
             if found is not None or reached >= 0.9 * within:
                 return bound

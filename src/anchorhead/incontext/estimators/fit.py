@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.learner import Learner
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.estimators.task import Columns, Task, coefficients_of, learner_for
 from anchorhead.incontext.estimators.zeros import with_zeros
-from anchorhead.incontext.learner import Learner
 from anchorhead.incontext.settled import Settled, settle
 from anchorhead.progress import Progress
 

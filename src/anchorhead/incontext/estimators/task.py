@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import balanced_sharpness, linked_network, squared_network
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import balanced_sharpness, linked_network, squared_network
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import Loss
 

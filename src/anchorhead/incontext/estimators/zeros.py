@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.networks import clip_of
 from anchorhead.errors import CertificateError
-from anchorhead.incontext.learner import Learner
-from anchorhead.incontext.networks import clip_of
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ class CallableSeveral:
             worst = int(excess.argmax())
             raise lipschitz.contradicted(x[worst], y[worst], float(gaps[worst]))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of values at fixed points: a check needs the function again."""
         return hashlib.sha256(self.values(self._probes()).astype("<f8").tobytes()).hexdigest()

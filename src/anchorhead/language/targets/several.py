@@ -102,7 +102,7 @@ class SeveralVariables:
 
     def becomes(self, form: Any, layout: Any) -> Literal["head", "layers", "neurons", "grids"]:
         """What the expressions are built as: a function of one variable is one head, unless it is to have layers."""
-        if form is None and layout is None and self.tokens is None and len(self.variables) == 1:
+        if form is None and layout is None and len(self.variables) == 1:
             return "head"
         if self.needs_layers:
             return "layers"

@@ -15,7 +15,7 @@ export function pythonOf(now) {
     "",
     "from anchorhead import incontext",
     ...(own
-      ? ["from anchorhead.incontext.learner import Learner", "from anchorhead.incontext.networks import squared_network"]
+      ? ["from anchorhead.constructions.learners.learner import Learner", "from anchorhead.constructions.learners.networks import squared_network"]
       : []),
     "",
     `X = np.array([${list(0).join(", ")}])[:, None]`,

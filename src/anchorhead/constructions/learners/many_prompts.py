@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.prompts import standardised
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number, numbers, shown
-from anchorhead.incontext.prompts import standardised
 from anchorhead.language.targets.losses import Loss
 from anchorhead.language.targets.many_learners import ManyLearners, flags
 

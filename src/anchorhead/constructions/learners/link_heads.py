@@ -7,14 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from anchorhead.constructions.single.head import head
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.solver.straight import best_straight
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets import Expression
+from anchorhead.language.targets import Expression, ScalarTarget
 from anchorhead.language.targets.losses import Loss
 from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.links import HeadLink
@@ -100,10 +101,11 @@ def _parts(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Part
 def _solved(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Part, ...]:
     """The solver's head, its origin moved into the offsets and its bias into the values."""
     size = float(np.abs(phi.values({"x": np.linspace(low, high, 257)})).max())
+    target = ScalarTarget((phi,), low, high)
     try:
-        found = head(phi, (low, high), WITHIN[dtype] * size, dtype=dtype).atom
+        found = best_head(target, BuildRequest(WITHIN[dtype] * size, dtype)).atom
     except AnchorheadError:
-        found = head(phi, (low, high), anchors=MAX_ANCHORS, dtype=dtype).atom
+        found = best_head(target, BuildRequest(dtype=dtype, anchors=MAX_ANCHORS)).atom
     parts = []
     for number, part in enumerate(found.parts):
         slopes, offsets, values = part.astype(np.float64)

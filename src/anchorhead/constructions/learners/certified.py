@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.learners.measured import measured_certificate
+from anchorhead.constructions.learners.prompts import Examples
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.incontext.measured import measured_certificate
-from anchorhead.incontext.prompts import Examples
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.lemmas.learners.prove import prove_box, prove_prompt, read_proven

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from anchorhead.constructions.single.head import head
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.learners.approximating import approximating
+from anchorhead.constructions.learners.layouts import direct, many, sequence, transformer
+from anchorhead.constructions.learners.layouts.transformer import LinkedStep, least_far
+from anchorhead.constructions.learners.link_heads import line_head, link_grid, link_head
+from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.approximating import approximating
-from anchorhead.incontext.layouts import direct, many, sequence, transformer
-from anchorhead.incontext.layouts.transformer import LinkedStep, least_far
-from anchorhead.incontext.link_heads import line_head, link_grid, link_head
+from anchorhead.language.targets import target_of
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners.average import Average
@@ -23,6 +25,7 @@ from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
+from anchorhead.network.dtypes import dtype_name
 
 CLIP_ANCHORS = {"float64": 5, "float32": 7}
 """With these hardtanh is proven within 7.3e-13 and 2.4e-6: its share is then no more than the rounding of w."""
@@ -57,7 +60,8 @@ def clip_of(target: Descent, dtype: str) -> Clip | None:
     if not target.threshold:
         return None
     tau = target.rate * target.threshold
-    (part,) = head("hardtanh", on=(-2.0, 2.0), anchors=CLIP_ANCHORS[dtype], dtype=dtype).parts
+    request = BuildRequest(dtype=dtype_name(dtype), anchors=CLIP_ANCHORS[dtype])
+    (part,) = best_head(target_of("hardtanh", (-2.0, 2.0)), request).parts
     slopes, offsets, values = part.astype(np.float64)
     with np.errstate(over="ignore"):
         found = np.stack([slopes / tau, offsets, values[:, 0] * tau], axis=1)

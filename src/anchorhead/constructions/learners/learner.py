@@ -13,11 +13,17 @@ from torch import Tensor
 
 from anchorhead.certificate import Certificate
 from anchorhead.conditions import AtMostExamples, KeepsWithin, SafeCurvature
+from anchorhead.constructions.learners.approximating import approximating, learner_of
+from anchorhead.constructions.learners.certified import (
+    DescentSummary,
+    certificate_for_prompt,
+    course,
+    eigenvalue_of,
+    serves,
+)
+from anchorhead.constructions.learners.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, OutsideWarning
-from anchorhead.incontext.approximating import approximating, learner_of
-from anchorhead.incontext.certified import DescentSummary, certificate_for_prompt, course, eigenvalue_of, serves
-from anchorhead.incontext.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Attention, Network, Outside, Repeat
@@ -56,7 +62,9 @@ class Learner(Network):
     def with_steps(self, steps: int) -> Learner:
         """The same learner with another number of steps, certificate left out."""
         layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in self.layers)
-        return approximating(self.with_(layers=layers, certificate=None), replace(self.descent, steps=steps))
+        given = None if self.program is None else self.program.input
+        on = None if given is None or given.low is None else (given.low, given.high)
+        return approximating(self.with_(layers=layers, certificate=None), replace(self.descent, steps=steps), on)
 
     def prompt(self, X: Any, y: Any, standardise: bool = False) -> Any:
         """The prompt of examples X (n, d) with labels y (n,), for this learner's loss and in its dtype."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.entries import require_same
@@ -17,10 +17,10 @@ L = TypeVar("L", Descent, ManyLearners)
 CONSTRUCTIONS = {Descent: "descent", ManyLearners: "many learners"}
 
 
-def approximating(network: N, target: Descent | ManyLearners) -> N:
-    """The same network, which approximates this learner."""
+def approximating(network: N, target: Descent | ManyLearners, on: Any = None) -> N:
+    """The same network, which approximates this learner; on: the box of its examples, where it is known."""
     known = Derivation(CONSTRUCTIONS[type(target)], target.to_json())
-    return network.with_(program=program_of(target), derivation=known)
+    return network.with_(program=program_of(target, on), derivation=known)
 
 
 def learner_of(network: Network, kind: type[L]) -> L:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anchorhead.incontext.layouts.threshold import OUT_OF_REACH, with_threshold
+from anchorhead.constructions.learners.layouts.threshold import OUT_OF_REACH, with_threshold
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.update import added_to_w

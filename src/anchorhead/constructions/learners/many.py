@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,20 +11,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.learners.approximating import learner_of
+from anchorhead.constructions.learners.link_heads import link_head
+from anchorhead.constructions.learners.many_prompts import many_prompt
+from anchorhead.constructions.learners.networks import many_network
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers
-from anchorhead.incontext.approximating import learner_of
-from anchorhead.incontext.link_heads import link_head
-from anchorhead.incontext.many_prompts import many_prompt
-from anchorhead.incontext.networks import many_network
-from anchorhead.language.targets.losses import Loss, named_loss
+from anchorhead.language.targets.losses import Loss
 from anchorhead.language.targets.many_learners import ManyLearners, Rows, rows_of
 from anchorhead.lemmas.learners.prompt import Prompt, steepness
 from anchorhead.lemmas.learners.prove import prove_rows
 from anchorhead.network import Network, Outside
-from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import the_only
 from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import as_numbers, without_torch
@@ -133,31 +132,9 @@ class ManyLearner(Network):
         return [rows_of(one, learners) for one in array.reshape(-1, *array.shape[-2:])]
 
 
-def many_learners(
-    losses: Iterable[str | Loss] = ("squared", "logistic", "huber"),
-    *,
-    steps: int,
-    features: int,
-    intercept: bool = False,
-    reach: float = 16.0,
-    dtype: Any = "float64",
-) -> ManyLearner:
-    """A network with fixed weights that runs gradient descent on any of several losses, as its prompt says.
-
-    losses     names, or losses as incontext.named_loss and incontext.link make them; penalties need "squared"
-    intercept  one more entry of w, the last
-    reach      the largest |w . x - y| (for losses of s alone: |w . x|) that is meant to come up
-
-    returns   a ManyLearner, whose prompt(X, y, loss=…, rate=…) says what to do
-
-        >>> net = incontext.many_learners(("squared",), steps=20, features=1)
-        >>> w = net(net.prompt([[1.0], [-1.0]], [2.0, -2.0], loss="squared", rate=0.3))
-        >>> round(float(w[0]), 2)
-        2.0
-    """
-    chosen = tuple(named_loss(one) if isinstance(one, str) else one for one in losses)
-    target = ManyLearners(chosen, steps, features, intercept, reach)
-    return ManyLearner.of(many_network(target, dtype_name(dtype)))
+def build_many(target: ManyLearners, request: BuildRequest) -> ManyLearner:
+    """The network of many learners."""
+    return ManyLearner.of(many_network(target, request.dtype)).with_(outside=request.outside)
 
 
 def _slope(loss: Loss, reach: float, dtype: str) -> float:

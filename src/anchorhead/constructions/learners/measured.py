@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from anchorhead.certificate import Certificate
+from anchorhead.constructions.learners.prompts import examples_of, prompt
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.prompts import examples_of, prompt
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import Loss
 from anchorhead.lemmas.learners.given import conditions_for_box

@@ -6,7 +6,7 @@ With z_i the argument of the link phi at example i (s - y, s or y s, as its form
               and value -1 answer: tanh(h z_i / 2). Two sharpnesses, h and 2h, weighted 4/3 and -1/3 and scaled by 2/h,
               leave z_i + O(h^4 z_i^5)
     link      every example asks the anchors of the head for phi with its score; for phi(s) - y the skip takes off y
-    collect   the state asks the examples, once with either sign, as for the squared loss (incontext.layouts.direct):
+    collect   the state asks the examples, once with either sign, as for the squared loss (layouts.direct):
               logits h g_i and -h g_i, values x_i and -x_i, so it reads h times the mean of g_i x_i, the gradient
 
 Copies of sign -1 have scores of the other sign and need links of the other sign, so there are anchors for them too,
@@ -33,9 +33,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorhead.constructions.learners.layouts.threshold import with_threshold
+from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer, hidden_register
 from anchorhead.heads.grids.grid_atom import GridAtom
-from anchorhead.incontext.layouts.threshold import with_threshold
-from anchorhead.incontext.layouts.transformer_tokens import Slots, embed_layer, hidden_register
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.body import Anchors

@@ -1,4 +1,4 @@
-"""The tokens of a learner in the transformer layout (incontext.layouts.transformer): what each of their features says.
+"""The tokens of a learner in the transformer layout (layouts.transformer): what each of their features says.
 
 Inputs are examples, once with either sign; registers are a reference of key 0 and what holds the link: the anchors of
 its head, once for copies of either sign, or for a link of two variables the points of a grid; the one state carries w.

@@ -6,7 +6,7 @@ state that reads w at the end. Before the steps, w is copied from the prompt's s
     score     row i asks the registers of w and -w alone with h x_i and reads tanh(h s_i); two sharpnesses, weighted,
               make s_i = w . x_i, and the skip adds -a_i
     link      row i asks the anchors; those of other links than its flag's are out of reach. The skip adds -b_i
-    collect   the register of w asks the rows: logits h g_i, values v_i, as in incontext.layouts.direct; that of -w with
+    collect   the register of w asks the rows: logits h g_i, values v_i, as in layouts.direct; that of -w with
               -h
 
 Rows and registers that a layer does not mean are left out by `grid` (only the first registers are seen) or are out of

@@ -1,0 +1,167 @@
+"""Gradient descent as attention layers: the numbers that are free in a layout are those with the smallest bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.learners.approximating import approximating
+from anchorhead.constructions.learners.certified import certificate_for_box, steepest_link
+from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.measured import measured_certificate
+from anchorhead.constructions.learners.networks import linked_network, sequence_network, squared_network
+from anchorhead.domain import Box
+from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.language.targets.descent import Descent, LearnerLayout
+from anchorhead.language.targets.scalar import interval
+from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.box import error_of_a_step
+from anchorhead.lemmas.learners.prove import read_proven
+from anchorhead.lemmas.learners.score import Scoring
+from anchorhead.network import Network
+from anchorhead.proof.arithmetic.arithmetic import require_model
+
+SHARPNESSES = tuple(2.0**-k for k in range(3, 26))
+SCORES = {"poisson": (-6.0, 3.0)}
+"""The range of the link's argument by default, where it is not (-10, 10)."""
+
+
+def build_descent(target: Descent, box: Box, request: BuildRequest) -> Learner:
+    """The learner in its layout, with a certificate for all prompts of a box of examples (x, y).
+
+    With the signed copies of a prompt the larger of |low| and |high| counts.
+    """
+    ends = box.broadcast_to((target.features + 1,)).magnitude
+    x, y = ends[:-1], float(ends[-1])
+    if target.layout != "direct":
+        labels = y if target.loss.form == "g(s, y)" else None
+        target = replace(target, scores=_scores(target, request.scores, y), labels=labels)
+    made = _BUILDERS[target.layout](target, request.dtype, x, y) or _measured(target, request.dtype, x, y)
+    made = approximating(made, target, (box.low, box.high)).with_(outside=request.outside)
+    if request.within is not None and made.certificate is not None and made.certificate.bound > request.within:
+        bound = made.certificate.bound
+        raise NotReached(
+            f"within={request.within:g} was not reached for {target} in {request.dtype}: its certificate says "
+            f"{made.certificate.kind} {bound:.3g}. What would help: a larger error, a smaller box, fewer steps",
+            made,
+            bound,
+            request.within,
+        )
+    return made
+
+
+def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:
+    """The range of the link's argument. Residuals of the squared loss are at most (1 + mu)/(1 - mu) sqrt(n) y in exact
+    arithmetic (lemmas.learners.box)."""
+    if given is not None:
+        return interval(given)
+    if target.loss.name == "squared":
+        reach = (1 + target.momentum) / (1 - target.momentum) * math.sqrt(target.examples) * y
+        return -math.ceil(1.01 * reach), math.ceil(1.01 * reach)
+    if target.loss.name == "huber":
+        delta = target.loss.parameters["delta"]
+        return -2 * delta, 2 * delta
+    return SCORES.get(target.loss.name, (-10.0, 10.0))
+
+
+def _measured(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
+    """Where no bound holds for all prompts of the box: built for fewer examples and steps, for which one does, and
+    measured."""
+    few = (target.examples, target.steps)
+    while max(few) > 1 and target.layout != "sequence":
+        few = (max(1, few[0] // 4), max(1, few[1] // 2))
+        made = _BUILDERS[target.layout](replace(target, examples=few[0], steps=few[1]), dtype, x, y)
+        if made is not None:
+            network = approximating(made.with_steps(target.steps), target)
+            why = f"bounds are known for {few[1]:,} steps on up to {few[0]:,} examples; with more they grow without end"
+            certificate = measured_certificate(network, target, x, y, steepest_link(target, y), why)
+            return network.with_(certificate=certificate)
+    raise AnchorheadError(
+        f"nothing can be said of {target} for |y| up to {y:g} in {dtype}: links leave the range that is served, or "
+        "errors grow from step to step. Give a smaller box, fewer steps, a smaller rate, or float64"
+    )
+
+
+def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
+    """With momentum and a threshold nothing is proven, and measuring every sharpness would take long: it is then chosen
+    for the same descent without its threshold, whose layer has no sharpness."""
+    guide = replace(target, threshold=0.0) if target.momentum else target
+
+    def bound(sharpness: float) -> float:
+        found = _certified(squared_network(guide, sharpness, dtype), guide, x, y).certificate
+        return np.inf if found is None else found.bound
+
+    sharpness = _lowest(bound)
+    if not np.isfinite(bound(sharpness)):
+        sharpness = min(SHARPNESSES, key=bound)
+    return _best([_certified(squared_network(target, sharpness, dtype), target, x, y)])
+
+
+def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
+    made = sequence_network(target, dtype, labels=y)
+    return _best([_certified(made, target, x, y)])
+
+
+def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
+    """The two sharpnesses one after the other, since each adds an error of its own to that of a step; see _direct."""
+    guide = replace(target, threshold=0.0) if target.momentum else target
+    columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
+
+    known = read_proven(linked_network(guide, dtype, *SHARPNESSES[:2]), guide)
+
+    def error(scoring: float, collecting: float) -> float:
+        collect = Average.of(guide, collecting, dtype)
+        step = replace(
+            known,
+            scoring=Scoring.of(scoring, known.residual, dtype),
+            collect=replace(known.collect, sharpness=collect.sharpness, outputs=collect.outputs),
+        )
+        return error_of_a_step(step, guide, columns, y, model)
+
+    collecting = _lowest(lambda h: error(h / 4, h))
+    scoring = _lowest(lambda h: error(h, collecting))
+    collecting = _lowest(lambda h: error(scoring, h), near=collecting)
+    made: list[Learner] = []
+    while min(scoring, collecting) > 0.5 * SHARPNESSES[-1] and (not made or made[-1].certificate is None):
+        # a drift over many steps may take links further than a single step does
+        made.append(_certified(linked_network(target, dtype, scoring, collecting), target, x, y))
+        scoring, collecting = scoring / 2, collecting / 2
+    return _best(made)
+
+
+def _lowest(bound: Callable[[float], float], near: float | None = None) -> float:
+    """The sharpness with the lowest bound: every fourth first, or one that is near, then its neighbours."""
+    known: dict[float, float] = {}
+
+    def ask(candidates: Sequence[float]) -> float:
+        for h in candidates:
+            if h not in known:
+                known[h] = bound(h)
+        return min(known, key=lambda h: (known[h], -h))
+
+    best = ask(SHARPNESSES[1::4] if near is None else (near,))
+    for distance in (2, 1):
+        place = SHARPNESSES.index(best)
+        best = ask([SHARPNESSES[k] for k in (place - distance, place + distance) if 0 <= k < len(SHARPNESSES)])
+    return best
+
+
+def _certified(network: Network, target: Descent, x: np.ndarray, y: float) -> Learner:
+    return Learner.of(network.with_(certificate=certificate_for_box(network, target, x, y)))
+
+
+def _best(made: list[Learner]) -> Learner | None:
+    known = [(one.certificate.bound, -number) for number, one in enumerate(made) if one.certificate is not None]
+    return made[-min(known)[1]] if known else None
+
+
+_BUILDERS: dict[LearnerLayout, Callable[[Descent, str, np.ndarray, float], Learner | None]] = {
+    "direct": _direct,
+    "transformer": _linked,
+    "sequence": _sequence,
+}
