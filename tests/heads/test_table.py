@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 
 import anchorhead as ah
+from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.single import head as construction
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
@@ -115,8 +116,8 @@ def test_a_head_of_the_table_is_what_the_solver_would_certify(name, within, dtyp
     on = (-10.0, 10.0)
     shipped = ah.head(name, on, within, dtype=dtype)
     monkeypatch.setattr(construction, "lookup", lambda *_: None)
-    request = construction._Request(shipped.target, dtype, "solved", None, None, lambda status: None)
-    proven = request.certified(shipped.atom).certificate
+    search = construction._Search(shipped.target, BuildRequest(within, dtype))
+    proven = search.certified(shipped.atom).certificate
     assert dataclasses.asdict(shipped.certificate) | {"terms": None} == dataclasses.asdict(proven) | {"terms": None}
     assert shipped.certificate.kind == "proven"
     assert shipped.certificate.bound <= within

@@ -34,8 +34,10 @@ from anchorhead.language.steps import Apply, Attend, Opaque, Repeat
 from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.language.targets.many_learners import ManyLearners
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import interval
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, progress_line
 
@@ -132,8 +134,10 @@ def _learner(program: Program, request: BuildRequest) -> Descent | None:
 
 
 def _many_learners(program: Program, request: BuildRequest) -> ManyLearners | None:
+    if not isinstance(program.steps[program.output], Repeat):
+        return None
     low, high = (-REACH, REACH) if request.scores is None else interval(request.scores)
-    return many_of(program, max(-low, high)) if isinstance(program.steps[program.output], Repeat) else None
+    return many_of(program, max(-low, high))
 
 
 def _callable(program: Program, _: BuildRequest) -> Entries | None:
@@ -153,54 +157,30 @@ def _truncated(program: Program, request: BuildRequest) -> TruncatedLinear | Non
     return None
 
 
+def _functions(program: Program, _: BuildRequest) -> SeveralVariables | None:
+    return functions_of(program)
+
+
+def _chain(program: Program, _: BuildRequest) -> Mlp | None:
+    return mlp_of_chain(program)
+
+
+def _network(target: Mlp, program: Program, request: BuildRequest) -> Network:
+    return proven_mlp(target, box_of(program), request).network
+
+
+def _any(program: Program, _: BuildRequest) -> SeveralVariables:
+    return functions_written_out(program)
+
+
 KINDS = (
-    Kind(
-        _learner,
-        lambda target, program, request: build_descent(target, box_of(program), request),
-        ("within", "layout", "scores"),
-        "a learner is built as its layout says",
-    ),
-    Kind(
-        _many_learners,
-        lambda target, _, request: build_many(target, request),
-        ("scores",),
-        "many learners of one network have one layout, and certificates for prompts",
-    ),
-    Kind(
-        _callable,
-        build_callable,
-        (*OF_NEURONS, *OF_HEADS, "function"),
-        "a function that is known by its values is a head, a grid, or fitted",
-    ),
-    Kind(
-        _smoother,
-        lambda target, program, request: kernel_smoother(target, box_of(program), request),
-        ("within",),
-        "a kernel smoother is one softmax head, exactly",
-    ),
-    Kind(
-        _truncated,
-        lambda target, program, request: truncated(target, box_of(program), request),
-        ("anchors", "heads", "sharpness"),
-        "the paper's theorems say how heads are built",
-    ),
-    Kind(
-        lambda program, _: functions_of(program),
-        approximate_expressions,
-        (*OF_NEURONS, *OF_HEADS),
-        "functions of the entries of an input are heads, neurons and grids",
-    ),
-    Kind(
-        lambda program, _: mlp_of_chain(program),
-        lambda target, program, request: proven_mlp(target, box_of(program), request).network,
-        OF_NEURONS,
-        "a network of neurons is built of heads for each of them",
-    ),
-    Kind(
-        lambda program, _: functions_written_out(program),
-        approximate_expressions,
-        (*OF_NEURONS, *OF_HEADS),
-        "programs that are written out are heads, neurons and grids",
-    ),
+    Kind(_learner, build_descent, ("within", "layout", "scores"), "a learner is built as its layout says"),
+    Kind(_many_learners, build_many, ("scores",), "many learners have one layout, and certificates for prompts"),
+    Kind(_callable, build_callable, (*OF_NEURONS, *OF_HEADS, "function"), "values are all that is known of a callable"),
+    Kind(_smoother, kernel_smoother, ("within",), "a kernel smoother is one softmax head, exactly"),
+    Kind(_truncated, truncated, ("anchors", "heads", "sharpness"), "the paper's theorems say how heads are built"),
+    Kind(_functions, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
+    Kind(_chain, _network, OF_NEURONS, "a network of neurons is built of heads for each of them"),
+    Kind(_any, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
 )
 """All kinds of programs that are built, in the order in which they are asked; the last takes what others do not."""

@@ -17,7 +17,8 @@ from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.of_targets import program_of
+from anchorhead.language.forms import box_of
+from anchorhead.language.program import Program
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import METHOD, Smoothed, exact_logits
@@ -31,10 +32,10 @@ MAX_NUMBERS = 1_000_000
 """How many numbers the centres may have in all: weights are worked out in rational arithmetic."""
 
 
-def kernel_smoother(target: KernelSmoother, box: Box, request: BuildRequest) -> Network:
+def kernel_smoother(target: KernelSmoother, program: Program, request: BuildRequest) -> Network:
     """A head with an anchor for each centre, (..., d) to (..., m), with its certificate: within an error that is asked
     for, if one is, the bound being rounding alone."""
-    kind, within = request.dtype, request.within
+    kind, within, box = request.dtype, request.within, box_of(program)
     if target.centres.size > MAX_NUMBERS:
         raise AnchorheadError(
             f"{target.anchors:,} centres of {target.inputs} features: at most {MAX_NUMBERS:,} numbers in all; "
@@ -55,7 +56,7 @@ def kernel_smoother(target: KernelSmoother, box: Box, request: BuildRequest) -> 
     terms = Term("rounding", stored, "stored weights"), Term("rounding", computed, "inputs and softmax")
     certificate = Statement(bound.total, terms, METHOD, str(target)).certificate(box, kind, within)
     return network.with_(
-        program=program_of(target, box),
+        program=program,
         derivation=Derivation("kernel smoother", entries=(entry,)),
         certificate=certificate,
         outside=request.outside,

@@ -28,7 +28,7 @@ from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
-from anchorhead.network import Network, Outside
+from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.neurons import Layer
@@ -88,7 +88,7 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
         if best is None or bound.total < best[0].total:
             best = bound, network, laid
         if bound.total <= within:
-            network = certified(network, target, on, laid.layers, laid.readout, bound, request.outside, within)
+            network = _certified(network, target, on, laid, bound, request)
             return ProvenMlp(network, laid.layers, laid.readout)
     if best is None and ladder.ended is not None:
         raise ladder.ended
@@ -98,7 +98,7 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
             f"beyond their heads' intervals. {_helps(request)}"
         )
     known, network, laid = best
-    network = certified(network, target, on, laid.layers, laid.readout, known, request.outside)
+    network = _certified(network, target, on, laid, known, replace(request, within=None))
     terms = ", ".join(f"{term.amount:.3g} by {term}" for term in known.terms("activations"))
     raise NotReached(
         f"{_refusal(request)}: the best bound found is {known.total:.3g} ({terms}). {_helps(request)}",
@@ -142,18 +142,12 @@ def built(drafts: Several[Draft], target: Mlp, request: BuildRequest) -> Network
     return network if target.tokens is not None else network.with_(token_axis=False)
 
 
-def certified(
-    network: Network,
-    target: Mlp,
-    on: Box,
-    layers: Several[Layer],
-    readout: Affine,
-    bound: OutputBound,
-    outside: Outside,
-    within: float | None = None,
+def _certified(
+    network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest
 ) -> Network:
+    layers = laid.layers
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    certificate = mlp_statement(bound, network, target, layers, readout, on).certificate(on, network.dtype, within)
+    statement = mlp_statement(bound, network, target, layers, laid.readout, on)
     data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
     arrays: dict[str, np.ndarray] = {}
     for number, shape in enumerate(used):
@@ -166,8 +160,8 @@ def certified(
     return network.with_(
         program=program_of(target, on),
         derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers)),
-        certificate=certificate,
-        outside=outside,
+        certificate=statement.certificate(on, network.dtype, request.within),
+        outside=request.outside,
     )
 
 

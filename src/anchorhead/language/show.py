@@ -93,7 +93,7 @@ def _interval(known: Range) -> str:
     if not known.known:
         return "not known"
     low, high = float(np.min(known.low)), float(np.max(known.high))
-    least = 1e-8 * max(abs(low), abs(high))  # enclosures are a little wider: 0 is shown as 0
+    least = max(1e-8 * max(abs(low), abs(high)), 1e-300)  # enclosures are a little wider: 0 is shown as 0
     return f"[{low if abs(low) > least else 0:.4g}, {high if abs(high) > least else 0:.4g}]"
 
 

@@ -18,7 +18,6 @@ from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.certified import certified_network
 from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid import even_places, solve_grid, uniform_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
@@ -26,7 +25,7 @@ from anchorhead.language.of_targets import program_of_callable
 from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network.derivation import Derivation
-from anchorhead.progress import Progress, Status, at_its_pace
+from anchorhead.progress import Status, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid_cover import cell_counts, prove_cover, steepest
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
@@ -71,18 +70,6 @@ class _Search:
     request: BuildRequest
 
     @property
-    def within(self) -> float:
-        return self.request.error
-
-    @property
-    def dtype(self) -> Dtype:
-        return self.request.dtype
-
-    @property
-    def progress(self) -> Progress | None:
-        return self.request.progress
-
-    @property
     def low(self) -> Float[np.ndarray, " d"]:
         return np.array(self.target.low)
 
@@ -101,28 +88,28 @@ class _Search:
 
     def uniform(self) -> SolvedGrid:
         """Even anchors, a little more of them until the proof agrees."""
-        target, model, aim, total = self.target, require_model(self.dtype), 0.97 * self.within, np.inf
+        target, dtype, aim, total = self.target, self.request.dtype, 0.97 * self.request.error, np.inf
         for _ in range(TRIES):
             sides = self.sides(aim)
             if prod(sides) > MAX_ANCHORS:
                 break
             places = [even_places(a, b, side) for a, b, side in zip(target.low, target.high, sides, strict=True)]
             values = target.values(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1))
-            atom = uniform_grid(lambda _, known=values: known, target.low, target.high, sides, SHARPNESS, self.dtype)
+            atom = uniform_grid(lambda _, known=values: known, target.low, target.high, sides, SHARPNESS, dtype)
             table = values.reshape(atom.values.shape)
-            bound = prove_uniform_lipschitz(atom, table, self.lipschitz, target.low, target.high, model)
+            bound = prove_uniform_lipschitz(atom, table, self.lipschitz, target.low, target.high, require_model(dtype))
             found = self._proven(bound)
             total = found.bound
-            if self.progress:
-                self.progress(Status("solving for a grid", atom.anchors, total))
-            if total <= self.within:
+            if self.request.progress:
+                self.request.progress(Status("solving for a grid", atom.anchors, total))
+            if total <= self.request.error:
                 return found
-            if bound.rounding > self.within:
+            if bound.rounding > self.request.error:
                 break
-            aim *= 0.985 * self.within / total
+            aim *= 0.985 * self.request.error / total
         raise AnchorheadError(
-            f"within={self.within:g} was not reached for {target} in {self.dtype}: the best uniform grid is proven "
-            f"within {total:.3g}. What would help: {'float64, ' if self.dtype == 'float32' else ''}a larger error"
+            f"within={self.request.error:g} was not reached for {target} in {dtype}: the best uniform grid is proven "
+            f"within {total:.3g}. What would help: {'float64, ' if dtype == 'float32' else ''}a larger error"
         )
 
     def solved(self, most: int, insist: bool) -> SolvedGrid:
@@ -130,33 +117,33 @@ class _Search:
 
         insist  try as well where f is not smooth, which takes long: there is no other way
         """
-        target, total, spent, aim = self.target, np.inf, 0, _AIM * self.within
-        self._cells(self.lipschitz.along / 2, self.within)
+        target, total, spent, aim = self.target, np.inf, 0, _AIM * self.request.error
+        self._cells(self.lipschitz.along / 2, self.request.error)
         if not insist and not smooth(target, aim):
             raise AnchorheadError("the function is not smooth enough for one")
-        atom = solve_grid(target.values, target.low, target.high, aim, self.dtype, most, self.progress)
-        rounding = prove_grid_rounding(atom, self.low, self.high, require_model(self.dtype))
+        atom = solve_grid(target.values, target.low, target.high, aim, self.request.dtype, most, self.request.progress)
+        rounding = prove_grid_rounding(atom, self.low, self.high, require_model(self.request.dtype))
         x = np.random.default_rng(0).uniform(self.low, self.high, (_LOOKS, atom.variables))
         seen = float(np.abs(atom(x).astype(np.float64) - target.values(x)).max())
-        slopes, room = steepest(atom, target.low, target.high), 0.92 * (self.within - 1.2 * seen - rounding)
+        slopes, room = steepest(atom, target.low, target.high), 0.92 * (self.request.error - 1.2 * seen - rounding)
         for _ in range(TRIES):
             counts = self._cells(slopes, room, spent)
             bound = self._covered(atom, counts, rounding)
             found = self._proven(bound, counts)
             total = found.bound
             spent += prod(counts)
-            if self.progress:
-                self.progress(Status("solving for a grid", atom.anchors, total))
-            if total <= self.within:
+            if self.request.progress:
+                self.request.progress(Status("solving for a grid", atom.anchors, total))
+            if total <= self.request.error:
                 return found
             seen, moved = (added_up(term for term in bound.terms if term.of == of) for of in ("centres", "cells"))
-            room *= 0.97 * (self.within - seen - rounding) / max(moved, 1e-300)
+            room *= 0.97 * (self.request.error - seen - rounding) / max(moved, 1e-300)
         raise AnchorheadError(f"the best one found is proven within {total:.3g} only")
 
     def _cells(self, slopes: Float[np.ndarray, " d"], room: float, spent: int = 0) -> tuple[int, ...]:
         """So many cells along each axis that f and a head of these slopes change by at most `room` from a centre."""
         if not room > 0:
-            raise AnchorheadError(f"rounding and the grid's own error leave no room in {self.within:g}")
+            raise AnchorheadError(f"rounding and the grid's own error leave no room in {self.request.error:g}")
         counts = cell_counts(self.lipschitz, self.high - self.low, slopes, room)
         if prod(counts) + spent > MAX_EVALUATIONS:
             raise AnchorheadError(
@@ -166,7 +153,7 @@ class _Search:
         return counts
 
     def _covered(self, atom: GridAtom, counts: tuple[int, ...], rounding: float) -> ProvenGrid:
-        tell = at_its_pace(self.progress or (lambda status: None), "proving")
+        tell = at_its_pace(self.request.progress or (lambda status: None), "proving")
         return prove_cover(
             atom,
             self.target.values,

@@ -15,8 +15,9 @@ from anchorhead.constructions.learners.certified import certificate_for_box, ste
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.measured import measured_certificate
 from anchorhead.constructions.learners.networks import linked_network, sequence_network, squared_network
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
+from anchorhead.language.forms import box_of
+from anchorhead.language.program import Program
 from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.average import Average
@@ -31,18 +32,18 @@ SCORES = {"poisson": (-6.0, 3.0)}
 """The range of the link's argument by default, where it is not (-10, 10)."""
 
 
-def build_descent(target: Descent, box: Box, request: BuildRequest) -> Learner:
+def build_descent(target: Descent, program: Program, request: BuildRequest) -> Learner:
     """The learner in its layout, with a certificate for all prompts of a box of examples (x, y).
 
     With the signed copies of a prompt the larger of |low| and |high| counts.
     """
-    ends = box.broadcast_to((target.features + 1,)).magnitude
+    ends = box_of(program).broadcast_to((target.features + 1,)).magnitude
     x, y = ends[:-1], float(ends[-1])
     if target.layout != "direct":
         labels = y if target.loss.form == "g(s, y)" else None
         target = replace(target, scores=_scores(target, request.scores, y), labels=labels)
     made = _BUILDERS[target.layout](target, request.dtype, x, y) or _measured(target, request.dtype, x, y)
-    made = approximating(made, target, (box.low, box.high)).with_(outside=request.outside)
+    made = made.with_(program=program, outside=request.outside)
     if request.within is not None and made.certificate is not None and made.certificate.bound > request.within:
         bound = made.certificate.bound
         raise NotReached(

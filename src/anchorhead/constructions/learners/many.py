@@ -20,6 +20,7 @@ from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers
+from anchorhead.language.program import Program
 from anchorhead.language.targets.losses import Loss
 from anchorhead.language.targets.many_learners import ManyLearners, Rows, rows_of
 from anchorhead.lemmas.learners.prompt import Prompt, steepness
@@ -132,9 +133,9 @@ class ManyLearner(Network):
         return [rows_of(one, learners) for one in array.reshape(-1, *array.shape[-2:])]
 
 
-def build_many(target: ManyLearners, request: BuildRequest) -> ManyLearner:
+def build_many(target: ManyLearners, program: Program, request: BuildRequest) -> ManyLearner:
     """The network of many learners."""
-    return ManyLearner.of(many_network(target, request.dtype)).with_(outside=request.outside)
+    return ManyLearner.of(many_network(target, request.dtype)).with_(program=program, outside=request.outside)
 
 
 def _slope(loss: Loss, reach: float, dtype: str) -> float:

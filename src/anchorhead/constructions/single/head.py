@@ -15,7 +15,8 @@ from anchorhead.decimals import counted
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.given import checked_count, checked_number, shown
-from anchorhead.heads.atom import Atom, Dtype
+from anchorhead.heads.atom import Atom
+from anchorhead.heads.solver.single import Solution
 from anchorhead.heads.solver.solve import OutOfReach, improvements, smallest
 from anchorhead.heads.tables.table import Entry, Frontier, lookup
 from anchorhead.heads.uniform import uniform
@@ -54,10 +55,6 @@ class _Search:
     search: Effort = field(default_factory=lambda: Effort(SEARCH))
     proofs: Effort = field(default_factory=lambda: Effort(PROOFS))
 
-    @property
-    def dtype(self) -> Dtype:
-        return self.request.dtype
-
     def within(self, error: float) -> Head:
         """From the table; else asks the solver for a little less than the proof will find, until the proof agrees."""
         known = self._known and self._shipped(self._known.within(error), error)
@@ -77,11 +74,11 @@ class _Search:
                 break
         if best is None:
             raise AnchorheadError(f"no bound could be proven for {self.target.name} with the work that proofs may take")
-        known = best.certificate
+        known, dtype = best.certificate, self.request.dtype
         raise NotReached(
-            f"within={error:g} was not reached for {self.target.name} in {self.dtype}: the best certificate says "
+            f"within={error:g} was not reached for {self.target.name} in {dtype}: the best certificate says "
             f"{known.kind} {known.bound:.3g}{' with the work that proofs may take' if self.proofs.over else ''}. What "
-            f"would help: a larger error, {'float64, ' if self.dtype == 'float32' else ''}a smaller domain",
+            f"would help: a larger error, {'float64, ' if dtype == 'float32' else ''}a smaller domain",
             best.network,
             known.bound,
             error,
@@ -109,7 +106,7 @@ class _Search:
 
     def with_anchors(self, anchors: int) -> Head:
         if self.request.placement == "uniform":
-            return self.certified(uniform(self._values, *self._interval, anchors, self.dtype, self.target.kinks).atom)
+            return self.certified(self._even(anchors).atom)
         known = self._known and self._shipped(self._known.with_anchors(anchors))
         if self._known and known and anchors <= self._known.searched:
             return known
@@ -137,7 +134,7 @@ class _Search:
         """What the table that ships with the package holds for this target."""
         if self.request.placement != "solved" or not isinstance(self.target, ScalarTarget):
             return None
-        return lookup(self.target.name, *self._interval, self.dtype, str(require_model(self.dtype)))
+        return lookup(self.target.name, *self._interval, self.request.dtype, str(require_model(self.request.dtype)))
 
     def _shipped(self, entry: Entry | None, within: float | None = None) -> Head | None:
         """The head of the table with the bound that was proven for it, if it keeps to the caps."""
@@ -160,7 +157,7 @@ class _Search:
         errors: dict[int, float] = {}
         count = 2
         while count <= MAX_EVEN:
-            solution = uniform(self._values, *self._interval, count, self.dtype, self.target.kinks)
+            solution = self._even(count)
             if solution.total <= AIM_EVEN * error:
                 return solution.atom
             errors[count] = solution.total
@@ -173,6 +170,9 @@ class _Search:
             f"within={error:g} was not reached with up to {MAX_EVEN} uniform anchors: use placement='solved' or a "
             "larger error"
         )
+
+    def _even(self, count: int) -> Solution:
+        return uniform(self._values, *self._interval, count, self.request.dtype, self.target.kinks)
 
     def certified(self, atom: Atom, bound: HeadBound | None = None, within: float | None = None) -> Head:
         """The head with its certificate; bound: by this proof."""
@@ -188,7 +188,7 @@ class _Search:
     @property
     def _options(self) -> dict[str, Any]:
         return {
-            "dtype": self.dtype,
+            "dtype": self.request.dtype,
             "max_value": self.request.max_value,
             "max_slope": self.request.max_slope,
             "progress": self.request.progress,

@@ -15,7 +15,8 @@ from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_number, shown
-from anchorhead.language.of_targets import program_of
+from anchorhead.language.forms import box_of
+from anchorhead.language.program import Program
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
@@ -39,10 +40,10 @@ SOFTEST, SHARPEST = 2.0**-20, 2.0**20
 """c = beta spacing^2 below which a head is flat, and above which it is a step."""
 
 
-def truncated(target: TruncatedLinear, box: Box, request: BuildRequest) -> Network:
+def truncated(target: TruncatedLinear, program: Program, request: BuildRequest) -> Network:
     """The layer of one of the two theorems, with its certificate: of so many anchors, or of so many heads."""
     kind, heads = request.dtype, request.heads
-    low, high = target.low, target.high
+    low, high, box = target.low, target.high, box_of(program)
     count = count_of(len(target.w), request.anchors, heads)
     theorem = single_head if heads is None else multi_head
     features = _features(target, theorem, count)
@@ -69,7 +70,7 @@ def truncated(target: TruncatedLinear, box: Box, request: BuildRequest) -> Netwo
     anchors = count if heads is None else len(target.w)
     entry = Entry(1, "scalar head", what, heads_of_layer, anchors, None, found.total)
     return network.with_(
-        program=program_of(target, box),
+        program=program,
         derivation=Derivation("truncated linear", entries=(entry,)),
         certificate=found.certificate(box, kind),
         outside=request.outside,
