@@ -8,7 +8,6 @@ g, by complex balls and the theorem of `ellipse.py`. The rounding is in `gate_ro
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,9 +15,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.self_keys.gate import GatePart
 from anchorhead.language.targets import ScalarTarget, target_of
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.enclosures.balls import ball_heads, largest_jump
-from anchorhead.proof.enclosures.relative import relative_spans
-from anchorhead.proof.enclosures.supremum import Supremum
+from anchorhead.proof.enclosures.balls import ball_heads
+from anchorhead.proof.enclosures.relative import prove_relative
 from anchorhead.proof.heads.gate_rounding import gate_rounding, with_own
 
 
@@ -39,7 +37,5 @@ def prove_gate(function: str, parts: Sequence[GatePart], low: float, high: float
         raise AnchorheadError(f"{function!r} is not a named function of one variable: nothing can be proven of it")
     rounding = gate_rounding(parts, low, high, arithmetic)
     (head,) = ball_heads([with_own(part) for part in parts])
-    sup = Supremum(0.02, rounding / 50)
-    jump = largest_jump(target.pieces)
-    sup.cover(relative_spans(target, head), head.scale, head.logit_bits(low, high), head.landmarks(), 1.0)
-    return GateBound(math.nextafter(sup.bound + jump, math.inf), rounding, sup.found, sup.at)
+    exact, sup = prove_relative(target, head, rounding / 50)
+    return GateBound(exact, rounding, sup.found, sup.at)

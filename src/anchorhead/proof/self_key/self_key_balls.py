@@ -14,103 +14,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from flint import arb
 from jaxtyping import Float
 
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
-from anchorhead.language.expressions.precision import working_bits
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.enclosures.operations import PER_ANCHOR
+from anchorhead.proof.enclosures.balls import BallHead, BallSoftmax
 
 
-class BallSelfKeyHead:
-    """r on complex balls. A finite result proves r analytic on the ball, as with proof.enclosures.balls.BallSoftmax."""
-
-    def __init__(self, head: SelfKeyHead) -> None:
-        self.slopes, self.offsets, self.values = (column.tolist() for column in head.keys)
-        self.own = len(self.slopes) - 1 if head.own is not None else -1
-        self.skip, self.bias = head.skip, head.bias
-        self._relative: dict[tuple[int, int], list[tuple[arb, arb, arb, int]]] = {}
-
-    @property
-    def operations(self) -> int:
-        """What a value takes."""
-        return PER_ANCHOR * len(self.slopes)
-
-    @property
-    def scale(self) -> float:
-        """The size of the numbers that add up, relative to max(1, |s|)."""
-        return max(map(abs, self.values)) + abs(self.skip) + abs(self.bias)
-
-    @property
-    def steepness(self) -> float:
-        """The size of the numbers that add up in R', for |s| <= 1; some unit for others."""
-        return (max(self.slopes) - min(self.slopes) + 1) * (max(map(abs, self.values)) + 1)
-
-    def logit_bits(self, far: float) -> int:
-        """How many bits of a logit stand before the point for |s| <= far."""
-        size = max(abs(a) * far + abs(g) for a, g in zip(self.slopes, self.offsets, strict=True))
-        return max(0, math.frexp(min(size, 1e300))[1])
-
-    def landmarks(self) -> list[arb]:
-        """Where two keys cross, and a little to either side."""
-        found = []
-        for j in range(len(self.slopes)):
-            for k in range(j):
-                slope = arb(self.slopes[j]) - self.slopes[k]
-                if slope != 0 and (len(self.slopes) < 4 or abs(j - k) == 1):
-                    crossing = (arb(self.offsets[k]) - self.offsets[j]) / slope
-                    found += [crossing + multiple / abs(slope) for multiple in (-4, -2, -1, 0, 1, 2, 4)]
-        return found
-
-    def __call__(self, s: Any) -> Any:
-        """r on a ball, with the key of the largest logit as the reference."""
-        j = self._reference(s)
-        rise = (self.skip + (arb(self.values[j]) if j == self.own else 0)) * s
-        numerator, denominator = s * 0, s * 0 + 1
-        for weight, difference in self._others(s, j):
-            denominator += weight
-            numerator += difference * weight
-        return numerator / denominator + rise + (self.bias if j == self.own else arb(self.values[j]) + self.bias)
-
-    def derivative(self, s: Any) -> Any:
-        """R' = Cov_w(a, V) + value w_own on a ball."""
-        j = self._reference(s)
-        total, slopes, values, products = s * 0 + 1, s * 0, s * 0, s * 0
-        own = s * 0 + (self.values[j] if j == self.own else 0.0)
-        for (weight, difference), (slope, _, value, k) in zip(self._others(s, j), self._rest(j), strict=True):
-            total += weight
-            slopes += slope * weight
-            values += difference * weight
-            products += slope * difference * weight
-            own += weight * value if k == self.own else 0
-        return products / total - (slopes / total) * (values / total) + own / total
-
-    def _reference(self, s: Any) -> int:
-        t = float(s.real.mid())
-        logits = [slope * t + offset for slope, offset in zip(self.slopes, self.offsets, strict=True)]
-        return logits.index(max(logits))
-
-    def _rest(self, j: int) -> list[tuple[arb, arb, arb, int]]:
-        key = j, working_bits()
-        if key not in self._relative:
-            self._relative[key] = [
-                (arb(a) - self.slopes[j], arb(g) - self.offsets[j], arb(v), k)
-                for k, (a, g, v) in enumerate(zip(self.slopes, self.offsets, self.values, strict=True))
-                if k != j
-            ]
-        return self._relative[key]
-
-    def _others(self, s: Any, j: int) -> list[tuple[Any, Any]]:
-        """e^(z_k - z_j) and V_k - V_j for the keys other than j."""
-        base = self.values[j] * s if j == self.own else arb(self.values[j])
-        return [
-            ((slope * s + offset).exp(), (value * s if k == self.own else value) - base)
-            for slope, offset, value, k in self._rest(j)
-        ]
+def ball_head(head: SelfKeyHead, skip: bool = True) -> BallHead:
+    """r on balls, or R, without what passes by."""
+    slopes, offsets, values = head.keys
+    own = np.arange(len(slopes)) == head.registers
+    softmax = BallSoftmax(slopes, offsets, np.where(own, 0.0, values), np.where(own, values, 0.0))
+    return BallHead([softmax], 0.0, head.bias, head.skip) if skip else BallHead([softmax], 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from flint import acb, arb
 
 from anchorhead.heads.atom import Part
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.rounding import dot_error, exact_factor
-from anchorhead.proof.enclosures.supremum import Span, Supremum
+from anchorhead.proof.enclosures.analytic import cover_slope
+from anchorhead.proof.enclosures.supremum import Supremum
 from anchorhead.proof.heads.head_rounding import first_cells
 from anchorhead.proof.heads.on_cells import Cells, OnCells, softmax_on_cells
-from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead
+from anchorhead.proof.self_key.self_key_balls import ball_head
 
 
 def speed_bound(head: SelfKeyHead, low: float, high: float) -> float:
     """A bound on |R'(s)| for s in [low, high]."""
-    balls = BallSelfKeyHead(head)
     sup = Supremum(0.05)
-    whole: Callable[[acb], acb] = balls.derivative
-    span = Span(arb(low), arb(high), (arb(low), arb(high)), whole, balls.operations)
-    sup.cover([span], balls.steepness, balls.logit_bits(max(-low, high)), balls.landmarks(), 1.0)
+    cover_slope(sup, ball_head(head, skip=False), low, high)
     return sup.bound
 
 
