@@ -11,7 +11,8 @@ from anchorhead.heads.atom import Part
 from anchorhead.incontext.link_heads import link_grid, link_head
 from anchorhead.language.expressions.parser import parse
 from anchorhead.lemmas.learners.links import head_values
-from anchorhead.proof.heads.link_heads import link_facts, logistic_form, range_of
+from anchorhead.proof.enclosures.ranges import range_on_box
+from anchorhead.proof.heads.link_heads import link_facts, logistic_form
 
 LINKS = {
     "sigmoid(x)": (2, True),
@@ -64,7 +65,7 @@ def test_two_anchors_with_other_slopes_are_refused():
 
 @pytest.mark.parametrize("text", ["sin(3*x)*exp(x)", "abs(x)*x", "where(x < 1/2, x, 1 - x)", "x**2 - x"])
 def test_a_range_holds_all_values_and_is_not_much_wider(text):
-    low, high = range_of(parse(text), {"x": (-2.0, 2.0)})
+    low, high = range_on_box(parse(text), {"x": (-2.0, 2.0)})
     values = parse(text).values({"x": np.linspace(-2, 2, 100_001)})
     assert low <= values.min()
     assert values.max() <= high

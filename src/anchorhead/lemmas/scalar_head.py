@@ -24,7 +24,8 @@ from anchorhead.heads.atom import Part
 from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, own_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal
-from anchorhead.proof.heads.activation_head import ActivationHead, range_of
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 
 

@@ -42,7 +42,7 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Constants, Keys, Readings, Refusal, constants
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
-from anchorhead.proof.heads.activation_head import range_of
+from anchorhead.proof.enclosures.ranges import range_of
 
 
 @dataclass(frozen=True)

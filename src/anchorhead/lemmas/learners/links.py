@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -34,13 +34,13 @@ from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import Expression
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.arithmetic.silence import SILENT
-from anchorhead.proof.enclosures.balls import lower, upper
+from anchorhead.proof.enclosures.ranges import PRECISION, CellRanges, Interval, range_on_box
 from anchorhead.proof.grids.grid import prove_grid
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.heads.head_rounding import head_rounding
-from anchorhead.proof.heads.link_heads import PRECISION, Interval, LinkFacts, link_facts, range_of
-from anchorhead.proof.heads.link_slopes import Slopes, over_more, slopes_of
+from anchorhead.proof.heads.link_heads import LinkFacts, link_facts, slopes_of
+from anchorhead.proof.remembered import remembered
 
 FARTHEST = 2.0**40
 CELLS = (128, 16)
@@ -66,7 +66,7 @@ class HeadLink:
         return facts_of(self.parts, self.phi, low, high)
 
     @property
-    def cells(self) -> Slopes:
+    def cells(self) -> CellRanges:
         """Bounds on phi' on cells of the range."""
         return slopes_of(self.phi, self.facts)
 
@@ -108,7 +108,7 @@ class HeadLink:
             ends.append(end)
         if not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
             return math.inf
-        return max(beyond, _reading_error(_frozen(self.parts), *ends, _up(terms), roundings, model))
+        return max(beyond, _reading_error(self.parts, *ends, _up(terms), roundings, model))
 
     def values(self, arguments: np.ndarray, y: np.ndarray) -> np.ndarray:
         """phi in float64, by its head."""
@@ -145,11 +145,11 @@ class GridLink:
     @property
     def facts(self) -> LinkFacts:
         (least, slope), (lowest, highest) = _ranges(self.phi, (self.low, self.high), self.labels)
-        exact = _grid_error(_frozen_grid(self.atom), self.phi, self.low, self.high, self.labels)
+        exact = _grid_error(self.atom, self.phi, self.low, self.high, self.labels)
         return LinkFacts(exact, least, slope, max(-lowest, highest), self.low, self.high)
 
     @property
-    def cells(self) -> Slopes:
+    def cells(self) -> CellRanges:
         """Bounds on the slope by s on cells of s, for all labels."""
         return _grid_slopes(self.phi, self.facts, self.labels)
 
@@ -162,8 +162,7 @@ class GridLink:
         return self.atom.max_value
 
     def rounding(self, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
-        frozen = _frozen_grid(self.atom)
-        return _grid_rounding(frozen, low, high, self.labels, outward(0.0, terms)[1], roundings, model)
+        return _grid_rounding(self.atom, low, high, self.labels, outward(0.0, terms)[1], roundings, model)
 
     def values(self, arguments: np.ndarray, y: np.ndarray) -> np.ndarray:
         at = np.stack(np.broadcast_arrays(arguments, y), axis=-1)
@@ -180,9 +179,6 @@ def label_link(parts: Sequence[Part], y: float) -> HeadLink:
     return HeadLink(parse("x"), tuple(Part(part.slopes, part.offsets, -part.values) for part in parts), -most, most)
 
 
-_Frozen = tuple[tuple[str, bytes, bytes, bytes], ...]
-
-
 def outward(low: float, high: float) -> tuple[float, float]:
     """A slightly larger interval whose ends have few bits, so that what is found for it is found again."""
     return -_up(-low), _up(high)
@@ -195,9 +191,10 @@ def _up(number: float) -> float:
     return math.ceil(number / step) * step
 
 
-@lru_cache(maxsize=256)
-def _reading_error(frozen: _Frozen, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
-    parts = _thawed(frozen)
+@remembered(256)
+def _reading_error(
+    parts: Sequence[Part], low: float, high: float, terms: float, roundings: int, model: Arithmetic
+) -> float:
     factor = float(model.gamma(roundings))
     wrong = [
         factor * (np.abs(part.slopes.astype(np.float64)) * terms + np.abs(part.offsets.astype(np.float64)))
@@ -207,21 +204,14 @@ def _reading_error(frozen: _Frozen, low: float, high: float, terms: float, round
     return head_rounding(parts, 0.0, np.zeros(1), low, low + wide, model, wrong)
 
 
-def facts_of(parts: Sequence[Part], phi: Expression, low: float, high: float) -> LinkFacts:
-    """link_facts, remembered."""
-    return _facts(_frozen(parts), phi, low, high)
+facts_of = remembered(256)(link_facts)
 
 
-@lru_cache(maxsize=256)
-def _facts(frozen: _Frozen, phi: Expression, low: float, high: float) -> LinkFacts:
-    return link_facts(_thawed(frozen), phi, low, high)
-
-
-@lru_cache(maxsize=256)
+@remembered(256)
 def _slopes_on(phi: Expression, low: float, high: float) -> tuple[float, float]:
     """least <= phi' <= slope on [low, high], wherever phi has a slope."""
     with precision(PRECISION):
-        return range_of(phi.derivative("x"), {"x": (low, high)})
+        return range_on_box(phi.derivative("x"), {"x": (low, high)})
 
 
 def head_values(parts: Sequence[Part], x: np.ndarray) -> np.ndarray:
@@ -233,18 +223,6 @@ def head_values(parts: Sequence[Part], x: np.ndarray) -> np.ndarray:
         weights = np.exp(z - z.max(axis=-1, keepdims=True))
         total += (weights / weights.sum(axis=-1, keepdims=True)) @ values[:, 0]
     return total
-
-
-def _frozen(parts: Sequence[Part]) -> _Frozen:
-    arrays = ((part.slopes, part.offsets, part.values) for part in parts)
-    return tuple((str(a.dtype), a.tobytes(), b.tobytes(), c.tobytes()) for a, b, c in arrays)
-
-
-def _thawed(frozen: _Frozen) -> list[Part]:
-    return [
-        Part(np.frombuffer(a, kind), np.frombuffer(b, kind), np.frombuffer(c, kind)[:, None])
-        for kind, a, b, c in frozen
-    ]
 
 
 def _taken_over_from(part: Part, side: int, model: Arithmetic) -> float:
@@ -270,32 +248,28 @@ def _last_value(part: Part, side: int) -> float:
     return float(abs(np.ravel(part.values)[int(np.argmax(side * part.slopes.astype(np.float64)))]))
 
 
-_FrozenGrid = tuple[tuple[bytes, ...], str]
-
-
-@lru_cache(maxsize=64)
+@remembered(64)
 def _ranges(
     link: Expression, scores: tuple[float, float], labels: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Of the slope by s, and of g itself."""
     box: dict[str, Interval] = {"s": scores, "y": (-labels, labels)}
-    return range_of(link.derivative("s"), box), range_of(link, box)
+    return range_on_box(link.derivative("s"), box), range_on_box(link, box)
 
 
-@lru_cache(maxsize=64)
-def _grid_error(key: _FrozenGrid, link: Expression, low: float, high: float, labels: float) -> float:
+@remembered(64)
+def _grid_error(atom: GridAtom, link: Expression, low: float, high: float, labels: float) -> float:
     try:
-        return prove_grid(_thawed_grid(key), [link], ("s", "y"), (low, -labels), (high, labels), FLOAT64).exact
+        return prove_grid(atom, [link], ("s", "y"), (low, -labels), (high, labels), FLOAT64).exact
     except TooLong as error:
         raise CertificateError(f"the proof for the grid of the link {link} takes too long: {error}") from error
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _grid_rounding(
-    key: _FrozenGrid, low: float, high: float, labels: float, terms: float, roundings: int, model: Arithmetic
+    atom: GridAtom, low: float, high: float, labels: float, terms: float, roundings: int, model: Arithmetic
 ) -> float:
     factor = float(model.gamma(roundings))
-    atom = _thawed_grid(key)
     more = [
         factor * (np.abs(slopes.astype(np.float64)) * size + np.abs(offsets.astype(np.float64)))
         for (slopes, offsets), size in zip(atom.axes, (terms, labels), strict=True)
@@ -304,34 +278,11 @@ def _grid_rounding(
     return prove_grid_rounding(atom, *ends, model, more)
 
 
-def _frozen_grid(atom: GridAtom) -> _FrozenGrid:
-    arrays = (*(array for axis in atom.axes for array in axis), atom.values)
-    return tuple(array.tobytes() for array in arrays), str(atom.values.dtype)
-
-
-def _thawed_grid(key: _FrozenGrid) -> GridAtom:
-    arrays, kind = key
-    a, b, c, d, values = (np.frombuffer(array, kind) for array in arrays)
-    return GridAtom.of(
-        [(a, b), (c, d)],
-        np.zeros(2),
-        values.reshape(len(a), len(c), 1),
-        np.zeros(1),
-        kind,  # type: ignore[arg-type]
-    )
-
-
-@lru_cache(maxsize=16)
-def _grid_slopes(link: Expression, facts: LinkFacts, labels: float) -> Slopes:
+@remembered(16)
+def _grid_slopes(link: Expression, facts: LinkFacts, labels: float) -> CellRanges:
     """Bounds on the slope by s on cells of s, for all labels."""
     cells, strips = CELLS
-    edges, derivative = np.linspace(facts.low, facts.high, cells + 1), link.derivative("s")
+    edges = np.linspace(facts.low, facts.high, cells + 1)
     with precision(PRECISION):
         sides = [arb(a).union(arb(b)) for a, b in pairwise(np.linspace(-labels, labels, strips + 1).tolist())]
-        rows = [
-            [derivative.ball({"s": arb(a).union(arb(b)), "y": side}) for side in sides]
-            for a, b in pairwise(edges.tolist())
-        ]
-    least = np.maximum([min(lower(ball) for ball in row) for row in rows], facts.least)
-    most = np.minimum([max(upper(ball) for ball in row) for row in rows], facts.slope)
-    return Slopes(edges, over_more(least, np.minimum), over_more(most, np.maximum))
+        return CellRanges.of(link.derivative("s"), "s", edges, (facts.least, facts.slope), {"y": sides})

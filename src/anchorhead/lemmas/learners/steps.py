@@ -33,8 +33,8 @@ from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
+from anchorhead.proof.enclosures.ranges import CellRanges
 from anchorhead.proof.heads.link_heads import LinkFacts
-from anchorhead.proof.heads.link_slopes import Slopes
 
 Array = Float[np.ndarray, " n"]
 Carriers = Literal["one", "each", "pair"]
@@ -51,7 +51,7 @@ class HeadAt:
 
     facts: LinkFacts
     rounding: float
-    cells: Slopes | None = None
+    cells: CellRanges | None = None
 
     def between(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Bounds on the link's slopes over [low_i, high_i]."""

@@ -117,7 +117,7 @@ class BallSoftmax:
         return result + self.rises[j] * t if self.rises[j] else result
 
     def derivative(self, t: Any) -> Any:
-        """Cov_w(alpha, V) + E_w[b] on a ball, Cov = E_w[alpha V] - E_w[alpha] E_w[V] with both less those of anchor j."""
+        """Cov_w(alpha, V) + E_w[b] on a ball, Cov = E_w[alpha V] - E_w[alpha] E_w[V], both less those of anchor j."""
         j = self.reference(float(t.real.mid()))
         slopes, values, products, rises, total = t * 0, t * 0, t * 0, t * 0 + self.rises[j], t * 0 + 1
         others = self.rises[:j] + self.rises[j + 1 :]

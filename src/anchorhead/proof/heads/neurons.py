@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.proof.arithmetic.affine_forms import Sources, own_error
-from anchorhead.proof.heads.activation_head import ActivationHead, range_of
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 
 
 @dataclass(frozen=True, eq=False)
