@@ -10,7 +10,7 @@ import numpy as np
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_powers import powers
 from anchorhead.language.expressions.expression import Expression
-from anchorhead.proof.self_key.self_key_balls import ball_head
+from anchorhead.proof.self_key.self_key_softmax import ball_head
 
 BITS = 300
 Path = Callable[[np.ndarray], np.ndarray]

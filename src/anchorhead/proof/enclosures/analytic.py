@@ -21,6 +21,7 @@ from jaxtyping import Float
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.precision import precision
+from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import BallHead, Part, ball_heads, lower, upper
 from anchorhead.proof.enclosures.ellipse import Enclosure
 from anchorhead.proof.enclosures.operations import OPERATIONS, operations_of
@@ -115,7 +116,7 @@ def lipschitz_bound(
     if not sup.effort.over:
         return sup.bound
     widest = sum(np.ptp(part.slopes.astype(float)) * np.ptp(part.values.astype(float), axis=0) / 4 for part in parts)
-    return min(sup.bound, float(np.max(widest)) * (1 + 1e-12))
+    return min(sup.bound, float(np.max(widest)) * UP)
 
 
 def cover_slope(sup: Supremum, head: BallHead, low: float, high: float) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from flint import arb
+from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.precision import FLOAT64_BITS, precision, working_bits
@@ -44,6 +45,13 @@ def upper(ball: arb) -> float:
 def lower(ball: arb) -> float:
     """A float that is not above any number of the ball; minus infinity for a ball that is not finite."""
     return -upper(-ball)
+
+
+def crossings(part: Part, apart: int = 1) -> Float[np.ndarray, " crossings"]:
+    """About where anchors that are so many apart, in the order of their slopes, weigh the same, as values of t."""
+    slopes, offsets = (np.asarray(array, np.float64) for array in (part.slopes, part.offsets))
+    rise, fall = slopes[apart:] - slopes[:-apart], offsets[:-apart] - offsets[apart:]
+    return fall[rise > 0] / rise[rise > 0]
 
 
 @precision(FLOAT64_BITS)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part as AtomPart
-from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import UP, require_model
 from anchorhead.proof.enclosures.analytic import Proof, check_interval, lipschitz_bound
 from anchorhead.proof.enclosures.balls import Part
 from anchorhead.proof.heads.head_rounding import head_rounding
@@ -69,7 +69,7 @@ def prove_sup_lipschitz(
                 for some in np.array_split(centre, -(-len(centre) // _CHUNK))
             ]
         )
-        slack = (f_error + noise) * (1 + 1e-12) + 1e-15 * gaps
+        slack = (f_error + noise) * UP + 1e-15 * gaps
         bounds = np.nextafter((gaps + slack + (lipschitz + rates) * half) * (1 + 1e-14), math.inf)
         spent += len(left)
         best = int(gaps.argmax())

@@ -10,7 +10,6 @@ or a crossing of its anchors, or misses it by 10^-k. From the worst of them the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from flint import arb, arb_mat
@@ -25,7 +24,7 @@ from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Mlp
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
-from anchorhead.proof.enclosures.balls import lower
+from anchorhead.proof.enclosures.balls import crossings, lower
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.search.callable_search import EACH, Search
@@ -250,14 +249,7 @@ def _kinks(activation: Expression, low: np.ndarray, high: np.ndarray, own: np.nd
 def _crossings(shape: ActivationHead, low: float, high: float) -> list[float]:
     """Where neighbouring anchors have the same logit, in the units of the pre-activation."""
     unit = float(np.ldexp(1.0, int(shape.exponents(np.array([low]), np.array([high]))[0])))
-    result = []
-    for part in shape.parts:
-        order = np.argsort(part.slopes, kind="stable")
-        slopes, offsets = (np.asarray(a, np.float64)[order].tolist() for a in (part.slopes, part.offsets))
-        for (a, g), (b, h) in pairwise(zip(slopes, offsets, strict=True)):
-            if b > a:
-                result.append(unit * (shape.in_scale * (g - h) / (b - a) + shape.in_shift))
-    return result
+    return [unit * (shape.in_scale * t + shape.in_shift) for part in shape.parts for t in crossings(part).tolist()]
 
 
 def _mapped(affine: Affine, x: Float[np.ndarray, "rows inputs"]) -> Float[np.ndarray, "rows outputs"]:
