@@ -16,7 +16,7 @@ from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.loop import VaryingDrift, most_rate
 from anchorhead.lemmas.learners.score import Scoring, written
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
-from anchorhead.proof.heads.link_slopes import slopes_of
+from anchorhead.proof.heads.link_heads import slopes_of
 
 
 def _scoring(h: float) -> Scoring:

@@ -10,8 +10,9 @@ from anchorhead.constructions.learners.link_heads import link_grid, link_head
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.parser import parse
-from anchorhead.lemmas.learners.links import head_values
-from anchorhead.proof.heads.link_heads import link_facts, logistic_form, range_of
+from anchorhead.lemmas.learners.links import HeadLink
+from anchorhead.proof.enclosures.ranges import range_on_box
+from anchorhead.proof.heads.link_heads import link_facts, logistic_form
 
 LINKS = {
     "sigmoid(x)": (2, True),
@@ -37,7 +38,7 @@ def test_error_and_slopes_hold_everywhere_that_they_are_said_to(text):
     x = np.concatenate([rng.uniform(-4, 4, 3000), np.geomspace(1e-12, reach, 200), -np.geomspace(1e-12, reach, 200)])
     phi = parse(text)
     rounding = 1e-15 * max(float(np.abs(part.values).max()) for part in head.parts) * 40
-    assert np.abs(head_values(head.parts, x) - phi.values({"x": x})).max() <= facts.error + rounding
+    assert np.abs(HeadLink(phi, head.parts).values(x, x) - phi.values({"x": x})).max() <= facts.error + rounding
     slopes = phi.derivative("x").values({"x": x})
     assert facts.least <= slopes.min()
     assert slopes.max() <= facts.slope * (1 + 1e-12)
@@ -64,7 +65,7 @@ def test_two_anchors_with_other_slopes_are_refused():
 
 @pytest.mark.parametrize("text", ["sin(3*x)*exp(x)", "abs(x)*x", "where(x < 1/2, x, 1 - x)", "x**2 - x"])
 def test_a_range_holds_all_values_and_is_not_much_wider(text):
-    low, high = range_of(parse(text), {"x": (-2.0, 2.0)})
+    low, high = range_on_box(parse(text), {"x": (-2.0, 2.0)})
     values = parse(text).values({"x": np.linspace(-2, 2, 100_001)})
     assert low <= values.min()
     assert values.max() <= high

@@ -10,7 +10,7 @@ import numpy as np
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_powers import powers
 from anchorhead.language.expressions.expression import Expression
-from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead
+from anchorhead.proof.self_key.self_key_softmax import ball_head
 
 BITS = 300
 Path = Callable[[np.ndarray], np.ndarray]
@@ -82,7 +82,7 @@ def of_function(function: Expression) -> Callable[[flint.arb], flint.arb]:
 
 
 def of_head(head: SelfKeyHead) -> Callable[[flint.arb], flint.arb]:
-    balls = BallSelfKeyHead(head)
+    balls = ball_head(head)
     return lambda s: balls(s)
 
 

@@ -8,8 +8,7 @@ import pytest
 from anchorhead.constructions.single.gate_head import gate_head
 from anchorhead.heads.self_keys.gate import GatePart
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.heads.gate import prove_gate
-from anchorhead.proof.heads.gate_rounding import gate_rounding
+from anchorhead.proof.heads.gate import gate_rounding, prove_gate
 from tests.heads.gate_cases import TINY, computed, exact_parts, excess, gates_inputs
 
 

@@ -10,7 +10,7 @@ from flint import arb
 from anchorhead.errors import NotDefined
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.proof.enclosures.balls import lower, upper
-from anchorhead.proof.heads.activation_head import range_of
+from anchorhead.proof.enclosures.ranges import range_of
 
 CELLS = (64, 1024)
 """On so many cells a function is enclosed: a few do for most, and the proof takes as many as the most."""

@@ -25,7 +25,8 @@ from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.heads.activation_head import ActivationHead, range_of
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 
 ROUNDING = 8
 """A head rounds by about so many units of the largest number that it reads."""

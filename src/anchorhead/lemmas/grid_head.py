@@ -82,8 +82,7 @@ def _asked(axes: tuple[Readings, ...], token: int, claim: GridClaim, known: Know
     for j, (readings, place) in enumerate(zip(axes, claim.places, strict=True)):
         keys, t = readings.keys[readings.kinds[token]], readings.t.features(slice(token, token + 1))
         slopes, offsets = (array.astype(np.float64) for array in grid.atom.axes[j])
-        exact = not (keys.slope_error.any() or keys.offset_error.any() or (keys.terms > 2).any())
-        if not exact or not (np.array_equal(keys.slopes, slopes) and np.array_equal(keys.offsets, offsets)):
+        if not keys.plain.all() or not (np.array_equal(keys.slopes, slopes) and np.array_equal(keys.offsets, offsets)):
             raise Refusal("the keys of a grid are not those that it is said to have")
         origin, (low, high) = float(grid.atom.origins[j]), (grid.low[j], grid.high[j])
         if not t.varying.any() and t.constant[0, 0] == 0 and low <= origin <= high:

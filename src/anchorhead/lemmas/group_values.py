@@ -21,6 +21,7 @@ from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
+from anchorhead.proof.arithmetic.rounding import sum_error
 from anchorhead.proof.enclosures.analytic import range_bound
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
@@ -75,8 +76,7 @@ class Taken:
         whole = replace(reads.known(), reach=np.zeros_like(reads.reach))
         mixed = whole.combined(self.takes, exact, arithmetic)
         size, terms = self.reach + others.size, self.terms + others.terms
-        summed = arithmetic.gamma(terms) * size + terms * arithmetic.tiny
-        rounding = mixed.rounding[0] + (self.off + summed) * UP + 8 * FLOAT64.unit * size
+        rounding = mixed.rounding[0] + (self.off + sum_error(terms, size, arithmetic)) * UP + 8 * FLOAT64.unit * size
         approximation = mixed.approximation + others.approximation
         return Forms(mixed.coefficients, mixed.constant + others.constant, approximation, rounding[None])
 

@@ -16,6 +16,7 @@ from anchorhead.network import Attention
 from anchorhead.network.alike import first_alike
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.rounding import sum_error
 
 BLOCK = 2**24
 """How many coefficients of values are held at a time."""
@@ -80,7 +81,8 @@ def of_others(layer: Attention, inputs: Forms, others: Forms, sources: Sources, 
         size = size + (up - down) @ np.maximum(np.abs(bottom), np.abs(top))
     read = Forms.between(low[None], high[None])
     terms = (layer.output != 0).sum(axis=(0, 2)) + (skip != 0).sum(axis=1) + 3
-    summed = (arithmetic.gamma(terms) + 1e-12) * (size + kept.size(NOTHING)) + terms * arithmetic.tiny
+    size = size + kept.size(NOTHING)
+    summed = sum_error(terms, size, arithmetic) + 1e-12 * size
     written = (layer.output != 0).any(axis=(0, 2))
     return Forms(
         kept.coefficients,

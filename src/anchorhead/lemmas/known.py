@@ -12,8 +12,9 @@ from anchorhead.lemmas import interval
 from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.network import Attention, Embed
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
-from anchorhead.proof.arithmetic.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal, visible
+from anchorhead.proof.arithmetic.rounding import sum_error
 
 Kind = TypeVar("Kind")
 
@@ -124,14 +125,14 @@ class Others:
         return replace(
             self,
             constant=self.constant + np.where(moved, form.constant[0], 0.0),
-            approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * (1 + 1e-12),
+            approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * UP,
             size=self.size + (np.abs(values) + error).max(axis=1) * (1 + arithmetic.gamma(2 * values.shape[1] + 2)),
             terms=self.terms + moved * values.shape[1],
         )
 
     def alone(self, sources: int, arithmetic: Arithmetic) -> Forms:
         """One token of outputs that are nothing else, as forms of so many sources."""
-        summed = (arithmetic.gamma(self.terms) + 1e-12) * self.size + self.terms * arithmetic.tiny
+        summed = sum_error(self.terms, self.size, arithmetic) + 1e-12 * self.size
         arrays = self.constant, self.approximation, self.rounding + summed
         return Forms(np.zeros((1, len(summed), sources)), *(array[None] for array in arrays))
 

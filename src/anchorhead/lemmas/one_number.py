@@ -17,8 +17,8 @@ from jaxtyping import Float
 
 from anchorhead.lemmas.known import Known
 from anchorhead.network import Attention
-from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, own_error
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, distance
+from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.arithmetic.readings import Refusal
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.heads.whole_head import WholeHead, read
@@ -74,12 +74,7 @@ def query_error(claim: OneNumber, number: Forms, sources: Sources) -> float:
     weight, bias, constant = claim.weight[:, None], claim.bias[:, None], number.constant
     difference = claim.scale * number.coefficients - weight
     off = claim.scale * constant + claim.shift - bias
-    absolute = np.abs(difference)
-    stored = np.abs(along(difference, sources.middle) + off) + along(absolute, sources.radius)
     size = along(np.abs(weight), sources.size) + np.abs(bias) + abs(claim.shift) + np.abs(claim.scale * constant)
-    noise = own_error(sources.count) * along(absolute, sources.size) + 16 * FLOAT64.unit * size
-    same = (
-        (difference == 0).all(axis=2) & (constant == 0) & (claim.shift == bias) & exact_factor(np.float64(claim.scale))
-    )
-    error = claim.scale * number.error + np.where(same, 0.0, stored + noise)
+    units = np.where((constant == 0) & exact_factor(np.float64(claim.scale)), 0.0, 4.0)
+    error = claim.scale * number.error + distance(difference, off, size, sources, units)
     return float(error.max()) * UP

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.language.targets.mlp import Affine
-from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, own_error
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, distance
+from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.terms import Term
 
 
@@ -21,7 +22,7 @@ class OutputBound:
 
     @property
     def total(self) -> float:
-        return float((self.approximation + self.rounding).max()) * (1 + 1e-12)
+        return float((self.approximation + self.rounding).max()) * UP
 
     @property
     def worst(self) -> tuple[float, float]:
@@ -45,14 +46,9 @@ def compared(y: Forms, readout: Affine | None, sources: Sources) -> OutputBound:
     else:
         y, weight, bias, (weight_error, bias_error) = y.flat(), readout.weight, readout.bias, readout.errors
         off = weight_error @ sources.size + bias_error
-    difference, constant = y.coefficients - weight, y.constant - bias
-    left = along(difference, sources.middle)
-    left = np.abs(left + constant) + along(np.abs(difference), sources.radius) + off
-    noise = own_error(8) * (along(np.abs(weight)[None], sources.size) + np.abs(bias))
-    noise = noise + own_error(sources.count) * along(np.abs(difference), sources.size)
-    # what is the same number by number leaves nothing to round here
-    same = (difference == 0).all(axis=2) & (constant == 0)
-    rounding = y.rounding + np.where(same, off, left + noise)
+    size = along(np.abs(weight)[None], sources.size) + np.abs(bias)
+    wrong = distance(y.coefficients - weight, y.constant - bias, np.broadcast_to(size, y.constant.shape), sources)
+    rounding = y.rounding + wrong + off
     # infinities that cancel, of logits whose rounding has no bound, leave no number: nothing is known then
     exact, rest = (np.where(np.isnan(one), np.inf, one).reshape(-1) for one in (y.approximation, rounding))
     return OutputBound(exact, rest)

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from anchorhead.heads.atom import Part
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.scalar_head import Reads
-from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, distance
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
 from anchorhead.proof.arithmetic.silence import out_of_reach
 from anchorhead.proof.heads.head_rounding import head_rounding
@@ -85,8 +85,7 @@ def _logit_errors(
     common = np.median(off, axis=1, keepdims=True)
     off = off - common
     size = np.abs(slopes) * (np.abs(t) @ sources.size + np.abs(c))[:, None] + np.abs(offsets) + np.abs(common)
-    error = np.abs(difference @ sources.middle + off) + np.abs(difference) @ sources.radius
-    return (error + approximation + rounded + 32 * FLOAT64.unit * size) * UP
+    return (distance(difference, off, size, sources, 16.0) + approximation + rounded) * UP
 
 
 def _require_silence(logits: Forms, own: np.ndarray, number: int, part: Part, sources: Sources) -> None:

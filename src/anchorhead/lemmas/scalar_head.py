@@ -21,10 +21,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.heads.atom import Part
-from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, own_error
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, distance, own_error
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal
-from anchorhead.proof.heads.activation_head import ActivationHead, range_of
+from anchorhead.proof.arithmetic.rounding import sum_error
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 
 
@@ -68,30 +70,20 @@ class Reads:
         reach = np.abs(weight) @ self.reach.sum(axis=1) + extra_size
         lost = self.rounding + own_error(len(self.scale)) * (sources.size + np.abs(self.shift))
         constant, approximation = -(coefficients @ self.shift), absolute @ self.approximation
-        rounding = absolute @ lost + _summed(terms, reach, arithmetic)
+        rounding = absolute @ lost + sum_error(terms, reach, arithmetic)
         if others is not None:
             constant = constant + others.constant[0]
             rounding, approximation = rounding + others.rounding[0], approximation + others.approximation[0]
-        return Forms(coefficients[None], constant[None], approximation[None] * _UP, rounding[None] * _UP)
+        return Forms(coefficients[None], constant[None], approximation[None] * UP, rounding[None] * UP)
 
     def apart(self, sources: Sources, arithmetic: Arithmetic, extra_terms: int) -> Diagonal:
         """The same with the identity for a weight: what each neuron reads, as a feature of its own."""
         coefficients = 1 / self.scale
         absolute = np.abs(coefficients)
         lost = self.rounding + own_error(len(self.scale)) * (sources.size + np.abs(self.shift))
-        summed = _summed(self.reach.shape[1] + extra_terms, self.reach.sum(axis=1), arithmetic)
-        arrays = -coefficients * self.shift, absolute * self.approximation * _UP, (absolute * lost + summed) * _UP
+        summed = sum_error(self.reach.shape[1] + extra_terms, self.reach.sum(axis=1), arithmetic)
+        arrays = -coefficients * self.shift, absolute * self.approximation * UP, (absolute * lost + summed) * UP
         return Diagonal(Forms(coefficients[:, None, None], *(array[:, None] for array in arrays)))
-
-
-_UP = 1 + 1e-12
-
-
-def _summed(
-    terms: int | np.ndarray, reach: Float[np.ndarray, " outputs"], arithmetic: Arithmetic
-) -> Float[np.ndarray, " outputs"]:
-    """What sums of so many terms round by, in any order."""
-    return arithmetic.gamma(terms) * reach + terms * arithmetic.tiny
 
 
 def query_of(readings: Readings, layer: Layer) -> tuple[Forms, Float[np.ndarray, " neurons"]]:
@@ -158,9 +150,10 @@ def anchors_among(keys: Keys, part: Part, queries: tuple[float, float]) -> tuple
     here, there = (np.flatnonzero(each.live(own, queries)) for each in (keys, own))
     here = here[np.lexsort((keys.offsets[here], keys.slopes[here]))]
     there = there[np.lexsort((own.offsets[there], own.slopes[there]))]
-    exact = not (keys.slope_error[here].any() or keys.offset_error[here].any() or (keys.terms[here] > 2).any())
     names = ("slopes", "offsets")
-    if not exact or not all(np.array_equal(getattr(keys, name)[here], getattr(own, name)[there]) for name in names):
+    if not keys.plain[here].all() or not all(
+        np.array_equal(getattr(keys, name)[here], getattr(own, name)[there]) for name in names
+    ):
         raise Refusal("the keys of a head are not those of the shape that it is said to have")
     return here, there
 
@@ -218,13 +211,7 @@ def bound(
     off = scale * constant + unit_in * in_shift - bias
     size = np.abs(weight) @ sources.size + np.abs(bias) + np.abs(unit_in * in_shift) + np.abs(scale * constant)
     e_rounded = (
-        scale * rounded
-        + np.abs(difference @ sources.middle + off)
-        + np.abs(difference) @ sources.radius
-        + weight_error @ sources.size
-        + bias_error
-        + own_error(weight.shape[1]) * (np.abs(difference) @ sources.size)
-        + 16 * FLOAT64.unit * size
+        scale * rounded + weight_error @ sources.size + bias_error + distance(difference, off, size, sources, 4.0)
     )
     e_approximate = scale * approximation
     e = e_rounded + e_approximate

@@ -37,12 +37,13 @@ from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.activations import Activations, Numbers, Steepness, Together, Vector, scale_of
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.network import Attention
-from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped, own_error
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, distance, mapped
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Constants, Keys, Readings, Refusal, constants
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
-from anchorhead.proof.heads.activation_head import range_of
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.neurons import exact_forms
 
 
 @dataclass(frozen=True)
@@ -113,13 +114,6 @@ class SelfKeys:
         corners = np.stack([least * below, least * above, most * below, most * above])
         room = np.abs(corners).max(axis=0) * 4 * FLOAT64.unit
         return Sources(corners.min(axis=0) - room, corners.max(axis=0) + room)
-
-
-def exact_forms(affine: Affine, sources: Sources) -> Forms:
-    """What a program means by an affine map, as the features of one token."""
-    weight_error, bias_error = affine.errors
-    nothing = np.zeros((1, affine.outputs))
-    return Forms(affine.weight[None], affine.bias[None], nothing, (weight_error @ sources.size + bias_error)[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,12 +230,9 @@ def _apart(computed: Forms, meant: Forms, factor: float, constant: float, source
     difference = computed.coefficients - factor * meant.coefficients
     off = computed.constant - (factor * meant.constant + constant)
     size = abs(factor) * (sources.sizes(np.abs(meant.coefficients)) + np.abs(meant.constant)) + abs(constant)
-    left = np.abs(difference @ sources.middle + off) + sources.reach(difference)
-    noise = own_error(sources.count) * (sources.sizes(np.abs(difference)) + np.abs(off)) + own_error(2) * size
-    same = (difference == 0).all(axis=2) & (off == 0)
     # factor times a weight is rounded here, once, and so is what is added to it
-    scaled = 0.0 if exact_factor(np.float64(factor)) and constant == 0 else 2 * FLOAT64.unit * size
-    wrong = np.where(same, 0.0, left + noise) + scaled + abs(factor) * meant.error + computed.error
+    units = 0.0 if exact_factor(np.float64(factor)) and constant == 0 else 2.0
+    wrong = distance(difference, off, size, sources, units) + abs(factor) * meant.error + computed.error
     return wrong[0] * UP
 
 

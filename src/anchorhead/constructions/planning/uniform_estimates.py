@@ -24,7 +24,8 @@ from anchorhead.constructions.single.head import MAX_EVEN
 from anchorhead.heads.atom import Dtype, Part
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
-from anchorhead.proof.heads.activation_head import ActivationHead, range_of, slope_bound
+from anchorhead.proof.enclosures.ranges import range_of, slope_bound
+from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS, ramp_of
 
 LATTICE = 0.064

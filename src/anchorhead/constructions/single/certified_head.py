@@ -32,7 +32,7 @@ from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
 from anchorhead.proof.arithmetic.overflow import require_room
 from anchorhead.proof.arithmetic.readings import Refusal
-from anchorhead.proof.heads.activation_head import range_of
+from anchorhead.proof.enclosures.ranges import range_of
 from anchorhead.proof.heads.head import HeadBound, prove_head, target_words
 from anchorhead.proof.heads.whole_head import WholeHead
 from anchorhead.proof.statement import Statement

@@ -305,9 +305,11 @@ class _Reader:
             sign = float(t.coefficients[0, 0, column - 1])
             alone = not (np.delete(t.coefficients[0, 0], column - 1).any() or t.constant.any() or t.error.any())
             require((abs(sign) == 1 and alone) or not keys.slopes[own].any(), "anchors are not asked with the score")
-            exact = not (keys.slope_error[own].any() or keys.offset_error[own].any()) and (keys.terms[own] <= 2).all()
             size = float(np.abs(keys.slopes).max()) * min(reach, SCORES) + float(np.abs(keys.offsets).max())
-            require(exact and size <= np.finfo(self.dtype).max / ROOM, "slopes or offsets round, or logits overflow")
+            require(
+                keys.plain[own].all() and size <= np.finfo(self.dtype).max / ROOM,
+                "slopes or offsets round, or logits overflow",
+            )
             numbers += [sign * keys.slopes[own], keys.offsets[own]]
             meant.append(own)
         keys = axes[0].keys[int(axes[0].kinds[ask])]
@@ -375,9 +377,10 @@ class _Reader:
             once = np.array_equal(t.coefficients[0, 0], right) and not (t.constant.any() or t.error.any())
             require(once and np.array_equal(layer.output[head], written), "a head does not shrink one entry of w")
             own = loud(keys)
-            exact = not (keys.slope_error[own].any() or keys.offset_error[own].any()) and (keys.terms[own] <= 2).all()
             fixed = keys.values is not None and not keys.values.error[own].any()
-            require(exact and fixed and 0 not in own, "anchors of the threshold round, or are not registers")
+            require(
+                keys.plain[own].all() and fixed and 0 not in own, "anchors of the threshold round, or are not registers"
+            )
             values = keys.values.values[own, 0]  # type: ignore[union-attr]
             found.append(np.stack([keys.slopes[own], keys.offsets[own], values], axis=1))
         heads = layer.output[:, shrunk].any(axis=2).sum(axis=0)

@@ -19,9 +19,8 @@ def loud(keys: Keys) -> np.ndarray:
     """The keys that some t may hear. For t >= 0 the largest logit, as computed, is at least the offset of any key with
     a slope of at least 0 and no other terms, and likewise below: rounding keeps the order of numbers. A key of slope 0
     rounds nothing."""
-    plain = (keys.slope_error == 0) & (keys.offset_error == 0) & (keys.terms <= 2)
-    sides = [keys.offsets[plain & (side * keys.slopes >= 0)].max(initial=-np.inf) for side in (-1, 1)]
-    silent = (keys.slopes == 0) & plain & (keys.terms <= 1)
+    sides = [keys.offsets[keys.plain & (side * keys.slopes >= 0)].max(initial=-np.inf) for side in (-1, 1)]
+    silent = (keys.slopes == 0) & keys.plain & (keys.terms <= 1)
     return np.flatnonzero(~(silent & (keys.offsets + 2 * SILENT <= min(sides))))
 
 

@@ -6,13 +6,9 @@
 
 a steep anchor's error counts as a move of the argument (proof.heads.head_rounding), so large slopes cost no accuracy.
 Of a grid, errors are sums over the axes (proof.grids.grid_rounding). Where a head serves on the whole line, beyond some
-T the anchor with the steepest slope e has taken over: for s >= T the gap
+T the anchor with the steepest slope has taken over (proof.arithmetic.silence), and its value is what is read.
 
-    (a_e - a_k) s + g_e - g_k,    less what rounding may take off it, 8 u ((|a_e| + |a_k|) s + |g_e| + |g_k|),
-
-is so large that weights of others are exactly 0, and grows with s. What is read is then v_e; likewise below -T.
-
-Everything is found once for many prompts.
+Everything is found once for many prompts (proof.remembered).
 """
 
 from __future__ import annotations
@@ -20,29 +16,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from flint import arb
+from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
-from anchorhead.heads.atom import Part
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import Expression
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
-from anchorhead.proof.arithmetic.silence import SILENT
-from anchorhead.proof.enclosures.balls import lower, upper
+from anchorhead.proof.arithmetic.silence import takes_over
+from anchorhead.proof.enclosures.ranges import PRECISION, CellRanges, Interval, range_on_box
 from anchorhead.proof.grids.grid import prove_grid
 from anchorhead.proof.grids.grid_rounding import prove_grid_rounding
 from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.heads.head_rounding import head_rounding
-from anchorhead.proof.heads.link_heads import PRECISION, Interval, LinkFacts, link_facts, range_of
-from anchorhead.proof.heads.link_slopes import Slopes, over_more, slopes_of
+from anchorhead.proof.heads.link_heads import LinkFacts, link_facts, slopes_of
+from anchorhead.proof.remembered import remembered
 
-FARTHEST = 2.0**40
+NARROWEST = 2.0**-20
+"""Narrower ranges are widened."""
+FARTHEST = 40
+"""The largest power of two beyond which a head on the whole line may settle."""
 CELLS = (128, 16)
 """Of s and of y, on which slopes of a link of two variables are bounded."""
 
@@ -59,20 +59,27 @@ class HeadLink:
     @property
     def facts(self) -> LinkFacts:
         """What is proven on the range that was stated."""
-        return facts_of(self.parts, self.phi, self.low, self.high)
+        return self.facts_on(self.low, self.high)
 
+    @remembered(256)
     def facts_on(self, low: float, high: float) -> LinkFacts:
         """What is proven on another range."""
-        return facts_of(self.parts, self.phi, low, high)
+        return link_facts(self.parts, self.phi, low, high)
 
     @property
-    def cells(self) -> Slopes:
+    def count(self) -> int:
+        """Of how many reads it is the sum."""
+        return len(self.parts)
+
+    @property
+    def cells(self) -> CellRanges:
         """Bounds on phi' on cells of the range."""
         return slopes_of(self.phi, self.facts)
 
+    @remembered(256)
     def slopes_on(self, low: float, high: float) -> tuple[float, float]:
-        """Between what phi' lies on [low, high], a part of the range."""
-        least, most = _slopes_on(self.phi, low, high)
+        """Between what phi' lies on [low, high], a part of the range, wherever phi has a slope."""
+        least, most = range_on_box(self.phi.derivative("x"), {"x": (low, high)})
         return max(least, self.facts.least), min(most, self.facts.slope)
 
     @cached_property
@@ -108,11 +115,16 @@ class HeadLink:
             ends.append(end)
         if not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
             return math.inf
-        return max(beyond, _reading_error(_frozen(self.parts), *ends, _up(terms), roundings, model))
+        return max(beyond, self._rounding(ends[0], ends[1], _up(terms), roundings, model))
+
+    @remembered(256)
+    def _rounding(self, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
+        wrong = [_logits_wrong(part.slopes, part.offsets, terms, roundings, model) for part in self.parts]
+        return head_rounding(self.parts, 0.0, np.zeros(1), low, max(high, low + NARROWEST), model, wrong)
 
     def values(self, arguments: np.ndarray, y: np.ndarray) -> np.ndarray:
         """phi in float64, by its head."""
-        return head_values(self.parts, arguments)
+        return Atom(self.parts, 0.0, np.zeros(1), "float64")(arguments)[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,17 +153,30 @@ class GridLink:
     labels: float
     straight: bool = False
     through_zero: bool = False
+    count: int = 1
 
     @property
+    @remembered(64)
     def facts(self) -> LinkFacts:
-        (least, slope), (lowest, highest) = _ranges(self.phi, (self.low, self.high), self.labels)
-        exact = _grid_error(_frozen_grid(self.atom), self.phi, self.low, self.high, self.labels)
+        box: dict[str, Interval] = {"s": (self.low, self.high), "y": (-self.labels, self.labels)}
+        ends = (self.low, -self.labels), (self.high, self.labels)
+        try:
+            exact = prove_grid(self.atom, [self.phi], ("s", "y"), *ends, FLOAT64).exact
+        except TooLong as error:
+            raise CertificateError(f"the proof for the grid of the link {self.phi} takes too long: {error}") from error
+        least, slope = range_on_box(self.phi.derivative("s"), box)
+        lowest, highest = range_on_box(self.phi, box)
         return LinkFacts(exact, least, slope, max(-lowest, highest), self.low, self.high)
 
     @property
-    def cells(self) -> Slopes:
+    @remembered(16)
+    def cells(self) -> CellRanges:
         """Bounds on the slope by s on cells of s, for all labels."""
-        return _grid_slopes(self.phi, self.facts, self.labels)
+        (cells, strips), facts = CELLS, self.facts
+        edges, sides = np.linspace(self.low, self.high, cells + 1), np.linspace(-self.labels, self.labels, strips + 1)
+        with precision(PRECISION):
+            strip = [arb(a).union(arb(b)) for a, b in pairwise(sides.tolist())]
+            return CellRanges.of(self.phi.derivative("s"), "s", edges, (facts.least, facts.slope), {"y": strip})
 
     def slopes_on(self, low: float, high: float) -> tuple[float, float]:
         least, most = self.cells.between(np.array([low]), np.array([high]))
@@ -162,8 +187,14 @@ class GridLink:
         return self.atom.max_value
 
     def rounding(self, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
-        frozen = _frozen_grid(self.atom)
-        return _grid_rounding(frozen, low, high, self.labels, outward(0.0, terms)[1], roundings, model)
+        return self._rounding(low, high, _up(terms), roundings, model)
+
+    @remembered(256)
+    def _rounding(self, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
+        sizes = zip(self.atom.axes, (terms, self.labels), strict=True)
+        more = [_logits_wrong(slopes, offsets, size, roundings, model) for (slopes, offsets), size in sizes]
+        ends = np.array([low, -self.labels]), np.array([max(high, low + NARROWEST), self.labels])
+        return prove_grid_rounding(self.atom, *ends, model, more)
 
     def values(self, arguments: np.ndarray, y: np.ndarray) -> np.ndarray:
         at = np.stack(np.broadcast_arrays(arguments, y), axis=-1)
@@ -176,11 +207,8 @@ Link = HeadLink | GridLink | NoHead
 
 def label_link(parts: Sequence[Part], y: float) -> HeadLink:
     """Parts that stand for -y, as a head for the label itself."""
-    most = outward(0.0, max(y, 2.0**-20))[1]
+    most = outward(0.0, max(y, NARROWEST))[1]
     return HeadLink(parse("x"), tuple(Part(part.slopes, part.offsets, -part.values) for part in parts), -most, most)
-
-
-_Frozen = tuple[tuple[str, bytes, bytes, bytes], ...]
 
 
 def outward(low: float, high: float) -> tuple[float, float]:
@@ -195,143 +223,19 @@ def _up(number: float) -> float:
     return math.ceil(number / step) * step
 
 
-@lru_cache(maxsize=256)
-def _reading_error(frozen: _Frozen, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
-    parts = _thawed(frozen)
-    factor = float(model.gamma(roundings))
-    wrong = [
-        factor * (np.abs(part.slopes.astype(np.float64)) * terms + np.abs(part.offsets.astype(np.float64)))
-        for part in parts
-    ]
-    wide = max(high - low, 2.0**-20)
-    return head_rounding(parts, 0.0, np.zeros(1), low, low + wide, model, wrong)
-
-
-def facts_of(parts: Sequence[Part], phi: Expression, low: float, high: float) -> LinkFacts:
-    """link_facts, remembered."""
-    return _facts(_frozen(parts), phi, low, high)
-
-
-@lru_cache(maxsize=256)
-def _facts(frozen: _Frozen, phi: Expression, low: float, high: float) -> LinkFacts:
-    return link_facts(_thawed(frozen), phi, low, high)
-
-
-@lru_cache(maxsize=256)
-def _slopes_on(phi: Expression, low: float, high: float) -> tuple[float, float]:
-    """least <= phi' <= slope on [low, high], wherever phi has a slope."""
-    with precision(PRECISION):
-        return range_of(phi.derivative("x"), {"x": (low, high)})
-
-
-def head_values(parts: Sequence[Part], x: np.ndarray) -> np.ndarray:
-    """The sum of the parts in float64."""
-    total = np.zeros(x.shape)
-    for part in parts:
-        slopes, offsets, values = part.astype(np.float64)
-        z = x[..., None] * slopes + offsets
-        weights = np.exp(z - z.max(axis=-1, keepdims=True))
-        total += (weights / weights.sum(axis=-1, keepdims=True)) @ values[:, 0]
-    return total
-
-
-def _frozen(parts: Sequence[Part]) -> _Frozen:
-    arrays = ((part.slopes, part.offsets, part.values) for part in parts)
-    return tuple((str(a.dtype), a.tobytes(), b.tobytes(), c.tobytes()) for a, b, c in arrays)
-
-
-def _thawed(frozen: _Frozen) -> list[Part]:
-    return [
-        Part(np.frombuffer(a, kind), np.frombuffer(b, kind), np.frombuffer(c, kind)[:, None])
-        for kind, a, b, c in frozen
-    ]
+def _logits_wrong(
+    slopes: np.ndarray, offsets: np.ndarray, terms: float, roundings: int, model: Arithmetic
+) -> Float[np.ndarray, " p"]:
+    """gamma_q (|slope_k| T + |offset_k|)."""
+    sizes = np.abs(slopes.astype(np.float64)) * terms + np.abs(offsets.astype(np.float64))
+    return float(model.gamma(roundings)) * sizes
 
 
 def _taken_over_from(part: Part, side: int, model: Arithmetic) -> float:
     """T, a power of two; infinite if no anchor takes over."""
-    slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
-    last = int(np.argmax(side * slopes))
-    others = np.arange(len(slopes)) != last
-    rise = side * (slopes[last] - slopes)[others]
-    start = (offsets[last] - offsets)[others]
-    lost = 8 * model.unit * (np.abs(slopes[last]) + np.abs(slopes))[others]
-    lost_start = 8 * model.unit * (np.abs(offsets[last]) + np.abs(offsets))[others]
-    if not (rise > 2 * lost).all():
-        return math.inf
-    T = 1.0
-    while T <= FARTHEST:
-        if ((rise - lost) * T + start - lost_start >= 2 * SILENT).all():
-            return T
-        T *= 2
-    return math.inf
+    powers = (2.0**k for k in range(FARTHEST + 1))
+    return next((T for T in powers if takes_over(part.slopes, part.offsets, side, T, model)), math.inf)
 
 
 def _last_value(part: Part, side: int) -> float:
     return float(abs(np.ravel(part.values)[int(np.argmax(side * part.slopes.astype(np.float64)))]))
-
-
-_FrozenGrid = tuple[tuple[bytes, ...], str]
-
-
-@lru_cache(maxsize=64)
-def _ranges(
-    link: Expression, scores: tuple[float, float], labels: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of the slope by s, and of g itself."""
-    box: dict[str, Interval] = {"s": scores, "y": (-labels, labels)}
-    return range_of(link.derivative("s"), box), range_of(link, box)
-
-
-@lru_cache(maxsize=64)
-def _grid_error(key: _FrozenGrid, link: Expression, low: float, high: float, labels: float) -> float:
-    try:
-        return prove_grid(_thawed_grid(key), [link], ("s", "y"), (low, -labels), (high, labels), FLOAT64).exact
-    except TooLong as error:
-        raise CertificateError(f"the proof for the grid of the link {link} takes too long: {error}") from error
-
-
-@lru_cache(maxsize=256)
-def _grid_rounding(
-    key: _FrozenGrid, low: float, high: float, labels: float, terms: float, roundings: int, model: Arithmetic
-) -> float:
-    factor = float(model.gamma(roundings))
-    atom = _thawed_grid(key)
-    more = [
-        factor * (np.abs(slopes.astype(np.float64)) * size + np.abs(offsets.astype(np.float64)))
-        for (slopes, offsets), size in zip(atom.axes, (terms, labels), strict=True)
-    ]
-    ends = np.array([low, -labels]), np.array([max(high, low + math.ldexp(1.0, -20)), labels])
-    return prove_grid_rounding(atom, *ends, model, more)
-
-
-def _frozen_grid(atom: GridAtom) -> _FrozenGrid:
-    arrays = (*(array for axis in atom.axes for array in axis), atom.values)
-    return tuple(array.tobytes() for array in arrays), str(atom.values.dtype)
-
-
-def _thawed_grid(key: _FrozenGrid) -> GridAtom:
-    arrays, kind = key
-    a, b, c, d, values = (np.frombuffer(array, kind) for array in arrays)
-    return GridAtom.of(
-        [(a, b), (c, d)],
-        np.zeros(2),
-        values.reshape(len(a), len(c), 1),
-        np.zeros(1),
-        kind,  # type: ignore[arg-type]
-    )
-
-
-@lru_cache(maxsize=16)
-def _grid_slopes(link: Expression, facts: LinkFacts, labels: float) -> Slopes:
-    """Bounds on the slope by s on cells of s, for all labels."""
-    cells, strips = CELLS
-    edges, derivative = np.linspace(facts.low, facts.high, cells + 1), link.derivative("s")
-    with precision(PRECISION):
-        sides = [arb(a).union(arb(b)) for a, b in pairwise(np.linspace(-labels, labels, strips + 1).tolist())]
-        rows = [
-            [derivative.ball({"s": arb(a).union(arb(b)), "y": side}) for side in sides]
-            for a, b in pairwise(edges.tolist())
-        ]
-    least = np.maximum([min(lower(ball) for ball in row) for row in rows], facts.least)
-    most = np.minimum([max(upper(ball) for ball in row) for row in rows], facts.slope)
-    return Slopes(edges, over_more(least, np.minimum), over_more(most, np.maximum))

@@ -58,4 +58,4 @@ def norm_bound(P: Float[np.ndarray, "d d"], error: float) -> float:
         error = (2 * norm * error + error**2 + float(FLOAT64.gamma(len(P))) * norm**2) * UP
         P = P @ P
     last = (float(np.linalg.norm(P)) + error) * UP
-    return 0.0 if last == 0 else math.exp((log_scale + math.log(last)) / 2.0**SQUARINGS) * (1 + 1e-12)
+    return 0.0 if last == 0 else math.exp((log_scale + math.log(last)) / 2.0**SQUARINGS) * UP

@@ -91,7 +91,7 @@ class Prompt:
 
 def steepness(slope: Array, prompt: Prompt) -> float:
     """The largest eigenvalue of mean(c slope x x')."""
-    return eigenvalue_bound(prompt.x * np.sqrt(prompt.scale() * slope)[:, None] * (1 + 1e-15)) * UP
+    return eigenvalue_bound(prompt.x * np.sqrt(prompt.scale() * slope)[:, None] * UP) * UP
 
 
 def bound_for_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, model: Arithmetic) -> PathBound:
@@ -141,8 +141,6 @@ class _Heads:
         return np.array([head.rounding for head in heads])[self.which]
 
     def between(self, low: Array, high: Array) -> tuple[Array, Array]:
-        if len(self.at) == 1:
-            return self.at[0].between(low, high)
         least, most = np.empty_like(low), np.empty_like(low)
         for number, head in enumerate(self.at):
             own = self.which == number
@@ -179,8 +177,6 @@ def _range(step: Step, target: Descent, prompt: Prompt) -> tuple[Array, Array, f
 
 def _values(step: Step, prompt: Prompt, z: Array) -> Array:
     """Links by their heads, in float64."""
-    if len(step.links) == 1:
-        return step.links[0].values(z, prompt.y) - prompt.b
     found = np.empty_like(z)
     for number, link in enumerate(step.links):
         own = prompt.loss == number
@@ -221,7 +217,7 @@ class _Curvature:
                 "the rate is too large for this prompt: errors may grow from step to step. At most "
                 f"{2 / at_most:.4g} of it is safe"
             )
-        A = prompt.x * np.sqrt(scale)[:, None] * (1 + 1e-15)
+        A = prompt.x * np.sqrt(scale)[:, None] * UP
         return cls(False, 1.0, A, at_most, none if prompt.v is prompt.x else UP * off * reach)
 
     def between(self, target: Descent, least: Array, most: Array) -> tuple[float, float]:

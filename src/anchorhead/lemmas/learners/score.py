@@ -49,7 +49,7 @@ class Scoring:
         """|k_0 - 1| and |k_1|, k_m = sum_a outputs_a (sharpness_a / 2)^(2m+1)."""
         pairs = [(Fraction(o), Fraction(h) / 2) for o, h in zip(self.outputs, self.sharpness, strict=True)]
         k0, k1 = (sum((o * h**m for o, h in pairs), Fraction(0)) for m in (1, 3))
-        return float(abs(k0 - 1)) * (1 + 1e-15), float(abs(k1)) * (1 + 1e-15)
+        return float(abs(k0 - 1)) * UP, float(abs(k1)) * UP
 
     @property
     def most(self) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -33,8 +33,8 @@ from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
+from anchorhead.proof.enclosures.ranges import CellRanges
 from anchorhead.proof.heads.link_heads import LinkFacts
-from anchorhead.proof.heads.link_slopes import Slopes
 
 Array = Float[np.ndarray, " n"]
 Carriers = Literal["one", "each", "pair"]
@@ -51,7 +51,7 @@ class HeadAt:
 
     facts: LinkFacts
     rounding: float
-    cells: Slopes | None = None
+    cells: CellRanges | None = None
 
     def between(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Bounds on the link's slopes over [low_i, high_i]."""
@@ -104,18 +104,27 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class TransformerStep(Step):
-    """Heads are proven on the range that was stated, scores being numbers of their own."""
+class ScoreLinks(Step):
+    """Heads ask with scores, numbers of their own; most: |score| up to which others' anchors are out of reach."""
+
+    most: float = math.inf
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         link = cast(HeadLink | GridLink, self.links[number])
-        if isinstance(link, GridLink) and not y <= link.labels:
+        if not max(-low, high) <= self.most or (isinstance(link, GridLink) and not y <= link.labels):
             return HeadAt(NOWHERE, math.inf)
-        facts, labels = link.facts, y if self.labelled else 0.0
-        read = link.rounding(facts.low, facts.high, 0.0, 0, model)
-        read = (read + 1.01 * model.unit * link.largest) * UP if isinstance(link, GridLink) else read * UP
-        rounding = (read + 2.1 * model.unit * (facts.size + facts.error + read + labels)) * UP + 4 * model.tiny
-        return HeadAt(facts, rounding, link.cells)
+        if isinstance(link, HeadLink):
+            facts, product = link.facts_on(low, high) if self.ranged else link.facts, 0.0
+        else:
+            facts, product = link.facts, 1.01 * model.unit * link.largest
+        ends = (low, high) if self.ranged else (facts.low, facts.high)
+        reading = link.rounding(*ends, 0.0, 0, model) + product
+        # what parts read is added up with what is taken off, in any order
+        read = facts.size + facts.error + reading + (y if self.labelled else 0.0)
+        rounding = (reading + float(model.gamma(link.count + 1)) * read) * UP + 4 * model.tiny
+        if not self.ranged:
+            return HeadAt(facts, rounding, link.cells)
+        return HeadAt(replace(facts, low=max(low, facts.low), high=min(high, facts.high)), rounding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,24 +161,6 @@ class SequenceLinks(Step):
         return bool(out_of_reach(most + rounding_of(logits + step.reach, step.products, model), least))
 
 
-@dataclass(frozen=True, eq=False)
-class ManyLinks(Step):
-    """Heads are proven on the range of a path; most: |score| up to which anchors of other links are out of reach."""
-
-    most: float = 0.0
-
-    def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
-        link = cast(HeadLink, self.links[number])
-        if not max(-low, high) <= self.most:
-            return HeadAt(NOWHERE, math.inf)
-        facts = link.facts_on(low, high)
-        reading = link.rounding(low, high, 0.0, 0, model)
-        read = facts.size + facts.error + reading + y
-        rounding = reading + float(model.gamma(len(link.parts) + 1)) * read + 4 * model.tiny
-        low, high = max(low, facts.low), min(high, facts.high)
-        return HeadAt(LinkFacts(facts.error, facts.least, facts.slope, facts.size, low, high), rounding * UP)
-
-
 def read(network: Network, target: Descent) -> Step:
     """The step of a learner, if its network makes steps of its target; CertificateError otherwise."""
     form, loss = target.loss.form, target.loss
@@ -196,7 +187,7 @@ def read(network: Network, target: Descent) -> Step:
         if isinstance(held, GridAtom)
         else HeadLink(loss.link, held, low, high)
     )
-    return TransformerStep((link,), body.collect, body.scoring, residual, labelled, dots=False)
+    return ScoreLinks((link,), body.collect, body.scoring, residual, labelled, dots=False)
 
 
 def _shown(target: Descent) -> Shown:
@@ -243,4 +234,4 @@ def read_many(network: Network, target: ManyLearners) -> Step:
         if not isinstance(held, GridAtom)
     )
     require(len(links) == losses, "a link of many learners is a grid")
-    return ManyLinks(links, body.collect, body.scoring, True, True, "pair", True, False, body.most)
+    return ScoreLinks(links, body.collect, body.scoring, True, True, "pair", True, False, body.most)

@@ -9,12 +9,8 @@ subtracted from v too. Where columns have scales t_j, their thresholds are tau t
 subtract t_j times what they read.
 
 *What is proven.* Up to twice tau to either side the softmax is compared with the clip as any head is with its target
-(proof.heads.head). Beyond, for s >= 2 tau and with e the steepest anchor, the gap
-
-    z_e - z_k = (a_e - a_k) s + g_e - g_k,    less what rounding may take off it, u (1 + u) sum (2 |a| s + |g|),
-
-grows with s as long as its slope in s is positive: every other anchor only loses weight. If the gap is large enough at
-2 tau for their weights to vanish, what is read from there on is v_e, and the clip is tau; likewise below.
+(proof.heads.head). Beyond, the steepest anchor e must have taken over (proof.arithmetic.silence): what is read from
+there on is v_e, and the clip is tau; likewise below.
 
 S brings points no further apart, |S(a) - S(b)| <= |a - b|, so a step followed by S errs by no more than the step and S
 do: errors of steps add up as they do without. Not so with momentum: S takes off some entries of w and v what it leaves
@@ -23,8 +19,7 @@ to others, and the products of such steps with those of momentum have no bound t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -32,11 +27,12 @@ from flint import acb, arb
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.reading import refuse
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
-from anchorhead.proof.arithmetic.silence import SILENT
+from anchorhead.proof.arithmetic.silence import takes_over
 from anchorhead.proof.enclosures.analytic import prove_sup
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import head_rounding
@@ -100,15 +96,6 @@ def require_proof(target: Descent) -> None:
         raise NotKnown(f"{target}: {UNKNOWN}")
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Anchors in the order of their slopes."""
-
-    slopes: np.ndarray
-    offsets: np.ndarray
-    values: np.ndarray
-
-
 @cache
 def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
     model = arithmetic_of(clip.dtype)
@@ -116,33 +103,16 @@ def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
         tau = arb(rate) * arb(threshold)
         reach = upper(2 * tau)
         pieces = [(arb(-reach), -tau, _constant(-tau)), (-tau, tau, _itself), (tau, arb(reach), _constant(tau))]
-    order = np.argsort(clip.slopes, kind="stable")
-    part = _Part(*(np.array(array)[order] for array in (clip.slopes, clip.offsets, clip.values)))
-    part = replace(part, values=part.values[:, None])
+    part = Part.of(clip.slopes, clip.offsets, clip.values, "float64")
     rounding = head_rounding([part], 0.0, np.zeros(1), -reach, reach, model)
     inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
-    _require_settled(clip, reach, model)
+    if not all(takes_over(part.slopes, part.offsets, side, reach, model) for side in (-1, 1)):
+        refuse("beyond its kinks more than one anchor has weight")
     ends = part.values[0, 0], part.values[-1, 0]
     with precision(256):
         outside = max(upper(abs(arb(float(ends[0])) + tau)), upper(abs(arb(float(ends[1])) - tau)))
     vanished = 4 * len(clip.slopes) * model.tiny * (1 + max(map(abs, clip.values)))
     return ClipError(max(inside, outside), max(rounding, vanished))
-
-
-def _require_settled(clip: Clip, reach: float, model: Arithmetic) -> None:
-    """Beyond `reach` all anchors but the outermost have a computed weight of 0: see the top of this file."""
-    u = Fraction(model.unit) * (1 + Fraction(model.unit))
-    anchors = list(zip(map(Fraction, clip.slopes), map(Fraction, clip.offsets), strict=True))
-    for sign in (-1, 1):
-        end = max(range(len(anchors)), key=lambda k: sign * anchors[k][0])
-        a_e, g_e = anchors[end]
-        for k, (a, g) in enumerate(anchors):
-            if k == end:
-                continue
-            grows = sign * (a_e - a) - 2 * u * (abs(a_e) + abs(a))
-            gap = grows * Fraction(reach) + g_e - g - u * (abs(g_e) + abs(g))
-            if not (grows > 0 and gap >= Fraction(2 * SILENT)):
-                refuse("beyond its kinks more than one anchor has weight")
 
 
 def _constant(level: arb) -> object:

@@ -131,12 +131,6 @@ class Logits:
         of = np.einsum("eq,kep->kqp", asking.number[0], keys.number)
         return cls(of, sizes, there.sum(axis=1))
 
-    def constant(self) -> Bool[np.ndarray, " keys"]:
-        """Which are numbers."""
-        rest = self.of.copy()
-        rest[:, 0, 0] = 0.0
-        return ~rest.any(axis=(1, 2)) & (self.loose == 0)
-
 
 def ends(
     asking: Held, keys: Held, arithmetic: Arithmetic

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Embed, Linear
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
 
 OWN = 4.0
@@ -60,11 +60,11 @@ class Sources:
         """How far inputs that are given may be from these; cast: they may be of another type than the network's."""
         return arithmetic.unit * self.size + arithmetic.tiny if cast else np.zeros(self.low.shape)
 
-    def reach(self, coefficients: Float[np.ndarray, "_ _ sources"]) -> Float[np.ndarray, "_ _"]:
+    def reach(self, coefficients: Float[np.ndarray, "*_ sources"]) -> Float[np.ndarray, "*_"]:
         """A bound on |coefficients . (source - middle)|."""
         return along(np.abs(coefficients), self.radius)
 
-    def sizes(self, amounts: Float[np.ndarray, "_ _ sources"]) -> Float[np.ndarray, "_ _"]:
+    def sizes(self, amounts: Float[np.ndarray, "*_ sources"]) -> Float[np.ndarray, "*_"]:
         """A bound on sum_s amounts_s |source_s|, for amounts of at least 0."""
         return along(amounts, self.size)
 
@@ -249,10 +249,28 @@ class Diagonal:
 
 
 def along(
-    coefficients: Float[np.ndarray, "_ _ sources"], amounts: Float[np.ndarray, "*own sources"]
-) -> Float[np.ndarray, "_ _"]:
+    coefficients: Float[np.ndarray, "*_ sources"], amounts: Float[np.ndarray, "*own sources"]
+) -> Float[np.ndarray, "*_"]:
     """sum_s coefficients_s amounts_s, for amounts that all tokens share, or of their own."""
     return coefficients @ amounts if amounts.ndim == 1 else (coefficients * amounts).sum(axis=-1)
+
+
+def distance(
+    difference: Float[np.ndarray, "*shape sources"],
+    constant: Float[np.ndarray, "*shape"],
+    size: Float[np.ndarray, "*shape"],
+    sources: Sources,
+    units: Float[np.ndarray, "*shape"] | float = 0.0,
+) -> Float[np.ndarray, "*shape"]:
+    """How far apart two affine functions of the sources are at most, from what float64 says that they differ by.
+
+    size    bounds on what their terms add up to
+    units   by how many units of that numbers may differ that look the same here, because they were multiplied before
+    """
+    left = np.abs(along(difference, sources.middle) + constant) + sources.reach(difference)
+    noise = own_error(sources.count) * (sources.sizes(np.abs(difference)) + np.abs(constant)) + own_error(2) * size
+    same = (difference == 0).all(axis=-1) & (constant == 0)
+    return np.where(same, units * FLOAT64.unit * size, left + noise)
 
 
 def own_error(terms: int) -> float:
@@ -287,13 +305,13 @@ def mapped(
     exact = (terms <= 1) & ((absolute <= 1) & (absolute % 1 == 0)).all(axis=-1)
     if bias is not None:
         exact = exact | ((terms <= 1) & (bias != 0))
-    whole = _powers_of_two(weight)
-    before, approximation = times(absolute, x.rounding), _up(times(absolute, x.approximation))
+    whole = exact_factor(weight).all(axis=-1)
+    before, approximation = times(absolute, x.rounding), times(absolute, x.approximation) * UP
     if (lost := (absolute > 0) & (absolute < arithmetic.tiny)).any():  # weights that may become 0
         before = before + times(absolute * lost, x.size(sources))
     rounding = arithmetic.gamma(terms) * reach
     if whole.any():
-        sums = Forms(coefficients, constant, approximation, _up(before)).size(sources)
+        sums = Forms(coefficients, constant, approximation, before * UP).size(sources)
         rounding = np.where(whole & (terms <= 2), arithmetic.unit * np.where(terms > 1, sums, 0.0), rounding)
     rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
     moved = sources.sizes(np.abs(coefficients)) if coefficients.any() else 0.0
@@ -306,7 +324,7 @@ def mapped(
         rounded = times(touched, (~exact_factor(x.constant)).astype(float)) > 0
         own = np.where((summed <= 1) & ~rounded, own_error(weight.shape[-1]) * rounding, own)
     own = np.where(whole & (entries <= 1), 2 * FLOAT64.unit * np.abs(constant) * (carried != 0), own)
-    return Forms(coefficients, constant, approximation, _up(rounding) + np.where(exact, 0.0, own))
+    return Forms(coefficients, constant, approximation, rounding * UP + np.where(exact, 0.0, own))
 
 
 def times(
@@ -367,13 +385,3 @@ def after_linear(
 def _turned(forms: Forms) -> Forms:
     """Tokens and features exchanged."""
     return Forms(*(np.swapaxes(array, 0, 1) for array in forms.arrays))
-
-
-def _powers_of_two(weight: Float[np.ndarray, "*tokens outputs inputs"]) -> Bool[np.ndarray, "*tokens outputs"]:
-    """Rows whose entries are all 0 or powers of two."""
-    mantissa, _ = np.frexp(weight)
-    return ((weight == 0) | (np.abs(mantissa) == 0.5)).all(axis=-1)
-
-
-def _up(array: np.ndarray) -> np.ndarray:
-    return array * (1 + 1e-12)

@@ -21,7 +21,7 @@ from anchorhead.network import Attention
 from anchorhead.network.alike import first_alike
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-from anchorhead.proof.arithmetic.rounding import constant_dot_error, exact_factor
+from anchorhead.proof.arithmetic.rounding import constant_dot_error, exact_factor, product_error
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
 
 
@@ -71,6 +71,11 @@ class Keys:
     def still(self) -> bool:
         """Whether the logits do not depend on t."""
         return not self.slopes.any()
+
+    @property
+    def plain(self) -> Bool[np.ndarray, " keys"]:
+        """Which logits are a product with t and an offset, of numbers that the dtype has as they are."""
+        return (self.slope_error == 0) & (self.offset_error == 0) & (self.terms <= 2)
 
     def live(self, beside: Keys, queries: tuple[float, float]) -> Bool[np.ndarray, " keys"]:
         """The keys that are somewhere within reach of the largest logit of some keys, these or others."""
@@ -230,7 +235,9 @@ def _keys(
     key = constants(layer.key[key_head], seen, arithmetic)
     values = None if value_head < 0 else constants(layer.value[value_head], seen, arithmetic)
     products = key.values[:, rest] * fixed
-    wrong = key.error[:, rest] @ np.abs(fixed) + _products_error(products, key.values[:, rest], fixed, arithmetic)
+    wrong = key.error[:, rest] @ np.abs(fixed) + product_error(
+        np.abs(products), exact_factor(key.values[:, rest]) | exact_factor(fixed), arithmetic
+    )
     return Keys(
         key.values[:, entry],
         products.sum(axis=1),
@@ -241,16 +248,6 @@ def _keys(
         values,
         arithmetic,
     )
-
-
-def _products_error(
-    products: Float[np.ndarray, "... n"], left: np.ndarray, right: np.ndarray, arithmetic: Arithmetic
-) -> Float[np.ndarray, "..."]:
-    """By how much products of two constants are rounded or lost, together, before they are added up."""
-    size = np.abs(products)
-    exact = exact_factor(left) | exact_factor(right)
-    rounded = arithmetic.unit * np.where(exact, 0.0, size).sum(axis=-1)
-    return rounded + arithmetic.tiny * ((products != 0) & (size < arithmetic.tiny)).sum(axis=-1)
 
 
 def of_groups(
@@ -279,7 +276,7 @@ def of_groups(
     columns = (
         slopes,
         bias + products.sum(axis=2),
-        _products_error(products, still, fixed, arithmetic),
+        product_error(np.abs(products), exact_factor(still) | exact_factor(fixed), arithmetic),
         (bias != 0) + (products != 0).sum(axis=2) + (slopes != 0),
         np.abs(bias) + np.abs(products).sum(axis=2),
     )

@@ -6,13 +6,23 @@ Those for a softmax are in `heads.softmax_rounding`, because the solver estimate
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 
-__all__ = ["affine_error", "constant_dot_error", "dot_error", "exact_factor", "logit_error", "softmax_read_error"]
+__all__ = [
+    "constant_dot_error",
+    "dot_error",
+    "exact_factor",
+    "logit_error",
+    "product_error",
+    "softmax_read_error",
+    "sum_error",
+]
 
 
 def exact_factor(a: np.ndarray | np.floating | float) -> Bool[np.ndarray, "..."]:
@@ -29,17 +39,30 @@ def dot_error(
 ) -> Float[np.ndarray, "..."]:
     """The error of sum_j t_j, t_j = a_j b_j, from |t_j|, whether each product is exact, and |sum|.
 
-    A product that is not exact errs by u |t_j|. Terms that are 0 cost nothing. Of the others, one needs no addition;
-    two need one, with error u |sum|; n in any order err by gamma_(n-1) sum |t_j|. What falls below the smallest normal
-    number may become 0: a product that is so small, or a sum.
+    Terms that are 0 cost nothing. Of the others, one needs no addition; two need one, with error u |sum|; n in any
+    order err by gamma_(n-1) sum |t_j|. A sum below the smallest normal number may become 0.
     """
-    u = arithmetic.unit
-    products = u * np.where(exact, 0.0, terms).sum(axis=-1)
-    count = (terms != 0).sum(axis=-1)
-    two = u * (np.abs(result) + products)
-    many = arithmetic.gamma(np.maximum(count - 1, 0)) * (terms.sum(axis=-1) + products)
-    lost = arithmetic.tiny * (((terms != 0) & (terms < 2 * arithmetic.tiny)).sum(axis=-1) + np.maximum(count - 1, 0))
-    return products + np.where(count <= 1, 0.0, np.where(count == 2, two, many)) + lost
+    products = product_error(terms, exact, arithmetic)
+    additions = np.maximum((terms != 0).sum(axis=-1) - 1, 0)
+    one = arithmetic.unit * (np.abs(result) + products)
+    many = arithmetic.gamma(additions) * (terms.sum(axis=-1) + products)
+    summed = np.where(additions == 0, 0.0, np.where(additions == 1, one, many))
+    return products + summed + additions * arithmetic.tiny
+
+
+def product_error(
+    terms: Float[np.ndarray, "... n"], exact: Bool[np.ndarray, "... n"], arithmetic: Arithmetic
+) -> Float[np.ndarray, "..."]:
+    """The errors of products of these sizes, together: u |t_j| where one is not exact; and those below the smallest
+    normal number may become 0."""
+    lost = ((terms != 0) & (terms < 2 * arithmetic.tiny)).sum(axis=-1)
+    return arithmetic.unit * np.where(exact, 0.0, terms).sum(axis=-1) + arithmetic.tiny * lost
+
+
+def sum_error(terms: Any, size: Any, arithmetic: Arithmetic) -> Float[np.ndarray, "..."]:
+    """The error of a sum of so many products, in any order, whose absolute values add up to `size`: gamma_n size, and
+    what falls below the smallest normal number."""
+    return np.asarray(arithmetic.gamma(terms) * size + terms * arithmetic.tiny)
 
 
 def constant_dot_error(
@@ -59,17 +82,3 @@ def constant_dot_error(
             exact |= terms.astype(np.float32) == terms
         error[:, row] = dot_error(np.abs(terms), exact, terms.sum(axis=1), arithmetic)
     return error
-
-
-def affine_error(
-    weight: Float[np.ndarray, "... outputs inputs"],
-    bias: Float[np.ndarray, "... outputs"] | None,
-    size: Float[np.ndarray, "... inputs"],
-    arithmetic: Arithmetic,
-) -> Float[np.ndarray, "... outputs"]:
-    """The rounding of W x + b, in any order, for |x| <= size: gamma_n (|W| |x| + |b|), n terms that are not 0."""
-    reach = np.einsum("...oi,...i->...o", np.abs(weight), size)
-    terms = (weight != 0).sum(axis=-1)
-    if bias is not None:
-        reach, terms = reach + np.abs(bias), terms + 1
-    return arithmetic.gamma(terms) * reach + terms * arithmetic.tiny

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 
 from anchorhead.network.direct.keys import SILENT
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
+from anchorhead.proof.arithmetic.rounding import sum_error
 
 _UP = 1 + 1e-6  # more than the subtraction of the largest logit rounds by
 
@@ -29,8 +30,7 @@ def rounding_of(size: Any, terms: Any, arithmetic: Arithmetic) -> Float[np.ndarr
     terms   how many there are that are not 0
     """
     size, terms = np.asarray(size, np.float64), np.asarray(terms, np.float64)
-    both = arithmetic.gamma(terms) + FLOAT64.gamma(terms)
-    return np.asarray((both * size + terms * arithmetic.tiny) * _UP)
+    return (sum_error(terms, size, arithmetic) + FLOAT64.gamma(terms) * size) * _UP
 
 
 def out_of_reach(most: Any, largest: Any) -> Bool[np.ndarray, "..."]:
@@ -51,3 +51,19 @@ def one_winner(
     rounded = rounding_of(sizes, terms, arithmetic)
     others = np.delete(logits + rounded, winner)
     return winner if out_of_reach(others, logits[winner] - rounded[winner]).all() else None
+
+
+def takes_over(
+    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], side: int, start: float, arithmetic: Arithmetic
+) -> bool:
+    """Whether, for every t beyond `start` on a side (1, or -1: below -start), the steepest key has all the weight.
+
+    With e that key, the gap |a_e - a_k| |t| + g_e - g_k, less what rounding may take off it,
+    8 u ((|a_e| + |a_k|) |t| + |g_e| + |g_k|), must be twice out of reach at the start and grow with |t|.
+    """
+    slopes, offsets = np.asarray(slopes, np.float64), np.asarray(offsets, np.float64)
+    top = int(np.argmax(side * slopes))
+    others, lost = np.arange(len(slopes)) != top, 8 * arithmetic.unit
+    rise = side * (slopes[top] - slopes) - lost * (np.abs(slopes[top]) + np.abs(slopes))
+    gap = rise * start + offsets[top] - offsets - lost * (np.abs(offsets[top]) + np.abs(offsets))
+    return bool((rise[others] > 0).all() and (gap[others] >= 2 * SILENT).all())

@@ -21,6 +21,7 @@ from jaxtyping import Float
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.precision import precision
+from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import BallHead, Part, ball_heads, lower, upper
 from anchorhead.proof.enclosures.ellipse import Enclosure
 from anchorhead.proof.enclosures.operations import OPERATIONS, operations_of
@@ -39,14 +40,12 @@ class Proof:
     found    |target(at) - head(at)| >= found: the largest difference that was evaluated
     at       where, rounded to a float (NaN if no difference was seen)
     tight    the bound is within the tolerance of found, or at most the floor
-    cells    how many cells the proof is made of
     """
 
     bound: float
     found: float
     at: float
     tight: bool
-    cells: int
 
 
 def prove_sup(
@@ -59,7 +58,6 @@ def prove_sup(
     rtol: float = 0.02,
     floor: float = 0.0,
     effort: Effort | None = None,
-    tell_share: Callable[[float], None] | None = None,
     jump: float = 0.0,
 ) -> Proof:
     """Prove |target(s) - head(s)| <= bound for all real s in [low, high], for every output, exactly.
@@ -77,8 +75,8 @@ def prove_sup(
 
     The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
     values (an exact head). Once the effort is over the bound is what has been shown by then, and not `tight`.
-    `tell_share` is told the fraction done. Where a kink's ball hides more than two neighbours, give `jump`:
-    within such a ball the target differs from either neighbour by at most that. It is added to the bound.
+    Where a kink's ball hides more than two neighbours, give `jump`: within such a ball the target differs from
+    either neighbour by at most that. It is added to the bound.
     """
     check_interval(low, high)
     if not (rtol > 0 and floor >= 0 and jump >= 0):
@@ -89,13 +87,13 @@ def prove_sup(
     several = _lists(pieces)
     if len(several) != len(heads):
         raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
-    sup = Supremum(rtol, floor, effort, tell_share)
+    sup = Supremum(rtol, floor, effort)
     for head, own in zip(heads, several, strict=True):
         spans = _spans(own, head, low, high)
-        sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks(), 1 / len(heads))
+        sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks())
     with precision(128):
         bound = upper(arb(sup.bound) + jump) if jump else sup.bound
-    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal, sup.cells)
+    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal)
 
 
 def lipschitz_bound(
@@ -114,12 +112,17 @@ def lipschitz_bound(
     check_interval(low, high)
     sup = Supremum(rtol, effort=effort)
     for head in ball_heads(parts, origin):
-        bits = head.logit_bits(low, high)
-        sup.cover([_whole(head.derivative, low, high, head.operations)], head.steepness, bits, head.landmarks(), 1.0)
+        cover_slope(sup, head, low, high)
     if not sup.effort.over:
         return sup.bound
     widest = sum(np.ptp(part.slopes.astype(float)) * np.ptp(part.values.astype(float), axis=0) / 4 for part in parts)
-    return min(sup.bound, float(np.max(widest)) * (1 + 1e-12))
+    return min(sup.bound, float(np.max(widest)) * UP)
+
+
+def cover_slope(sup: Supremum, head: BallHead, low: float, high: float) -> None:
+    """Bound |r'| on [low, high]."""
+    span = _whole(head.derivative, low, high, head.operations)
+    sup.cover([span], head.steepness, head.logit_bits(low, high), head.landmarks())
 
 
 def range_bound(
@@ -152,7 +155,7 @@ def _farthest(head: BallHead, low: float, high: float, rtol: float, effort: Effo
         points += [s for s in head.landmarks() if low <= s <= high]
         start = min((float(head(s)) for s in points), key=lambda value: sign * value)
     sup = Supremum(rtol, effort=effort)
-    sup.cover([_whole(lambda z: head(z) - start, low, high, head.operations)], head.scale, bits, head.landmarks(), 1.0)
+    sup.cover([_whole(lambda z: head(z) - start, low, high, head.operations)], head.scale, bits, head.landmarks())
     with precision(128):
         return upper(arb(start) + sup.bound) if sign > 0 else lower(arb(start) - sup.bound)
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part as AtomPart
-from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.arithmetic.arithmetic import UP, require_model
 from anchorhead.proof.enclosures.analytic import Proof, check_interval, lipschitz_bound
 from anchorhead.proof.enclosures.balls import Part
 from anchorhead.proof.heads.head_rounding import head_rounding
@@ -33,7 +33,6 @@ def prove_sup_lipschitz(
     rtol: float = 0.1,
     floor: float = 0.0,
     evaluations: int = 2_000_000,
-    tell_share: Callable[[float], None] | None = None,
 ) -> Proof:
     """Prove |f(s) - r(s)| <= bound on [low, high], given |f(s) - f(t)| <= lipschitz |s - t| and values of f.
 
@@ -44,8 +43,7 @@ def prove_sup_lipschitz(
 
     r(c) being computed in float64, within `noise` of its value (proof.heads.head_rounding). Cells are halved until
     bound <= max((1 + rtol) (found + 2 (f_error + noise)), floor), or until so many `evaluations`
-    are spent: the bound is then what the cells give, and not `tight`. `tell_share` is told
-    the fraction of the evaluations spent.
+    are spent: the bound is then what the cells give, and not `tight`.
     """
     check_interval(low, high)
     if not (0 <= lipschitz < math.inf and 0 <= f_error < math.inf and rtol > 0 and floor >= 0):
@@ -61,7 +59,7 @@ def prove_sup_lipschitz(
     rates = np.array(
         [lipschitz_bound(parts, a, b, origin, rtol=0.1) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
     )
-    bound, goal, found, at, cells, spent = 0.0, floor, 0.0, math.nan, 0, 0
+    bound, goal, found, at, spent = 0.0, floor, 0.0, math.nan, 0
     while len(left):
         centre = np.clip(left + (right - left) / 2, left, right)
         half = np.nextafter(np.maximum(centre - left, right - centre), math.inf)
@@ -71,7 +69,7 @@ def prove_sup_lipschitz(
                 for some in np.array_split(centre, -(-len(centre) // _CHUNK))
             ]
         )
-        slack = (f_error + noise) * (1 + 1e-12) + 1e-15 * gaps
+        slack = (f_error + noise) * UP + 1e-15 * gaps
         bounds = np.nextafter((gaps + slack + (lipschitz + rates) * half) * (1 + 1e-14), math.inf)
         spent += len(left)
         best = int(gaps.argmax())
@@ -82,15 +80,12 @@ def prove_sup_lipschitz(
         if spent + 2 * unfinished.sum() > evaluations:
             unfinished[:] = False
         bound = max(bound, float(bounds[~unfinished].max(initial=0.0)))
-        cells += int((~unfinished).sum())
         left, right, rates = (
             np.concatenate([left[unfinished], centre[unfinished]]),
             np.concatenate([centre[unfinished], right[unfinished]]),
             np.tile(rates[unfinished], 2),
         )
-        if tell_share:
-            tell_share(spent / evaluations if len(left) else 1.0)
-    return Proof(bound, found, at, bound <= goal, cells)
+    return Proof(bound, found, at, bound <= goal)
 
 
 def _columns(part: Part) -> AtomPart:

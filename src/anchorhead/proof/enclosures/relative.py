@@ -1,4 +1,4 @@
-"""The difference of a function and its approximation, divided by max(1, |s|): the pieces on which that is analytic."""
+"""How far a head is from a function, divided by max(1, |s|): the pieces on which that is analytic, and its supremum."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ from flint import acb, arb
 
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import ScalarTarget
+from anchorhead.proof.enclosures.balls import BallHead, largest_jump
 from anchorhead.proof.enclosures.ellipse import Enclosure
-from anchorhead.proof.enclosures.operations import operations_of
-from anchorhead.proof.enclosures.supremum import Span
+from anchorhead.proof.enclosures.supremum import Span, Supremum
 from anchorhead.proof.heads.head import ExpressionOnBalls
 
 
-def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:
+def prove_relative(target: ScalarTarget, head: BallHead, floor: float) -> tuple[float, Supremum]:
+    """A bound on |f(s) - r(s)| / max(1, |s|) for every s of the target's interval, within 2% of what was found, or at
+    most `floor`; and what it was found with."""
+    sup = Supremum(0.02, floor)
+    bits = head.logit_bits(target.low, target.high)
+    sup.cover(_spans(target, head), head.scale, bits, head.landmarks())
+    return math.nextafter(sup.bound + largest_jump(target.pieces), math.inf), sup
+
+
+def _spans(target: ScalarTarget, head: BallHead) -> list[Span]:
     """(f - r) / max(1, |s|) on the pieces of the target, each cut at -1 and 1: there the divisor is -s, 1 or s."""
     spans = []
     with precision(256):
@@ -25,8 +34,7 @@ def relative_spans(target: ScalarTarget, r: Enclosure) -> list[Span]:
                 outer = piece.left.lower().max(left), piece.right.upper().min(right)
                 inner = piece.left.upper().max(left), piece.right.lower().min(right)
                 if outer[0] < outer[1]:
-                    operations = operations_of(f) + operations_of(r)
-                    spans.append(Span(*outer, inner, _quotient(f, r, sign), operations))
+                    spans.append(Span(*outer, inner, _quotient(f, head, sign), f.operations + head.operations))
     return spans
 
 

@@ -8,7 +8,7 @@ kinks and on steep places by itself: a slope of 1e12 costs forty halvings on eit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from flint import acb, arb
@@ -51,19 +51,12 @@ class Supremum:
     found    a lower bound of |f| at the point `at`: the largest value evaluated (at: NaN if none differs from
              0)
     goal     a cell is done when its bound is at most this: max((1 + rtol) found, floor)
-    cells    how many cells are done
     effort   what may be spent; once it is over, cells are bounded as they are, and the bound is looser
     """
 
-    def __init__(
-        self,
-        rtol: float,
-        floor: float = 0.0,
-        effort: Effort | None = None,
-        tell_share: Callable[[float], None] | None = None,
-    ) -> None:
-        self.rtol, self.floor, self.effort, self.tell_share = rtol, floor, effort or Effort(OPERATIONS), tell_share
-        self.bound, self.found, self.at, self.cells, self.done = 0.0, 0.0, math.nan, 0, 0.0
+    def __init__(self, rtol: float, floor: float = 0.0, effort: Effort | None = None) -> None:
+        self.rtol, self.floor, self.effort = rtol, floor, effort or Effort(OPERATIONS)
+        self.bound, self.found, self.at = 0.0, 0.0, math.nan
         # 1/cos(pi / (2K)) is then about 1 + rtol/4
         self.oversampling = max(4, math.ceil(math.pi / (2 * math.sqrt(min(rtol, 1.0) / 2))))
 
@@ -71,13 +64,12 @@ class Supremum:
     def goal(self) -> float:
         return max((1 + self.rtol) * self.found, self.floor)
 
-    def cover(self, spans: Sequence[Span], scale: float, bits: int, hints: Iterable[arb], share: float) -> None:
+    def cover(self, spans: Sequence[Span], scale: float, bits: int, hints: Iterable[arb]) -> None:
         """Bound |f| on the spans.
 
         scale   the size of the numbers of which f is the difference: 2^-80 of it counts as 0
         bits    the bits that an argument needs before f, of size `scale`, is right to 2^-72 of it
         hints   points that are worth a look
-        share   of the whole work, for `tell_share`
         """
         self.floor = max(self.floor, 2.0**-80 * scale, _SMALLEST)
         spans = [replace(span, f=self._counted(span)) for span in spans]
@@ -88,7 +80,7 @@ class Supremum:
         if scale > self.goal > 0:
             bits += math.frexp(scale / self.goal)[1]
         for span in spans:
-            self._halve(span, bits + 72, share / len(spans))
+            self._halve(span, bits + 72)
 
     def _sample(self, span: Span, hints: Sequence[arb], most: float) -> None:
         """Evaluate f all over, towards the ends, and at the hints; at fewer points where these are more than `most`."""
@@ -104,26 +96,17 @@ class Supremum:
         if size > self.found and span.counts(x):
             self.found, self.at = size, float(x)
 
-    def _halve(self, span: Span, bits: int, share: float) -> None:
-        stack = [(span.left, span.right, share)]
+    def _halve(self, span: Span, bits: int) -> None:
+        stack = [(span.left, span.right, 0)]
         while stack and self.bound < math.inf:
-            left, right, share_here = stack.pop()
+            left, right, halvings = stack.pop()
             with precision(bits):
                 bound, bits = self._bound_cell(span, left, right, bits)
                 middle = ((left + right) / 2).mid()
-            if (
-                bound <= self.goal
-                or self.effort.over
-                or share_here < share * 0.5**_HALVINGS
-                or not left < middle < right
-            ):
-                self.cells += 1
+            if bound <= self.goal or self.effort.over or halvings > _HALVINGS or not left < middle < right:
                 self.bound = max(self.bound, bound)
-                self.done += share_here
-                if self.tell_share:
-                    self.tell_share(min(self.done, 1.0))
             else:
-                stack += [(middle, right, share_here / 2), (left, middle, share_here / 2)]
+                stack += [(middle, right, halvings + 1), (left, middle, halvings + 1)]
 
     def _bound_cell(self, span: Span, left: arb, right: arb, bits: int) -> tuple[float, int]:
         """A bound on a cell, the better of the two ways, and the precision that the next cell should have."""

@@ -176,7 +176,7 @@ class _Exact:
         scale, seen = self._sampled(low, high)
         d, goal = len(low), TIGHT * max(seen, self.found, self.floor, 1e-14 * scale, 1e-290)
         # wide enough that the ellipses of the rounded box contain those of the box
-        centre, half = low / 2 + high / 2, (high - low) / 2 * (1 + 1e-12) + 1e-15 * np.maximum(abs(low), abs(high))
+        centre, half = low / 2 + high / 2, (high - low) / 2 * UP + 1e-15 * np.maximum(abs(low), abs(high))
         degrees: list[int] = []
         lebesgue, remainder = 1.0, np.zeros(self.atom.outputs)
         for j in range(d):

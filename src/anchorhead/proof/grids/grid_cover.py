@@ -127,7 +127,7 @@ def _centres(low: float, high: float, count: int) -> tuple[Float[np.ndarray, " n
     cuts = np.linspace(low, high, count + 1)
     centres = cuts[:-1] + np.diff(cuts) / 2
     half = float(np.maximum(centres - cuts[:-1], cuts[1:] - centres).max())
-    return centres, half * (1 + 1e-12) + 4 * 2.0**-52 * max(abs(low), abs(high))
+    return centres, half * UP + 4 * 2.0**-52 * max(abs(low), abs(high))
 
 
 def _slope(atom: GridAtom, matrices: Sequence[np.ndarray], axis: int) -> Float[np.ndarray, "..."]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from flint import arb, arb_mat, fmpq
@@ -32,6 +32,7 @@ from anchorhead.heads.grids.grid_atom import GridAtom, contract
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import upper
+from anchorhead.proof.remembered import remembered
 
 STEEP = 1.45
 LARGEST_RHO = 8.0
@@ -138,7 +139,7 @@ def expansion(
         count = next((n for n in counts if _beyond(rho, n, order) * max(largest, 1e-300) <= negligible), None)
         if count is None:
             return None
-        table = _coefficients(slopes.tobytes(), offsets.tobytes(), float(atom.origins[axis]), low, high, count)
+        table = _coefficients(slopes, offsets, float(atom.origins[axis]), low, high, count)
         far = tuple(_beyond(rho, count, q) * largest for q in range(3))
     values = np.moveaxis(atom.values.astype(np.float64), axis, 0).reshape(len(slopes), -1, atom.outputs)
     read = np.tensordot(np.abs(table).astype(np.float64), np.abs(values), axes=(1, 0)).max(axis=1).T
@@ -157,23 +158,27 @@ def _beyond(rho: float, count: int, order: int) -> float:
     return 4 / math.cos(STEEP * UP) * first / (1 - ratio) * UP
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def _coefficients(
-    slopes: bytes, offsets: bytes, origin: float, low: float, high: float, count: int
+    slopes: Float[np.ndarray, " p"],
+    offsets: Float[np.ndarray, " p"],
+    origin: float,
+    low: float,
+    high: float,
+    count: int,
 ) -> Shaped[np.ndarray, "coefficients p"]:
     """C_ik for i <= count, as WIDE floats, right to 4 UNIT of each, or to 1e-30.
 
     C_ik = (2/N) h_i sum_l h_l cos(i l pi / N) w_k(x_l),   h = 1/2 at 0 and N, otherwise 1.
     """
-    a, g = (np.frombuffer(array, np.float64) for array in (slopes, offsets))
     with precision(PRECISION):
-        rows = weights(a, g, origin, chebyshev_points(low, high, count))
+        rows = weights(slopes, offsets, origin, chebyshev_points(low, high, count))
         half = arb(1) / 2
         rows[0], rows[-1] = ([w * half for w in row] for row in (rows[0], rows[-1]))
         cosines = [arb.cos_pi_fmpq(fmpq(i, count)) for i in range(2 * count)]
         transform = arb_mat([[cosines[i * k % (2 * count)] for k in range(count + 1)] for i in range(count + 1)])
         product = transform * arb_mat(rows)
-        balls = [[product[i, k] * 2 / count for k in range(len(a))] for i in range(count + 1)]
+        balls = [[product[i, k] * 2 / count for k in range(len(slopes))] for i in range(count + 1)]
         if max(upper(ball.rad()) for row in balls for ball in row) > 1e-31:
             raise AnchorheadError("the logits of the grid are too large for a proof: use fewer anchors")
         table = _wide(balls)

@@ -28,6 +28,7 @@ from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_rounding import asked_error, axis_log_errors, grid_read_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.grids.uniform_grid_weights import REACH, AxisSpread
+from anchorhead.proof.heads.on_cells import softmax_in_float64
 
 MAX_CELLS = 150_000
 FINE = 0.02  # cells on which logits move by no more than this, if there are not too many of them
@@ -89,7 +90,7 @@ def prove_mean_rounding(
 def require_logits(atom: GridAtom, low: Float[np.ndarray, " d"], high: Float[np.ndarray, " d"], most: float) -> None:
     """Refuses logits beyond which nothing is proven."""
     for (slopes, offsets), origin, a, b in zip(atom.axes, atom.origins, low, high, strict=True):
-        reach = max(abs(float(a) - float(origin)), abs(float(b) - float(origin))) * (1 + 1e-12)
+        reach = max(abs(float(a) - float(origin)), abs(float(b) - float(origin))) * UP
         size = float((np.abs(slopes.astype(np.float64)) * reach + np.abs(offsets.astype(np.float64))).max())
         if not size <= most:
             raise AnchorheadError(
@@ -114,13 +115,8 @@ def upper_weights(
     cuts: Float[np.ndarray, " cuts"],
 ) -> Float[np.ndarray, "cells p"]:
     """Upper bounds on softmax_k(slopes (x - origin) + offsets) for x between neighbouring cuts."""
-    centre = (cuts[1:] / 2 + cuts[:-1] / 2)[:, None]
-    half = np.maximum(cuts[1:, None] - centre, centre - cuts[:-1, None]) * (1 + 1e-12)
-    z = slopes * (centre - origin) + offsets
-    # how far logits computed here may be off, and so by which factor the weights
-    noise = 1e-12 + 16 * 2.0**-53 * (np.abs(slopes * (centre - origin)) + np.abs(offsets)).max()
-    powers = np.exp(z - z.max(axis=1, keepdims=True))
-    weights = powers / powers.sum(axis=1, keepdims=True)
-    mean = weights @ slopes
-    tilt = np.abs(slopes - mean[:, None]) + 4 * noise * np.abs(slopes).max()
-    return np.minimum((weights + 1e-300) * np.exp(tilt * half + 4 * noise), 1.0)
+    centre = cuts[1:] / 2 + cuts[:-1] / 2
+    half = np.maximum(cuts[1:] - centre, centre - cuts[:-1])[:, None] * UP
+    weights, noise = softmax_in_float64(slopes, offsets, centre - origin)
+    tilt = np.abs(slopes - (weights @ slopes)[:, None]) + noise * np.abs(slopes).max()
+    return np.minimum(weights * np.exp(tilt * half + noise), 1.0)

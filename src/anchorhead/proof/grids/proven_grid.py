@@ -15,6 +15,7 @@ from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term, added_up
@@ -48,17 +49,17 @@ class ProvenGrid:
 
     @property
     def exact(self) -> float:
-        return added_up(self.terms) * (1 + 1e-15)
+        return added_up(self.terms) * UP
 
     @property
     def total(self) -> float:
-        return (self.exact + self.rounding) * (1 + 1e-15)
+        return (self.exact + self.rounding) * UP
 
     def statement(self, target: str, rounding: float) -> Statement:
         """With the rounding of the network that the grid is part of."""
         terms = (*self.terms, Term("rounding", rounding, "softmax"))
         worst = None if self.found is None else Worst(self.found, self.at)
-        return Statement(added_up(terms) * (1 + 1e-15), terms, self.method, target, self.conditions, worst=worst)
+        return Statement(added_up(terms) * UP, terms, self.method, target, self.conditions, worst=worst)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class GridClaim:
         A mean of values lies between them, and a function no farther from it than the grid's error.
         """
         values = grid.atom.values.astype(np.float64).reshape(-1, grid.atom.outputs)
-        bias, off = grid.atom.bias.astype(np.float64), grid.total * (1 + 1e-12)
+        bias, off = grid.atom.bias.astype(np.float64), grid.total * UP
         low, high = values.min(axis=0) + bias - off, values.max(axis=0) + bias + off
         slack = 1e-12 * (np.abs(values).max(axis=0) + np.abs(bias))
         low, high = low - slack, high + slack

@@ -99,7 +99,7 @@ def prove_uniform_lipschitz(
     modulus = min(float(lipschitz.apart(half)), exact)
     held = atom.values.astype(np.float64) + atom.bias.astype(np.float64)
     # once for f's own values, once for what float64 loses in `held`
-    stored = float((np.abs(held - values) + 2 * VALUE_ERROR * np.abs(values)).max()) * (1 + 1e-12)
+    stored = float((np.abs(held - values) + 2 * VALUE_ERROR * np.abs(values)).max()) * UP
     found = _proven(atom, spreads, _box(low, high), arithmetic, (modulus, exact), stored, METHOD)
     return replace(found, conditions=(AssumedLipschitz(lipschitz.constants),))
 

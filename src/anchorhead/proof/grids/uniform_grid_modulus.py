@@ -23,6 +23,7 @@ from anchorhead.language.expressions.calculus import difference
 from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.expressions.named import SELU_ALPHA, SELU_SCALE
 from anchorhead.language.expressions.precision import precision
+from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.grids.grid_target import AnalyticTarget
 from anchorhead.proof.grids.uniform_grid_weights import finer
@@ -140,4 +141,4 @@ def _filtered(array: np.ndarray, reach: int, by: Callable[..., np.ndarray]) -> n
 
 def _known(spread: np.ndarray) -> np.ndarray:
     """infinity - infinity is not known either; what is left is not rounded down."""
-    return np.nan_to_num(spread, nan=np.inf, posinf=np.inf) * (1 + 1e-15)
+    return np.nan_to_num(spread, nan=np.inf, posinf=np.inf) * UP

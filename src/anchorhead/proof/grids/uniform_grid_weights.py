@@ -22,7 +22,9 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.proof.arithmetic.affine_forms import own_error
 from anchorhead.proof.arithmetic.arithmetic import UP
+from anchorhead.proof.heads.on_cells import softmax_in_float64
 
 REACH = 3
 """Blocks of how many anchor cells to either side are told apart: 0, 1 and 2."""
@@ -103,12 +105,8 @@ def _masses(
     slopes: np.ndarray, offsets: np.ndarray, origin: float, x: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "n p"], Float[np.ndarray, "n p"], float]:
     """P(K <= k) and P(K >= k) at points, among these anchors, and how far they may be off, relatively."""
-    t = (x - origin)[:, None]
-    z = t * slopes + offsets
-    noise = 1e-12 + 16 * 2.0**-53 * float((np.abs(t) * np.abs(slopes) + np.abs(offsets)).max() + len(slopes))
-    w = np.exp(z - z.max(axis=1, keepdims=True)) + 1e-300
-    w /= w.sum(axis=1, keepdims=True)
-    return np.cumsum(w, axis=1), np.cumsum(w[:, ::-1], axis=1)[:, ::-1], 4 * noise
+    w, noise = softmax_in_float64(slopes, offsets, x - origin)
+    return np.cumsum(w, axis=1), np.cumsum(w[:, ::-1], axis=1)[:, ::-1], noise + own_error(16 * len(slopes))
 
 
 def _moments(

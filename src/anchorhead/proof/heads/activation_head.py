@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
@@ -26,7 +25,8 @@ from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.analytic import lipschitz_bound, range_bound
-from anchorhead.proof.enclosures.balls import lower, upper
+from anchorhead.proof.enclosures.balls import upper
+from anchorhead.proof.enclosures.ranges import range_of, slope_bound
 
 HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
 
@@ -159,71 +159,3 @@ def degree_of(activation: Expression) -> float | None:
     if activation.op == "variable":
         return 1.0
     return HOMOGENEOUS.get(activation.op) if activation.args and activation.args[0].op == "variable" else None
-
-
-@lru_cache(maxsize=256)
-def slope_bound(activation: Expression, low: float, high: float, most: int = 4000) -> float:
-    """L >= |phi'| on [low, high]: enclosures on cells, halved where they are loose."""
-    bound, found = 0.0, 0.0
-    with precision(96):
-        pieces = analyse(activation, low, high)
-        for piece in pieces.pieces:
-            slope = piece.expression.derivative(pieces.variable)
-            pending = [(piece.left, piece.right)]
-            spent = 0
-            while pending:
-                left, right = pending.pop()
-                centre = ((left + right) / 2).mid()
-                found = max(found, _finite(slope, pieces.variable, centre))
-                size = _finite(slope, pieces.variable, left.union(right))
-                spent += 1
-                if size <= 1.01 * found or spent > most:
-                    bound = max(bound, size)
-                else:
-                    pending += [(left, centre), (centre, right)]
-    if not np.isfinite(bound):
-        raise AnchorheadError(f"the slope of {activation} is not bounded on [{low:g}, {high:g}]: choose another domain")
-    return bound * UP
-
-
-def _finite(expression: Expression, variable: str, at: arb) -> float:
-    size = abs(expression.ball({variable: at}))
-    return upper(size) if size.is_finite() else np.inf
-
-
-def range_of(activation: Expression, low: np.ndarray, high: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, ...]:
-    """For each interval [low_i, high_i] ends that phi does not leave there.
-
-    Enclosures on cells that all share; where an interval is shorter than a few of them, one on itself as well. What was
-    asked for before is remembered: conversions try many heads on the same intervals.
-    """
-    least, most = _ranges(activation, np.asarray(low, float).tobytes(), np.asarray(high, float).tobytes(), cells)
-    return least.copy(), most.copy()
-
-
-@lru_cache(maxsize=64)
-def _ranges(activation: Expression, lows: bytes, highs: bytes, cells: int) -> tuple[np.ndarray, ...]:
-    low, high = np.frombuffer(lows), np.frombuffer(highs)
-    cuts = np.linspace(float(low.min()), float(high.max()), cells + 1)
-    short = np.flatnonzero(high - low < 4 * (cuts[-1] - cuts[0]) / cells)
-    least, most = _enclosed(activation, cuts[:-1], cuts[1:])
-    first = np.clip(np.searchsorted(cuts, low, "right") - 1, 0, cells - 1)
-    last = np.clip(np.searchsorted(cuts, high, "left"), first + 1, cells)
-    pairs = list(zip(first.tolist(), last.tolist(), strict=True))
-    least, most = np.array([least[a:b].min() for a, b in pairs]), np.array([most[a:b].max() for a, b in pairs])
-    bottom, top = _enclosed(activation, low[short], high[short])
-    least[short], most[short] = np.maximum(least[short], bottom), np.minimum(most[short], top)
-    return least, most
-
-
-def _enclosed(activation: Expression, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The two ends of an enclosure of phi on each interval."""
-    variable = (activation.variables or ("x",))[0]
-    with precision(64):
-        pairs = zip(low.tolist(), high.tolist(), strict=True)
-        values = [activation.ball({variable: arb(a).union(arb(b))}) for a, b in pairs]
-    return np.array([_ends(value) for value in values]).reshape(-1, 2).T
-
-
-def _ends(value: arb) -> tuple[float, float]:
-    return lower(value), upper(value)

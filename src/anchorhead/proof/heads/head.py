@@ -16,7 +16,7 @@ from anchorhead.domain import interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets import CallableTarget, Expression, ScalarTarget
-from anchorhead.proof.arithmetic.arithmetic import Arithmetic
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.analytic import Piece, Proof, prove_sup
 from anchorhead.proof.enclosures.balls import Part, largest_jump
 from anchorhead.proof.enclosures.lipschitz import prove_sup_lipschitz
@@ -42,7 +42,7 @@ class HeadBound:
 
     @property
     def total(self) -> float:
-        return (self.exact + self.rounding) * (1 + 1e-15)
+        return (self.exact + self.rounding) * UP
 
     def terms(self) -> tuple[Term, Term]:
         return Term("approximation", self.exact), Term("rounding", self.rounding, "softmaxes")

@@ -18,10 +18,9 @@ from jaxtyping import Float
 
 from anchorhead.effort import Effort
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.arithmetic.rounding import logit_error, softmax_read_error
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
-from anchorhead.proof.enclosures.balls import Part
-from anchorhead.proof.heads.on_cells import softmax_on_cells
+from anchorhead.proof.enclosures.balls import Part, crossings
+from anchorhead.proof.heads.on_cells import Cells, softmax_on_cells
 
 ROUNDS, LOOSE, MAX_CELLS = 60, 0.02, 40_000
 FEW, ROUGHLY = 64, 0.3
@@ -46,8 +45,8 @@ def ways_to_be_wrong(part: Part, errors: Float[np.ndarray, " p"]) -> list[Wrong]
     ways = [Wrong(errors, 0.0)]
     for steepest in {int(slopes.argmin()), int(slopes.argmax())}:
         if slopes[steepest] != 0:
-            moved = float(errors[steepest] / abs(slopes[steepest])) * (1 + 1e-12)
-            rest = errors + np.abs(slopes) * moved * (1 + 1e-12)
+            moved = float(errors[steepest] / abs(slopes[steepest])) * UP
+            rest = errors + np.abs(slopes) * moved * UP
             rest[steepest] = 0.0
             ways.append(Wrong(rest, moved))
     return ways
@@ -68,13 +67,13 @@ def head_rounding(
     `logit_errors` bound, for each part and anchor, by how much logits may be wrong beyond the rounding of a t + g.
     """
     ends = np.nextafter(low - origin, -np.inf), np.nextafter(high - origin, np.inf)
-    speeds = [
+    speeds = tuple(
         lipschitz_bound([part], low, high, origin, 0.02 if len(part.slopes) <= FEW else ROUGHLY, effort)
         for part in parts
-    ]
+    )
+    head = _Head(tuple(parts), speeds, origin != 0, bias.astype(np.float64), arithmetic)
     if logit_errors is None:
-        none = [Wrong(np.zeros(len(part.slopes)), 0.0) for part in parts]
-        return _sup(parts, none, speeds, origin != 0, bias, ends, arithmetic)
+        return head.sup([Wrong(np.zeros(len(part.slopes)), 0.0) for part in parts], *ends)
     ways = [ways_to_be_wrong(part, errors) for part, errors in zip(parts, logit_errors, strict=True)]
     worst = 0.0
     for left, right in pairwise(_cuts(parts, *ends)):
@@ -82,8 +81,7 @@ def head_rounding(
         for wrong in product(*ways):
             moved = max(way.moved for way in wrong)
             shifts = sum(speed * way.moved for speed, way in zip(speeds, wrong, strict=True))
-            found = _sup(parts, wrong, speeds, origin != 0, bias, (left - moved, right + moved), arithmetic)
-            bounds.append(found + shifts * UP)
+            bounds.append(head.sup(wrong, left - moved, right + moved) + shifts * UP)
         worst = max(worst, min(bounds))
     return worst
 
@@ -98,22 +96,34 @@ def _cuts(parts: Sequence[Part], low: float, high: float) -> list[float]:
     return [low, meet, high] if low < meet < high else [low, high]
 
 
-def _sup(
-    parts: Sequence[Part],
-    wrong: Sequence[Wrong],
-    speeds: Sequence[float],
-    shifted: bool,
-    bias: Float[np.ndarray, " m"],
-    ends: tuple[float, float],
-    arithmetic: Arithmetic,
-) -> float:
-    """The largest bound of a cell, where cells are halved until it is close to the largest bound at a point."""
-    left, right = first_cells(parts, *ends)
-    return largest_on_cells(
-        lambda a, b: _cell_bound(parts, wrong, speeds, shifted, bias, a, b, arithmetic),
-        left,
-        right,
-    )
+@dataclass(frozen=True, eq=False)
+class _Head:
+    """shifted: whether s - origin rounds; speeds: of each part a bound on |dr/dt|."""
+
+    parts: tuple[Part, ...]
+    speeds: tuple[float, ...]
+    shifted: bool
+    bias: Float[np.ndarray, " m"]
+    arithmetic: Arithmetic
+
+    def sup(self, wrong: Sequence[Wrong], low: float, high: float) -> float:
+        """The largest bound of a cell, where cells are halved until it is close to the largest bound at a point."""
+        return largest_on_cells(lambda a, b: self._on_cells(wrong, a, b), *first_cells(self.parts, low, high))
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def _on_cells(self, wrong: Sequence[Wrong], left: Cells, right: Cells) -> Cells:
+        """The bound on each cell, for the worst output; infinite where it overflows."""
+        worst = np.zeros(len(left))
+        for output, shift in enumerate(self.bias):
+            total, size = np.zeros(len(left)), np.full(len(left), abs(shift))
+            for part, off, speed in zip(self.parts, wrong, self.speeds, strict=True):
+                slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values))
+                on = softmax_on_cells(slopes, offsets, values[:, output], speed, left, right)
+                total = total + on.rounding(self.arithmetic, off.logits, self.shifted)
+                size = size + (on.weights * on.values).sum(axis=1)
+            additions = len(self.parts) - 1 + int(shift != 0)
+            worst = np.maximum(worst, total + self.arithmetic.gamma(additions) * (size + total))
+        return np.where(np.isnan(worst), np.inf, worst * UP)
 
 
 def largest_on_cells(
@@ -141,53 +151,8 @@ def first_cells(
     """Cells of t = s - origin that narrow geometrically towards the crossings of neighbouring anchors."""
     nodes = [np.linspace(low, high, 33), np.array([0.0])]
     for part in parts:
-        slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
-        steps = np.diff(slopes)
-        crossings = -np.diff(offsets)[steps > 0] / steps[steps > 0]
-        reach = np.concatenate([[0.0], np.geomspace(0.1 / max(np.ptp(slopes), 1e-300), high - low, 24)])
-        nodes += [(crossings[:, None] + sign * reach).ravel() for sign in (-1, 1)]
+        steepest = max(float(np.ptp(part.slopes.astype(np.float64))), 1e-300)
+        reach = np.concatenate([[0.0], np.geomspace(0.1 / steepest, high - low, 24)])
+        nodes += [(crossings(part)[:, None] + sign * reach).ravel() for sign in (-1, 1)]
     cuts = np.unique(np.clip(np.concatenate(nodes), low, high))
     return cuts[:-1], cuts[1:]
-
-
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _cell_bound(
-    parts: Sequence[Part],
-    wrong: Sequence[Wrong],
-    speeds: Sequence[float],
-    shifted: bool,
-    bias: Float[np.ndarray, " m"],
-    left: Float[np.ndarray, " cells"],
-    right: Float[np.ndarray, " cells"],
-    arithmetic: Arithmetic,
-) -> Float[np.ndarray, " cells"]:
-    """The bound on each cell, for the worst output; infinite where it overflows."""
-    worst = np.zeros(len(left))
-    for output, shift in enumerate(bias.astype(np.float64)):
-        total, size = np.zeros(len(left)), np.full(len(left), abs(shift))
-        for part, off, speed in zip(parts, wrong, speeds, strict=True):
-            error, reach = _part_bound(part, off.logits, speed, output, shifted, left, right, arithmetic)
-            total, size = total + error, size + reach
-        additions = len(parts) - 1 + int(shift != 0)
-        worst = np.maximum(worst, total + arithmetic.gamma(additions) * (size + total))
-    return np.where(np.isnan(worst), np.inf, worst * UP)
-
-
-def _part_bound(
-    part: Part,
-    wrong: Float[np.ndarray, " p"],
-    speed: float,
-    output: int,
-    shifted: bool,
-    left: Float[np.ndarray, " cells"],
-    right: Float[np.ndarray, " cells"],
-    arithmetic: Arithmetic,
-) -> tuple[Float[np.ndarray, " cells"], Float[np.ndarray, " cells"]]:
-    """The rounding of one softmax on each cell, and a bound on |its output|."""
-    slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values[:, output]))
-    on = softmax_on_cells(slopes, offsets, values, speed, left, right)
-    lean = on.size[:, None] * on.leaning if shifted else 0.0
-    errors = wrong + logit_error(np.abs(slopes), on.size[:, None], on.logits, lean, arithmetic)
-    nothing = np.zeros_like(on.weights)
-    error = softmax_read_error(on.weights, on.gaps, errors, on.deviation, on.result, on.values, nothing, arithmetic)
-    return error, (on.weights * on.values).sum(axis=1)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from flint import arb
@@ -26,13 +27,11 @@ from anchorhead.language.expressions.expression import postorder
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import Expression, ScalarTarget
 from anchorhead.proof.enclosures.balls import Part, lower, upper
+from anchorhead.proof.enclosures.ranges import PRECISION, CellRanges, range_on_box, slopes_on_pieces
 from anchorhead.proof.heads.head import prove_exact
 
-PRECISION = 192
-CELLS, ROUNDS = 4_000, 24
-Interval = tuple[arb | float, arb | float]
-Cell = tuple[tuple[arb, arb], ...]
-LOOSE, NEXT_TO_NOTHING = 0.01, 1e-12
+CELLS, WIDEST = 1024, 14.0
+"""Of slopes: cells reach to sinh(14), 600,000, times the width on which the link changes."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,8 @@ def link_facts(parts: Sequence[Part], phi: Expression, low: float, high: float) 
     proof = prove_exact(parts, 0.0, np.zeros(1), target, floor=1e-15 * scale)
     if not math.isfinite(proof.bound):
         raise CertificateError(f"no bound was found for the head of the link {phi} on [{low:g}, {high:g}]")
-    slopes, sizes = [], []
-    for piece in target.pieces.pieces:
-        with precision(PRECISION):
-            ends = piece.left.lower(), piece.right.upper()
-        slopes.append(range_of(piece.expression.derivative(target.variable), {target.variable: ends}))
-        sizes.append(range_of(piece.expression, {target.variable: ends}))
-    facts = LinkFacts(
-        proof.bound,
-        min(one[0] for one in slopes),
-        max(one[1] for one in slopes),
-        max(max(-one[0], one[1]) for one in sizes),
-        low,
-        high,
-    )
+    lowest, highest = range_on_box(phi, {target.variable: (low, high)})
+    facts = LinkFacts(proof.bound, *slopes_on_pieces(target.pieces), max(-lowest, highest), low, high)
     if not (math.isfinite(facts.steepest) and math.isfinite(facts.size)):
         raise CertificateError(f"the link {phi} has no bounded slope on [{low:g}, {high:g}]: choose another range")
     return _with_tail(_with_tail(facts, parts, phi, 1), parts, phi, -1)
@@ -145,37 +132,18 @@ def logistic_form(phi: Expression) -> Logistic | None:
     return None
 
 
-def range_of(f: Expression, box: Mapping[str, Interval]) -> tuple[float, float]:
-    """Numbers below and above all values of f on a box, by balls on cells that are halved along one axis or another."""
-    low, high = math.inf, -math.inf
-    done: list[tuple[float, float]] = []
-    wide: list[tuple[Cell, float, float]] = []
-    names = tuple(box)
+@lru_cache(maxsize=64)
+def slopes_of(phi: Expression, facts: LinkFacts) -> CellRanges:
+    """Bounds on phi' on all of the range for which the facts are known, on cells that are narrow where phi changes."""
+    width = facts.size / facts.steepest if facts.steepest > 0 and facts.size > 0 else 1.0
+    biggest = sys.float_info.max
+    inner = width * np.sinh(np.linspace(-WIDEST, WIDEST, CELLS + 1))
+    outer = inner[-1] * 16.0 ** np.arange(1, 230)
+    edges = np.concatenate([-outer[outer < biggest], inner, outer[outer < biggest]])
+    low, high = max(facts.low, -biggest), min(facts.high, biggest)
+    edges = np.unique(np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]]))
     with precision(PRECISION):
-        cells: list[Cell] = [tuple((arb(a), arb(b)) for a, b in box.values())]
-        for turn in range(ROUNDS * len(names)):
-            found = []
-            for cell in cells:
-                at = f.ball({name: ((a + b) / 2).mid() for name, (a, b) in zip(names, cell, strict=True)})
-                ball = f.ball({name: a.union(b) for name, (a, b) in zip(names, cell, strict=True)})
-                low, high = min(low, upper(at)), max(high, lower(at))
-                found.append((cell, lower(ball), upper(ball)))
-            least = low - LOOSE * abs(low) - NEXT_TO_NOTHING * abs(high)
-            most = high + LOOSE * abs(high) + NEXT_TO_NOTHING * abs(low)
-            wide = [one for one in found if not (least <= one[1] and one[2] <= most)]
-            done += [one[1:] for one in found if least <= one[1] and one[2] <= most]
-            if not wide or 2 * len(wide) > CELLS:
-                break
-            cells = [half for cell, *_ in wide for half in _halves(cell, turn % len(names))]
-    done += [one[1:] for one in wide]
-    return min(one[0] for one in done), max(one[1] for one in done)
-
-
-def _halves(cell: Cell, axis: int) -> Iterator[Cell]:
-    left, right = cell[axis]
-    middle = ((left + right) / 2).mid()
-    for half in ((left, middle), (middle, right)):
-        yield (*cell[:axis], half, *cell[axis + 1 :])
+        return CellRanges.of(phi.derivative("x"), "x", edges, (facts.least, facts.slope))
 
 
 def _with_tail(facts: LinkFacts, parts: Sequence[Part], phi: Expression, side: int) -> LinkFacts:

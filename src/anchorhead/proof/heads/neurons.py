@@ -10,8 +10,16 @@ from jaxtyping import Float, Int
 
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import Affine
-from anchorhead.proof.arithmetic.affine_forms import Sources, own_error
-from anchorhead.proof.heads.activation_head import ActivationHead, range_of
+from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.activation_head import ActivationHead
+
+
+def exact_forms(affine: Affine, sources: Sources) -> Forms:
+    """What a program means by an affine map, as the features of one token."""
+    weight_error, bias_error = affine.errors
+    nothing = np.zeros((1, affine.outputs))
+    return Forms(affine.weight[None], affine.bias[None], nothing, (weight_error @ sources.size + bias_error)[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +51,7 @@ class Layer:
     def exact(self, sources: Sources) -> tuple[np.ndarray, np.ndarray, Sources]:
         """Intervals that hold the exact z_r, and those of the exact a_r; found once for the same sources."""
         if sources not in self._known:
-            low, high = self.pre_activations(sources)
+            low, high = (end[0] for end in exact_forms(self.affine, sources).ends(sources))
             self._known[sources] = low, high, self.activations(low, high)
         return self._known[sources]
 
@@ -56,15 +64,6 @@ class Layer:
         weight, error = (np.pad(array, ((0, 0), (0, others))) for array in (self.affine.weight, self.affine.errors[0]))
         affine = Affine(weight, self.affine.bias, error, self.affine.errors[1])
         return replace(self, affine=affine, passing=others)
-
-    def pre_activations(self, sources: Sources) -> tuple[np.ndarray, np.ndarray]:
-        """Intervals that hold the exact z_r."""
-        affine, (weight_error, bias_error) = self.affine, self.affine.errors
-        middle = affine.weight @ sources.middle + affine.bias
-        reach = np.abs(affine.weight) @ sources.radius
-        size = np.abs(affine.weight) @ sources.size + np.abs(affine.bias)
-        slack = own_error(affine.inputs) * size + weight_error @ sources.size + bias_error
-        return middle - reach - slack, middle + reach + slack
 
     def activations(self, low: np.ndarray, high: np.ndarray) -> Sources:
         """Intervals that hold the exact a_r."""

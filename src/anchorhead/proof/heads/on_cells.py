@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.arithmetic.rounding import logit_error, softmax_read_error
 
 Cells = Float[np.ndarray, " cells"]
 Keys = Float[np.ndarray, "cells keys"]
@@ -27,6 +28,7 @@ class OnCells:
     weights    w_k                           gaps     max z - z_k                 logits  |z_k|
     deviation  |V_k - R|                     values   |V_k|                       result  |R|
     leaning    |a_k - sum w a|               turning  |Cov_w(a, V)|               size    |s|
+    steepness  |a_k|
     """
 
     weights: Keys
@@ -38,6 +40,24 @@ class OnCells:
     leaning: Keys
     turning: Cells
     size: Cells
+    steepness: Float[np.ndarray, " keys"]
+
+    def rounding(
+        self,
+        arithmetic: Arithmetic,
+        wrong: Float[np.ndarray, " keys"] | float = 0.0,
+        shifted: bool = False,
+        value_error: Keys | float = 0.0,
+    ) -> Cells:
+        """How far the dtype's R may be from R (heads.softmax_rounding), on each cell.
+
+        wrong     by how much logits may err beyond the rounding of a_k t + g_k
+        shifted   whether t is a difference that rounds
+        """
+        lean = self.size[:, None] * self.leaning if shifted else 0.0
+        errors = wrong + logit_error(self.steepness, self.size[:, None], self.logits, lean, arithmetic)
+        values = self.values, value_error + np.zeros_like(self.values)
+        return softmax_read_error(self.weights, self.gaps, errors, self.deviation, self.result, *values, arithmetic)
 
 
 def softmax_on_cells(
@@ -94,6 +114,7 @@ def softmax_on_cells(
         leaning=leaning,
         turning=turn * UP,
         size=np.maximum(np.abs(left), np.abs(right)),
+        steepness=np.abs(slopes),
     )
 
 
@@ -113,6 +134,16 @@ def logit_gaps(
     difference, rest = _two_sum(z[rows, top] + 0 * z, -z)
     gap = difference + (rest + (error[rows, top] - error))
     return gap - gap.min(axis=1, keepdims=True), z
+
+
+def softmax_in_float64(
+    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], t: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, "n p"], float]:
+    """softmax_k(slopes t + offsets) at points t, and by which part of themselves these weights may be off."""
+    z = t[:, None] * slopes + offsets
+    noise = 1e-12 + 16 * FLOAT64.unit * float((np.abs(t)[:, None] * np.abs(slopes) + np.abs(offsets)).max())
+    powers = np.exp(z - z.max(axis=1, keepdims=True)) + 1e-300
+    return powers / powers.sum(axis=1, keepdims=True), 4 * noise
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

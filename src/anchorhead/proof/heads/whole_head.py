@@ -22,7 +22,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, embedded
-from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
 from anchorhead.proof.arithmetic.readings import Keys, Refusal, constants, entry_that_asks, of_attention
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
@@ -255,7 +255,7 @@ def _head(keys: Keys, scale: float, origin: float, output: Float[np.ndarray, "ou
 
 def _present(head: ScalarHead, reach: float, arithmetic: Arithmetic) -> ScalarHead:
     """The head without anchors that have another's slope and so low an offset that their weight is 0 in the dtype."""
-    size = np.abs(head.slopes) * reach * (1 + 1e-12) + np.abs(head.offsets)
+    size = np.abs(head.slopes) * reach * UP + np.abs(head.offsets)
     rounded = rounding_of(size, 2, arithmetic) + (head.slope_error * reach + head.offset_error) * (1 + 1e-6)
     _, which = np.unique(head.slopes, return_inverse=True)
     higher = np.full(which.max() + 1, -np.inf)

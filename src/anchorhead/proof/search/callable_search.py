@@ -1,16 +1,18 @@
-"""A search for the largest error of a network against a function of which nothing is known but its values.
+"""A search for the largest error of a network against a function: from points that are given, or from all over a box.
 
-Points spread evenly over the box, on its faces and at its corners; from the worst of them, kept apart from one
-another, climbs that never go down. A climber tries steps of three kinds: in all directions, along one axis, and along
-the difference of two climbers, which follows the ridges that kinks leave. Its steps grow when one is better and shrink
-when none is, so that each finds its own scale; those that are far behind start again around the best.
+Of a function of which nothing is known but its values, points spread evenly over the box, on its faces and at its
+corners. From the worst of them, kept apart from one another, climbs that never go down. A climber tries steps of three
+kinds: in all directions, along one axis, and along the difference of two climbers, which follows the ridges that kinks
+leave. Its steps grow when one is better and shrink when none is, so that each finds its own scale; those that are far
+behind start again around the best.
 
 What comes out is a lower bound on the largest error, and no more: a certificate from it is "measured".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Protocol, runtime_checkable
 
@@ -47,35 +49,47 @@ def largest_error(
     network_values  the network as its dtype computes it, (n, inputs) float64 -> (n, outputs); rounding an input to the
                     dtype is its own affair, and counts as its error
     """
-    low, high = np.array(target.low, np.float64), np.array(target.high, np.float64)
-    search = _Search(network_values, target, low, high, np.random.default_rng(seed))
-    x = search.start()
-    return search.climbed(*search.apart(x, search.errors(x)))
+
+    def errors(x: np.ndarray) -> np.ndarray:
+        given, truth = np.asarray(network_values(x), np.float64), target.values(x)
+        if given.shape != truth.shape:
+            raise AnchorheadError(f"the network gives {given.shape} where the function gives {truth.shape}")
+        return np.abs(given - truth).max(axis=1)
+
+    search = Search.of(errors, target.low, target.high, seed)
+    return search.climbed(search.anywhere(), ROUNDS)
 
 
-class _Search:
-    def __init__(
-        self,
-        network_values: Callable[[np.ndarray], np.ndarray],
-        target: Sampled,
-        low: Float[np.ndarray, " d"],
-        high: Float[np.ndarray, " d"],
-        rng: np.random.Generator,
-    ) -> None:
-        self.network_values, self.target, self.low, self.high, self.rng = network_values, target, low, high, rng
+@dataclass(eq=False)
+class Search:
+    """Climbs in a box. errors: of inputs (n, d), -inf where nothing is claimed; evaluations: how many were asked."""
 
-    def errors(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        """max |network - f| over outputs; infinite where the network gives no number."""
-        found = []
-        for start in range(0, len(x), _CHUNK):
-            part = x[start : start + _CHUNK]
-            given, truth = np.asarray(self.network_values(part), np.float64), self.target.values(part)
-            if given.shape != truth.shape:
-                raise AnchorheadError(f"the network gives {given.shape} where the function gives {truth.shape}")
-            found.append(np.abs(given - truth).max(axis=1))
-        return np.nan_to_num(np.concatenate(found), nan=np.inf)
+    errors: Callable[[np.ndarray], np.ndarray]
+    low: Float[np.ndarray, " d"]
+    high: Float[np.ndarray, " d"]
+    rng: np.random.Generator
+    chunk: int = _CHUNK
+    evaluations: int = 0
 
-    def start(self) -> Float[np.ndarray, "n d"]:
+    @classmethod
+    def of(
+        cls,
+        errors: Callable[[np.ndarray], np.ndarray],
+        low: Sequence[float] | np.ndarray,
+        high: Sequence[float] | np.ndarray,
+        seed: int,
+        chunk: int = _CHUNK,
+    ) -> Search:
+        """chunk: how many inputs are looked at together."""
+        return cls(errors, np.array(low, np.float64), np.array(high, np.float64), np.random.default_rng(seed), chunk)
+
+    def look(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+        """The error of each input; infinite where the network gives no number."""
+        self.evaluations += len(x)
+        found = [self.errors(x[start : start + self.chunk]) for start in range(0, len(x), self.chunk)]
+        return np.nan_to_num(np.concatenate(found).astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+    def anywhere(self) -> Float[np.ndarray, "n d"]:
         """Points inside, points on faces of every dimension, corners, and the middle."""
         d, low, high = len(self.low), self.low, self.high
         inside = low + (high - low) * self._spread(SAMPLES)
@@ -97,19 +111,20 @@ class _Search:
             return self.rng.random((count, d))
         return (self.rng.random(d) + np.arange(1, count + 1)[:, None] * g ** -np.arange(1.0, d + 1)) % 1
 
-    def apart(
-        self, x: Float[np.ndarray, "n d"], error: Float[np.ndarray, " n"]
+    def _apart(
+        self, x: Float[np.ndarray, "n d"], error: Float[np.ndarray, " n"], climbers: int
     ) -> tuple[Float[np.ndarray, "climbers d"], Float[np.ndarray, " climbers"]]:
         """Half of the climbers: the worst points; the others: the worst that keep a distance from worse ones."""
         order = np.argsort(-error, kind="stable")
-        scaled = (x - self.low) / (self.high - self.low)
-        kept = list(order[: CLIMBERS // 2])
+        scaled = (x - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
+        climbers = min(climbers, len(x))
+        kept = list(order[: (climbers + 1) // 2])
         free = np.ones(len(x), bool)
         free[kept] = False
-        radius = 0.5 * CLIMBERS ** (-1 / len(self.low))
+        radius = 0.5 * climbers ** (-1 / len(self.low))
         for place in kept[:1]:
             free &= np.abs(scaled - scaled[place]).max(axis=1) > radius
-        while len(kept) < CLIMBERS:
+        while len(kept) < climbers:
             left = order[free[order]]
             if not len(left):
                 free[:], radius = True, radius / 2
@@ -121,17 +136,19 @@ class _Search:
         return x[kept], error[kept]
 
     def climbed(
-        self, x: Float[np.ndarray, "climbers d"], error: Float[np.ndarray, " climbers"]
+        self, starts: Float[np.ndarray, "n d"], rounds: int, first: float = 0.1, climbers: int = CLIMBERS
     ) -> tuple[float, Float[np.ndarray, " d"]]:
-        size = np.full(len(x), 0.1)
-        for turn in range(ROUNDS):
+        """The largest error found from some inputs on, and where it is; first: the size of steps at first, in boxes."""
+        x, error = self._apart(starts, self.look(starts), climbers)
+        size, finest = np.full(len(x), first), min(_FINEST, 1e-6 * first)
+        for turn in range(rounds):
             tried = self._steps(x, size)
-            found = self.errors(tried.reshape(-1, x.shape[1])).reshape(tried.shape[:2])
+            found = self.look(tried.reshape(-1, x.shape[1])).reshape(tried.shape[:2])
             place, best = found.argmax(axis=1), found.max(axis=1)
             better = best > error
             x = np.where(better[:, None], tried[np.arange(len(x)), place], x)
             error = np.where(better, best, error)
-            size = np.clip(np.where(better, 1.5 * size, 0.5 * size), _FINEST, 0.5)
+            size = np.clip(np.where(better, 1.5 * size, 0.5 * size), finest, 0.5)
             if turn % 10 == 9:
                 behind = np.argsort(error)[: len(x) // 3]
                 behind = behind[error[behind] < 0.9 * error.max()]

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets import ScalarTarget
-from anchorhead.proof.enclosures.balls import Part
+from anchorhead.proof.enclosures.balls import Part, crossings
 
 LONGEST_RUN = 4096
 """Neighbours on each side of a place that are tried without a gap."""
@@ -58,7 +58,8 @@ class FloatRange:
         if first > last:
             raise AnchorheadError(f"there is no {dtype} in [{low!r}, {high!r}]: nothing to hunt")
         kinks = [float(kink.at.mid()) for kink in target.pieces.kinks]
-        at = np.concatenate([[low, high, 0.0, origin], kinks, *(_crossings(part, origin) for part in parts)])
+        crossed = [origin + crossings(part, apart) for part in parts for apart in (1, 2)]
+        at = np.concatenate([[low, high, 0.0, origin], kinks, *crossed])
         at = np.unique(to_ordinals(at[(at >= low) & (at <= high)].astype(dtype)))
         return cls(dtype, low, high, first, last, np.clip(at, first, last))
 
@@ -97,13 +98,3 @@ class FloatRange:
 
     def _rounded(self, x: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         return to_ordinals(np.clip(x, self.low, self.high).astype(self.dtype))
-
-
-def _crossings(part: Part, origin: float) -> Float[np.ndarray, " crossings"]:
-    """Where two anchors that are at most two apart weigh the same."""
-    slopes, offsets = part.slopes.astype(np.float64), part.offsets.astype(np.float64)
-    found = []
-    for apart in (1, 2):
-        rise, fall = slopes[apart:] - slopes[:-apart], offsets[:-apart] - offsets[apart:]
-        found.append(origin + fall[rise > 0] / rise[rise > 0])
-    return np.concatenate(found)

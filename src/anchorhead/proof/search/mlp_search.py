@@ -3,14 +3,13 @@
 Errors live where activations bend and where anchors hand over to one another, and add up where many neurons do so at
 once. Inputs are taken at random, from the corners of the box (those at which a neuron's pre-activation is largest or
 smallest among them), and from segments between such inputs, at the place where a neuron's pre-activation meets a kink
-or a crossing of its anchors, or misses it by 10^-k. From the worst of them a search goes on by coordinates: up the
-signs of the error's differences, with ever smaller steps.
+or a crossing of its anchors, or misses it by 10^-k. From the worst of them the search climbs on
+(proof.search.callable_search).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from flint import arb, arb_mat
@@ -25,16 +24,18 @@ from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Mlp
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
-from anchorhead.proof.enclosures.balls import lower
+from anchorhead.proof.enclosures.balls import crossings, lower
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.search.callable_search import EACH, Search
 
 EVALUATIONS = 20_000
 MAX_PRODUCTS = {"network": 2e9, "exact": 3e8, "balls": 3e5}
 """How many products the search may spend on the network, on targets in extended precision, and on one in balls."""
 MAX_NUMBERS = 2**21
 """How many numbers of one layer a batch may hold."""
-STARTS, TOGETHER, ROUNDS = 8, 12, 12
+CLIMBERS, FIRST = 16, 0.01
+"""How many climb, and with steps of which size, as a part of the box."""
 BISECTIONS = 60
 PRECISION = 256
 
@@ -55,17 +56,17 @@ def worst_error(network: Network, target: Mlp, on: Box, seed: int = 0, evaluatio
 
     The target is computed in extended precision where its activations are relu and abs. Others are in float64, and so
     are the matrices of large networks while the search is on: an error is then uncertain by the rounding of one
-    evaluation. The error returned is therefore computed again at the worst inputs, in balls, and is a lower bound of
+    evaluation. The error returned is therefore computed again at the worst input, in balls, and is a lower bound of
     the true one; of networks with more than 300,000 weights it is what extended precision gives.
     """
     hunt = _Hunt(network, target, on, seed, evaluations)
-    hunt.look(hunt.ends())
-    hunt.look(hunt.anywhere(hunt.share(0.15)))
-    hunt.look(hunt.corners(hunt.share(0.15)))
-    hunt.look(hunt.bends(hunt.share(0.3)))
-    while hunt.left > 0:
-        hunt.climb(ROUNDS)
-    return hunt.worst()
+    share = hunt.allowed / 20
+    starts = [hunt.ends(), hunt.anywhere(1 + int(3 * share)), hunt.corners(1 + int(3 * share))]
+    starts.append(hunt.bends(1 + int(6 * share)))
+    rounds = 1 + int(8 * share / (CLIMBERS * EACH))
+    x = np.clip(np.concatenate(starts), hunt.low, hunt.high)
+    _, worst = hunt.search.climbed(x, rounds, FIRST, CLIMBERS)
+    return hunt.judged(worst)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +80,10 @@ class _Bend:
 
 
 class _Hunt:
-    """Evaluates, and remembers the worst inputs."""
+    """Where errors live, and how large they are."""
 
     def __init__(self, network: Network, target: Mlp, on: Box, seed: int, evaluations: int) -> None:
         self.network, self.target = network, target
-        self.rng = np.random.default_rng(seed)
         box = on.broadcast_to(target.input_shape)
         self.low, self.high = (end.reshape(-1).astype(np.float64) for end in (box.low, box.high))
         self.maps = [*(layer.affine for layer in target.hidden), target.readout]
@@ -93,31 +93,12 @@ class _Hunt:
         self.extended = weights * self.allowed <= MAX_PRODUCTS["exact"]
         self.balls = weights <= MAX_PRODUCTS["balls"]
         self.rows = max(1, MAX_NUMBERS // max(one.outputs for one in self.maps))
-        self.evaluations = 0
-        self.x = np.zeros((0, len(self.low)))
-        self.error = np.zeros(0)
-
-    @property
-    def left(self) -> int:
-        return self.allowed - self.evaluations
-
-    def share(self, part: float) -> int:
-        return max(1, int(part * self.allowed))
-
-    def look(self, x: Float[np.ndarray, "rows inputs"]) -> Float[np.ndarray, " rows"]:
-        """The largest error of each input; the worst of all are kept."""
-        x = np.clip(x, self.low, self.high)
-        error = np.concatenate([self._errors(x[i : i + self.rows]) for i in range(0, len(x), self.rows)])
-        self.evaluations += len(x)
-        every, errors = np.concatenate([self.x, x]), np.concatenate([self.error, error])
-        kept = np.argsort(-errors, kind="stable")[: 12 * STARTS]
-        self.x, self.error = every[kept], errors[kept]
-        return error
+        self.search = Search.of(self._errors, self.low, self.high, seed, self.rows)
+        self.rng = self.search.rng
 
     def _errors(self, x: Float[np.ndarray, "rows inputs"]) -> Float[np.ndarray, " rows"]:
         exact = self._exactly(x) if self.extended else self._layers(x)[-1]
-        error = np.abs(self._computed(x) - exact).max(axis=1)
-        return np.where(np.isnan(error), np.inf, error).astype(np.float64)
+        return np.abs(self._computed(x) - exact).max(axis=1).astype(np.float64)
 
     def _computed(self, x: Float[np.ndarray, "rows inputs"]) -> Float[np.ndarray, "rows outputs"]:
         return self.network(x.reshape(-1, *self.target.input_shape), outside="ignore").reshape(len(x), -1)
@@ -165,9 +146,9 @@ class _Hunt:
         misses = self.rng.choice([-1.0, 0.0, 1.0], rows) * 10.0 ** -self.rng.uniform(0, 17, rows)
         aims = np.array([bend.at + miss * bend.size for bend, miss in zip(chosen, misses, strict=True)])
         layers, neurons = (np.array([getattr(bend, name) for bend in chosen]) for name in ("layer", "neuron"))
-        # half of the segments start at the worst inputs so far: other neurons are at their worst there already
+        # half of the segments start at corners: other neurons are at the ends of their ranges there
         start = self.anywhere(rows)
-        start[::2] = self.x[self.rng.integers(len(self.x), size=len(start[::2]))]
+        start[::2] = self.corners(rows)[: len(start[::2])]
         found = np.empty_like(start)
         for layer in np.unique(layers):
             own = np.flatnonzero(layers == layer)
@@ -207,51 +188,17 @@ class _Hunt:
             far, there = np.where(same[:, None], far, middle), np.where(same, there, at)
         return np.where((np.abs(here) <= np.abs(there))[:, None], near, far)
 
-    def climb(self, rounds: int) -> None:
-        """From the worst inputs upwards: a few coordinates up and down, then along the signs of the differences."""
-        starts, errors = self.x[:STARTS].copy(), self.error[:STARTS].copy()
-        width = self.high - self.low
-        steps = 10.0 ** -self.rng.uniform(0, 3, len(starts))[:, None] * 0.5
-        for _ in range(rounds):
-            if self.left <= 0:
-                return
-            count = min(TOGETHER, len(width))
-            picked = np.argsort(self.rng.random((len(starts), len(width))), axis=1)[:, :count]
-            moves = np.zeros((len(starts), count, len(width)))
-            np.put_along_axis(moves, picked[:, :, None], 1.0, axis=2)
-            moves *= (steps * width)[:, None]
-            both = starts[:, None, None] + np.stack([moves, -moves], axis=1)
-            found = self.look(both.reshape(-1, len(width))).reshape(len(starts), 2, count)
-            signs = np.sign(found[:, 0] - found[:, 1])
-            ways = (signs[:, :, None] * moves).sum(axis=1)
-            reach = np.array([0.5, 1.0, 3.0])
-            tried = (starts[:, None] + reach[:, None] * ways[:, None]).reshape(-1, len(width))
-            after = self.look(tried).reshape(len(starts), -1)
-            everything = np.concatenate([both.reshape(len(starts), -1, len(width)), tried.reshape(*after.shape, -1)], 1)
-            values = np.concatenate([found.reshape(len(starts), -1), after], axis=1)
-            best = values.argmax(axis=1)
-            rows = np.arange(len(starts))
-            better = values[rows, best] > errors
-            starts = np.where(better[:, None], np.clip(everything[rows, best], self.low, self.high), starts)
-            errors = np.where(better, values[rows, best], errors)
-            steps = np.where(better[:, None], steps, steps / 8)
-
-    def worst(self) -> Worst:
-        """The worst of the worst inputs, computed once more, as well as may be."""
-        few = self.x[:4]
-        computed = self._computed(few)
+    def judged(self, x: Float[np.ndarray, " inputs"]) -> Worst:
+        """The error at an input, computed once more, as well as may be."""
+        computed = self._computed(x[None])
         if not np.isfinite(computed).all():
-            row, output = np.argwhere(~np.isfinite(computed))[0]
-            return self._found(np.inf, few[row], int(output))
-        if self.balls:
-            errors = np.array([_ball_errors(self.target, x, y) for x, y in zip(few, computed, strict=True)])
+            errors = np.where(np.isfinite(computed[0]), 0.0, np.inf)
+        elif self.balls:
+            errors = np.array(_ball_errors(self.target, x, computed[0]))
         else:
-            errors = np.abs(computed - self._exactly(few)).astype(np.float64)
-        row, output = np.unravel_index(int(errors.argmax()), errors.shape)
-        return self._found(float(errors[row, output]), few[row], int(output))
-
-    def _found(self, error: float, x: np.ndarray, output: int) -> Worst:
-        return Worst(error, x.reshape(self.target.input_shape).copy(), output, self.evaluations)
+            errors = np.abs(computed - self._exactly(x[None]))[0].astype(np.float64)
+        output, shape = int(errors.argmax()), self.target.input_shape
+        return Worst(float(errors[output]), x.reshape(shape).copy(), output, self.search.evaluations)
 
 
 def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -> list[_Bend]:
@@ -302,14 +249,7 @@ def _kinks(activation: Expression, low: np.ndarray, high: np.ndarray, own: np.nd
 def _crossings(shape: ActivationHead, low: float, high: float) -> list[float]:
     """Where neighbouring anchors have the same logit, in the units of the pre-activation."""
     unit = float(np.ldexp(1.0, int(shape.exponents(np.array([low]), np.array([high]))[0])))
-    result = []
-    for part in shape.parts:
-        order = np.argsort(part.slopes, kind="stable")
-        slopes, offsets = (np.asarray(a, np.float64)[order].tolist() for a in (part.slopes, part.offsets))
-        for (a, g), (b, h) in pairwise(zip(slopes, offsets, strict=True)):
-            if b > a:
-                result.append(unit * (shape.in_scale * (g - h) / (b - a) + shape.in_shift))
-    return result
+    return [unit * (shape.in_scale * t + shape.in_shift) for part in shape.parts for t in crossings(part).tolist()]
 
 
 def _mapped(affine: Affine, x: Float[np.ndarray, "rows inputs"]) -> Float[np.ndarray, "rows outputs"]:

@@ -1,33 +1,31 @@
-"""The hunt: the largest error of a network that a search finds, to hold against the bound that a proof gives.
+"""The largest error of a network of truncated linear functions that a search finds, to hold against its bound.
 
-The output of token i depends on s_i = w_i . x_i + t_i alone, so all tokens are driven at once, each along the
-segment of the box from the corner with its smallest s to the corner with its largest. Errors live in narrow
-places: the points are dealt geometrically towards every crossing of neighbouring anchors, every anchor, the
-kinks of the target, the ends of what a certificate leaves out and the hand-overs between heads. Random inputs
-come on top, then a golden-section search around the largest errors, then other inputs with the same s, which
-round otherwise.
+The output of token i depends on s_i = w_i . x_i + t_i alone, so all tokens are driven at once, each along the segment
+of the box from the corner with its smallest s to the corner with its largest, and the search is one in s. Errors live
+in narrow places: it begins at points that crowd geometrically towards every crossing of neighbouring anchors, every
+anchor, the kinks of the target, the ends of what a certificate leaves out and the hand-overs between heads. In the end
+other inputs with the worst s are tried, which round otherwise, and inputs at random.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from anchorhead.domain import Box
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.proof.heads.whole_head import WholeHead, read_network
+from anchorhead.proof.search.callable_search import Search
 
-GOLDEN = (np.sqrt(5) - 1) / 2
 MAX_PLACES = 2048
 """Of more crossings and anchors than these, those at the ends and a random choice are searched."""
 RUNGS = 40
 """How often the distance to a kink is halved."""
-STEPS = 32
-"""How often the golden section narrows a bracket."""
-RANDOM_ROWS = 64
+ROUNDS, RANDOM_ROWS = 30, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,76 +84,55 @@ class Segments:
 
 def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 0) -> Worst:
     """The largest |network(x) - target(x)| found over the box, without what the certificate leaves out."""
-    rng = np.random.default_rng(seed)
-    hunt = _Hunt(network, target, Segments.of(target, on))
-    least, most = hunt.segments.reach
-    points = _points(read_network(network, on), hunt, rng)
-    points = points[(points >= least.min()) & (points <= most.max())]
+    segments = Segments.of(target, on)
+    excluded = network.certificate.excluded if network.certificate else ()
+    least, most = segments.reach
 
-    hunt.look(hunt.segments.inputs(np.stack([least, most])))
-    hunt.look(hunt.segments.random(RANDOM_ROWS, rng))
-    width = target.high - target.low
-    aims = rng.uniform(target.low - width / 4, target.high + width / 4, (RANDOM_ROWS, len(least)))
-    hunt.look(hunt.segments.inputs(aims, hunt.segments.random(RANDOM_ROWS, rng)))
-    if _reached(points, hunt).any():
-        errors = _dealt(points, hunt, rng)
-        _narrow(hunt, *_brackets(points, errors, count=max(4, 64 // len(least))))
-    same = np.broadcast_to(hunt.s, (RANDOM_ROWS, len(least)))
-    hunt.look(hunt.segments.inputs(same, hunt.segments.random(RANDOM_ROWS, rng)))
-    return hunt.worst()
-
-
-class _Hunt:
-    """Evaluates, and remembers the worst of each token."""
-
-    def __init__(self, network: Network, target: TruncatedLinear, segments: Segments) -> None:
-        self.network, self.target, self.segments = network, target, segments
-        self.excluded = network.certificate.excluded if network.certificate else ()
-        tokens = len(target.t)
-        self.error, self.s = np.full(tokens, -np.inf), np.zeros(tokens)
-        self.x = np.zeros((tokens, *target.w.shape))
-        self.evaluations = 0
-
-    def look(self, x: Float[np.ndarray, "rows tokens inputs"]) -> Float[np.ndarray, "rows tokens"]:
-        """The error of each token at each input, -inf where nothing is claimed."""
-        s = self.target.pre_activations(x)
-        computed = self.network(x, outside="ignore")
-        error = np.abs(computed - self.target.values(x)).max(axis=-1).astype(np.float64)
-        for low, high in self.excluded:
+    def errors(x: np.ndarray) -> np.ndarray:
+        """Of every token, for (rows, tokens, inputs); -inf where nothing is claimed."""
+        s, computed = target.pre_activations(x), network(x, outside="ignore")
+        error = np.abs(computed - target.values(x)).max(axis=-1).astype(np.float64)
+        for low, high in excluded:
             error[(s > low) & (s < high)] = -np.inf
-        self.evaluations += error.size
-        row = error.argmax(axis=0)
-        found = error[row, np.arange(error.shape[1])]
-        for token in np.flatnonzero(found > self.error):
-            self.error[token], self.s[token], self.x[token] = (
-                found[token],
-                s[row[token], token],
-                x[row[token]],
-            )
         return error
 
-    def worst(self) -> Worst:
-        token = int(self.error.argmax())
-        return Worst(
-            max(float(self.error[token]), 0.0),
-            token,
-            float(self.s[token]),
-            self.x[token].copy(),
-            self.evaluations,
-        )
+    def dealt(s: np.ndarray) -> np.ndarray:
+        """The error at each s (n, 1), seen by one of the tokens that reach it, where any does."""
+        token = (((s >= least) & (s <= most)) + along.rng.random((len(s), len(least)))).argmax(axis=1)
+        order, counts = np.argsort(token, kind="stable"), np.bincount(token, minlength=len(least))
+        row = np.empty(len(s), int)
+        row[order] = np.arange(len(s)) - np.repeat(np.cumsum(counts) - counts, counts)
+        every = np.tile(least, (counts.max(), 1))
+        every[row, token] = s[:, 0]
+        return errors(segments.inputs(every))[row, token]
+
+    along = Search.of(dealt, [least.min()], [most.max()], seed)
+    points, gap = _points(read_network(network, on), segments, excluded, along.rng)
+    points = points[(points >= least.min()) & (points <= most.max())]
+    starts = np.concatenate([least, most, points, along.rng.uniform(least.min(), most.max(), RANDOM_ROWS)])
+    width = max(float(most.max() - least.min()), 1e-300)
+    _, best = along.climbed(starts[:, None], ROUNDS, min(gap / width, 0.1))
+    some, same = segments.random(RANDOM_ROWS, along.rng), np.broadcast_to(best, (RANDOM_ROWS, len(least)))
+    x = np.concatenate([segments.inputs(same[:1]), some, segments.inputs(same, some)])
+    found = errors(x)
+    row, token = np.unravel_index(int(found.argmax()), found.shape)
+    s = float(target.pre_activations(x[row])[token])
+    return Worst(max(float(found[row, token]), 0.0), int(token), s, x[row], along.evaluations + len(x))
 
 
-def _points(form: WholeHead, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
-    """The values of s to look at, ascending."""
-    least, most = hunt.segments.reach
+def _points(
+    form: WholeHead, segments: Segments, excluded: Sequence[tuple[float, float]], rng: np.random.Generator
+) -> tuple[Float[np.ndarray, " points"], float]:
+    """The values of s to look at, ascending, and the distance of those next to one another between crossings."""
+    least, most = segments.reach
     token = int((most - least).argmax())
     heads, number = [head.merged() for head in form.heads], form.number.token(token)
     asked = [
         float(number.coefficients[0, 0] @ corner[token] + number.constant[0, 0])
-        for corner in (hunt.segments.start, hunt.segments.end)
+        for corner in (segments.start, segments.end)
     ]
     if asked[0] == asked[1]:
-        return np.zeros(0)
+        return np.zeros(0), 0.1
     spacing = (most[token] - least[token]) / (asked[1] - asked[0])
 
     def to_s(query: np.ndarray) -> np.ndarray:
@@ -172,11 +149,11 @@ def _points(form: WholeHead, hunt: _Hunt, rng: np.random.Generator) -> Float[np.
 
     hand_overs = np.unique([end for head in heads for end in head.crossings[[0, -1]]])
     points.append(to_s(_ladder(_thinned(hand_overs, rng, MAX_PLACES // 16), 4 * gap, rungs + 6)))
-    edges = np.array([end for interval in hunt.excluded for end in interval])
+    edges = np.array([end for interval in excluded for end in interval])
     points.append(_ladder(_thinned(edges, rng, MAX_PLACES // 16), 4 * gap * abs(spacing), RUNGS))
-    kinks = np.array([hunt.target.low, hunt.target.high])
+    kinks = np.array([segments.target.low, segments.target.high])
     points.append(_ladder(kinks, 2 * float(max(most.max() - kinks[0], kinks[1] - least.min())), RUNGS))
-    return np.unique(np.concatenate(points))
+    return np.unique(np.concatenate(points)), gap * abs(spacing) / 2**rungs
 
 
 def _thinned(places: np.ndarray, rng: np.random.Generator, most: int = MAX_PLACES) -> np.ndarray:
@@ -194,56 +171,3 @@ def _ladder(places: np.ndarray, gap: float, rungs: int) -> np.ndarray:
     distances = gap * 0.5 ** np.arange(1, rungs + 1)
     steps = np.concatenate([-distances, [0.0], distances])
     return (places[:, None] + steps).ravel()
-
-
-def _reached(points: np.ndarray, hunt: _Hunt) -> Bool[np.ndarray, "points tokens"]:
-    """Which tokens can have each value of s."""
-    least, most = hunt.segments.reach
-    return (points[:, None] >= least) & (points[:, None] <= most)
-
-
-def _dealt(points: np.ndarray, hunt: _Hunt, rng: np.random.Generator) -> Float[np.ndarray, " points"]:
-    """The error at each point, seen by one of the tokens that reach it; they take turns."""
-    least, most = hunt.segments.reach
-    can = _reached(points, hunt)
-    # between the reaches of two tokens nobody can look
-    seen = can.any(axis=1)
-    turn = np.arange(len(points)) % np.maximum(can.sum(axis=1), 1)
-    token = (can & (can.cumsum(axis=1) - 1 == turn[:, None])).argmax(axis=1)
-    errors = np.full(len(points), -np.inf)
-    own = [np.flatnonzero(seen & (token == i)) for i in range(len(least))]
-    rows = max(len(indices) for indices in own)
-    s = rng.uniform(least, most, (rows, len(least)))
-    for i, indices in enumerate(own):
-        s[: len(indices), i] = points[indices]
-    found = hunt.look(hunt.segments.inputs(s))
-    for i, indices in enumerate(own):
-        errors[indices] = found[: len(indices), i]
-    return errors
-
-
-def _brackets(points: np.ndarray, errors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The neighbours on both sides of the largest local maxima."""
-    padded = np.concatenate([[-np.inf], errors, [-np.inf]])
-    peaks = np.flatnonzero((errors >= padded[:-2]) & (errors >= padded[2:]) & np.isfinite(errors))
-    peaks = peaks[np.argsort(-errors[peaks], kind="stable")[:count]]
-    return points[np.maximum(peaks - 1, 0)], points[np.minimum(peaks + 1, len(points) - 1)]
-
-
-def _narrow(hunt: _Hunt, low: np.ndarray, high: np.ndarray) -> None:
-    """Golden section in every bracket, for all tokens at once, each by what it finds itself."""
-    shape = (len(low), len(hunt.error))
-    a, b = (np.broadcast_to(end[:, None], shape).copy() for end in (low, high))
-
-    def errors(s: np.ndarray) -> np.ndarray:
-        return hunt.look(hunt.segments.inputs(s))
-
-    left, right = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
-    at_left, at_right = errors(left), errors(right)
-    for _ in range(STEPS):
-        keep = at_left > at_right
-        a, b = np.where(keep, a, left), np.where(keep, right, b)
-        fresh = np.where(keep, b - GOLDEN * (b - a), a + GOLDEN * (b - a))
-        found = errors(fresh)
-        left, right = np.where(keep, fresh, right), np.where(keep, left, fresh)
-        at_left, at_right = np.where(keep, found, at_right), np.where(keep, at_left, found)

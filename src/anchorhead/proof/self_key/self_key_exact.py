@@ -4,7 +4,7 @@ The largest |f(s) - r(s)| / max(1, |s|) is bounded in three parts.
 
 - On [-T, T], cut at -1, 1 and the kinks of f, the quotient is analytic piece by piece (divided by 1 between -1 and 1,
   by s or -s beyond): complex balls and the theorem of proof.enclosures.ellipse bound it.
-- For s > T both are nearly straight. One key, `top`, has nearly all the weight, and by proof.self_key.self_key_balls
+- For s > T both are nearly straight. One key, `top`, has nearly all the weight, and by proof.self_key.self_key_softmax
   |r(s) - L(s)| <= left_over(T) max(1, |s|) with L(s) = skip s + bias + V_top(s), since every weight e^(-gap_k) falls
   with |s|. By targets.asymptotes |f(s) - A(s)| <= remainder(T) max(1, |s|) for the line A that f tends to. L and A are
   both straight: |L(s) - A(s)| <= (|slope of L - slope of A| + |constant of L - constant of A| / max(1, T)) max(1, |s|).
@@ -24,10 +24,9 @@ from anchorhead.language.analysis.asymptotes import Asymptotes, Line, asymptotes
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import ScalarTarget
-from anchorhead.proof.enclosures.balls import largest_jump, upper
-from anchorhead.proof.enclosures.relative import relative_spans
-from anchorhead.proof.enclosures.supremum import Supremum
-from anchorhead.proof.self_key.self_key_balls import BallSelfKeyHead, tail_of
+from anchorhead.proof.enclosures.balls import upper
+from anchorhead.proof.enclosures.relative import prove_relative
+from anchorhead.proof.self_key.self_key_softmax import ball_head, tail_of
 
 _DISTANCES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 512.0, 2048.0, 2.0**14)
 _NEAR = tuple(2.0**-k for k in range(30, -1, -2))
@@ -38,18 +37,13 @@ def prove_exact_self_key(head: SelfKeyHead, function: Expression, floor: float) 
 
     `floor`: what counts as nothing; tails begin where less than half of it remains.
     """
-    balls = BallSelfKeyHead(head)
     lines = asymptotes(function)
     low, low_rest = _end(head, lines, -1, floor)
     high, high_rest = _end(head, lines, 1, floor)
     if not low < high:  # the interval lies in a tail
         return max(low_rest, high_rest)
-    sup = Supremum(0.02, floor)
-    target = ScalarTarget((function,), low, high)
-    jump = largest_jump(target.pieces)
-    spans = relative_spans(target, balls)
-    sup.cover(spans, balls.scale, balls.logit_bits(max(-low, high)), balls.landmarks(), 1.0)
-    return math.nextafter(max(sup.bound + jump, low_rest, high_rest), math.inf)
+    between, _ = prove_relative(ScalarTarget((function,), low, high), ball_head(head), floor)
+    return max(between, low_rest, high_rest)
 
 
 def _end(head: SelfKeyHead, lines: Asymptotes | None, side: int, floor: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Rounding of a head with its own key, evaluated as attention: logits, softmax, values.
 
-Between the tails (proof.self_key.self_key_balls) the formula of heads.softmax_rounding is taken on cells
-(proof.self_key.self_key_cells), with the own key's value s among the values. On a tail, where |s| >= T,
+Between the tails (proof.self_key.self_key_softmax) the formula of heads.softmax_rounding is taken on cells
+(proof.self_key.self_key_softmax), with the own key's value s among the values. On a tail, where |s| >= T,
 
     |computed z_k - z_k| <= Delta_k(s), the bound of heads.softmax_rounding.logit_error, |z_k| <= |a_k| |s| + |g_k|, and
 
@@ -27,18 +27,20 @@ import numpy as np
 
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
-from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
+from anchorhead.heads.softmax_rounding import logit_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.heads.head_rounding import largest_on_cells
-from anchorhead.proof.self_key.self_key_balls import Tail, settled, tail_of
-from anchorhead.proof.self_key.self_key_cells import (
+from anchorhead.proof.self_key.self_key_softmax import (
     Cells,
+    Tail,
     added_rounding,
     cells_of,
     on_cells,
     scale_of,
+    settled,
     speed_bound,
+    tail_of,
 )
 
 REACH: dict[Dtype, float] = {"float32": 1e30, "float64": 1e290}
@@ -68,14 +70,12 @@ def softmax_rounding(head: SelfKeyHead, arithmetic: Arithmetic) -> float:
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, arithmetic: Arithmetic) -> Cells:
-    slopes = head.keys[0]
     on = on_cells(head, speed, left, right)
-    errors = logit_error(np.abs(slopes), on.size[:, None], on.logits, 0.0, arithmetic)
     wrong = np.zeros_like(on.values)
     if head.own is not None:
         rounded = 0.0 if exact_factor(head.own.value) else arithmetic.unit * on.values[:, -1]
         wrong[:, -1] = rounded + 2 * arithmetic.tiny * (1 + abs(head.own.value))  # s or the product may become 0
-    read = softmax_read_error(on.weights, on.gaps, errors, on.deviation, on.result, on.values, wrong, arithmetic)
+    read = on.rounding(arithmetic, value_error=wrong)
     total = read + added_rounding(head, on.size, on.result + read, arithmetic)
     return np.where(np.isnan(total), np.inf, total / scale_of(left, right) * UP)
 
