@@ -20,7 +20,7 @@ from anchorhead.convert.models import read
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import saturated
-from anchorhead.network.direct.heads import SeriesHead
+from anchorhead.network.direct.heads import SeriesHead, evaluate
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.search.mlp_search import bends_of
 
@@ -77,7 +77,7 @@ def test_series_err_by_no_more_than_they_say_near_crossings_and_far_from_them(na
                 places += [end + off, end - off]
         t = np.concatenate(places).astype(dtype)
         q = torch.from_numpy(t.copy())
-        SeriesHead(series)(q, torch.empty_like(q))
+        evaluate(SeriesHead(series, dtype), q)
         with precision(300):
             for at, one in zip(t.tolist(), q.tolist(), strict=True):
                 off = abs(arb(series.scale) * arb(one) + arb(series.shift) - mean(keys, at))

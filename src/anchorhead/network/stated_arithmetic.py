@@ -17,13 +17,16 @@ from typing import Any
 import torch
 
 
-def stated_arithmetic(device: torch.device) -> AbstractContextManager[Any]:
+def stated_arithmetic(device: torch.device, dtype: torch.dtype = torch.float32) -> AbstractContextManager[Any]:
     """Full products and no autocast on a device; inside torch.compile and torch.export no autocast alone, since the
-    program that they make runs under the settings of later."""
+    program that they make runs under the settings of later. Neither touches float64."""
+    if dtype == torch.float64:
+        return _NOTHING
     kind = device.type
     in_force = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    full = nullcontext() if torch.compiler.is_compiling() else _full_products["cpu" if kind == "cpu" else "cuda"]
-    return _without_autocast(kind, full) if in_force else full
+    full = _full_products["cpu" if kind == "cpu" else "cuda"]
+    known: AbstractContextManager[Any] = _NOTHING if torch.compiler.is_compiling() or full.is_given() else full
+    return _without_autocast(kind, known) if in_force else known
 
 
 @contextmanager
@@ -48,6 +51,10 @@ class _FullProducts:
         setting: Any = getattr(backend, "matmul", None)
         self.setting = setting if hasattr(setting, "fp32_precision") else _OldSetting()
         self.general, self.before = general, None
+
+    def is_given(self) -> bool:
+        """Whether products are full already, and not because another thread is inside."""
+        return not self.inside and self._reduced() is None
 
     def __enter__(self) -> None:
         with self.lock:
@@ -85,6 +92,7 @@ class _OldSetting:
         torch.set_float32_matmul_precision("highest" if value == "ieee" else value)
 
 
+_NOTHING = nullcontext()
 _full_products = {
     "cpu": _FullProducts(torch.backends.mkldnn, torch.backends.mkldnn),
     "cuda": _FullProducts(torch.backends.cuda, torch.backends),

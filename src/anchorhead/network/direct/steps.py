@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,31 +21,44 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
 from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
 
-LEAST = 1 << 17
-"""Queries that are computed at a time: products of fewer rows with large matrices take longer."""
-ON_DEVICE = 1 << 24
-"""Numbers of a block where there is no cache to stay in."""
+BLOCK = 1 << 19
+"""Queries that each thread computes at a time: products of fewer rows with large matrices take longer."""
 MAX_HELD = 1 << 22
 """Numbers of an array that a thread keeps for its next call."""
-MAX_ROOMS = 100
-"""Ways to share an array out that are remembered."""
+MAX_KNOWN = 100
+"""Numbers of rows for which operations are remembered."""
 
 Head = SeriesHead | SoftmaxHead
+Operator = Callable[[Tensor, Tensor | None], Tensor]
+"""Rows of entries to rows of others, written to an array or to a new one."""
+_Operators = list[tuple[Operator, Tensor | None]]
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
     """v becomes W v + b; columns are those of W, or its diagonal, if it has nothing else: one number, if that and b are
-    the same everywhere."""
+    the same everywhere, and None if W is the identity."""
 
-    columns: Tensor
+    columns: Tensor | None
     bias: Tensor
     width: int
 
+    @property
+    def widest(self) -> int:
+        return self.width
+
+    def scratch(self, rows: int) -> int:
+        return 0
+
+    def on(self, rows: int, scratch: Tensor) -> Operator:
+        return self
+
     def __call__(self, v: Tensor, out: Tensor | None = None) -> Tensor:
+        if self.columns is None:
+            return torch.add(v, self.bias, out=out)
         if self.columns.dim() < 2:
             return torch.addcmul(self.bias, v, self.columns, out=out)
         return torch.addmm(self.bias, v, self.columns, out=out)
@@ -63,20 +76,30 @@ class Group:
     def width(self) -> int:
         return self.before.width
 
-    def block(self, device: torch.device) -> int:
-        """Queries that the head takes at a time."""
-        if device.type == "cpu":
-            return self.head.block * torch.get_num_threads()
-        return max(1, ON_DEVICE // self.head.scratch)
+    def scratch(self, rows: int) -> int:
+        """Numbers that reads of so many rows need, queries included."""
+        return rows * self.width + self.head.scratch(rows * self.width)
+
+    def on(self, rows: int, scratch: Tensor) -> _Reads:
+        flat = scratch[: rows * self.width]
+        operations = tuple(self.head.operations(flat, scratch[rows * self.width : self.scratch(rows)]))
+        return _Reads(self, flat.view(rows, self.width), operations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reads:
+    """Where the queries of a group stand, and the operations that turn them into what is read."""
+
+    group: Group
+    queries: Tensor
+    operations: tuple[Operation, ...]
 
     def __call__(self, v: Tensor) -> Tensor:
-        """What is read for some rows, (rows, width), in the units of the head; overwritten by the next call."""
-        rows, block = v.shape[0], self.block(v.device)
-        room = _rooms.room(v, rows, self.width, self.head.scratch * min(block, rows * self.width))
-        self.before(v, out=room.queries)
-        for part in (room.flat,) if rows * self.width <= block else room.flat.split(block):
-            self.head(part, room.scratch)
-        return room.queries
+        """What is read for some rows, (rows, width), in the units of the head."""
+        self.group.before(v, self.queries)
+        for operation in self.operations:
+            operation()
+        return self.queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,68 +110,38 @@ class Neurons:
     bias: Tensor | None
     weighed: bool = False
 
-    @property
+    @cached_property
     def width(self) -> int:
         return sum(group.width for group in self.groups) if self.bias is None else self.bias.shape[0]
 
-    def __call__(self, v: Tensor) -> Tensor:
-        """(rows, entries) to (rows, outputs)."""
-        rows = v.shape[0]  # len of a tensor takes as long as a small product
-        y = v.new_empty(rows, self.width)
-        most = min(max(1, max(group.block(v.device), LEAST) // group.width) for group in self.groups)
-        if rows <= most:
-            self._read(v, y)
-        else:
-            for some, their in zip(v.split(most), y.split(most), strict=True):
-                self._read(some, their)
+    @cached_property
+    def widest(self) -> int:
+        return max(self.width, *(group.width for group in self.groups))
+
+    def scratch(self, rows: int) -> int:
+        return max(group.scratch(rows) for group in self.groups)
+
+    def on(self, rows: int, scratch: Tensor) -> Operator:
+        """(rows, entries) to (rows, outputs), in an array that groups share."""
+        groups = tuple(group.on(rows, scratch) for group in self.groups)
+        if self.bias is None:
+            return partial(self._side_by_side, groups)
+        return partial(_summed, groups, self.bias)
+
+    def _side_by_side(self, groups: tuple[_Reads, ...], v: Tensor, y: Tensor | None) -> Tensor:
+        y = v.new_empty(v.shape[0], self.width) if y is None else y
+        for reads, part in zip(groups, y.split([group.width for group in self.groups], 1), strict=True):
+            torch.mul(reads(v), reads.group.head.scale, out=part)
+            if reads.group.head.shift:
+                part += reads.group.head.shift
         return y
 
-    def _read(self, v: Tensor, y: Tensor) -> None:
-        """A block of rows."""
-        start, total = 0, self.bias
-        for group in self.groups:
-            t = group(v)
-            if total is None or group.after is None:
-                torch.mul(t, group.head.scale, out=y[:, start : start + group.width])
-                if group.head.shift:
-                    y[:, start : start + group.width] += group.head.shift
-                start += group.width
-            else:
-                total = torch.addmm(total, t, group.after, out=y)
 
-
-class _Room:
-    """For what lasts no longer than a block: queries (rows, width), the same as one row, and scratch, of one array."""
-
-    def __init__(self, array: Tensor, rows: int, width: int, scratch: int) -> None:
-        self.flat, self.scratch = array.split((rows * width, scratch))
-        self.queries = self.flat.view(rows, width)
-
-
-class _Rooms(threading.local):
-    """An array of each dtype that the calls of a thread share, and what they have made of it: fresh arrays of a
-    megabyte cost more than the work on them."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[torch.dtype, Tensor] = {}
-        self.made: dict[tuple[torch.dtype, int, int, int], _Room] = {}
-
-    def room(self, like: Tensor, rows: int, width: int, scratch: int) -> _Room:
-        key = like.dtype, rows, width, scratch
-        if key not in self.made or like.device.type != "cpu":
-            count = rows * width + scratch
-            if like.device.type != "cpu" or count > MAX_HELD:
-                return _Room(like.new_empty(count), rows, width, scratch)
-            held = self.arrays.get(like.dtype)
-            with lasting_tensors():
-                if held is None or held.shape[0] < count or len(self.made) == MAX_ROOMS:
-                    held = self.arrays[like.dtype] = like.new_empty(count)
-                    self.made.clear()
-                self.made[key] = _Room(held[:count], rows, width, scratch)
-        return self.made[key]
-
-
-_rooms = _Rooms()
+def _summed(groups: tuple[_Reads, ...], bias: Tensor, v: Tensor, y: Tensor | None) -> Tensor:
+    total = bias
+    for reads in groups:
+        total = y = torch.addmm(total, reads(v), reads.group.after, out=y)  # type: ignore[arg-type]
+    return total
 
 
 Step = Affine | Neurons
@@ -162,41 +155,93 @@ class Outputs:
 
     def __init__(self, place: np.ndarray, factor: np.ndarray, dtype: str, device: torch.device) -> None:
         flat, self.shape = place.ravel(), place.shape
-        self.as_they_are = bool((flat == np.arange(len(flat))).all() and (factor == 1).all())
         self.place = torch.tensor(np.maximum(flat, 0), device=device)
         self.factor = torch.tensor(factor.ravel(), dtype=getattr(torch, dtype), device=device)
         self.constant = torch.tensor(flat < 0, device=device)
 
+    def are_all_of(self, width: int) -> bool:
+        """Whether the entries of a vector leave as they are."""
+        every = torch.equal(self.place.cpu(), torch.arange(width)) and not bool(self.constant.any())
+        return every and bool((self.factor == 1).all())
+
     def __call__(self, v: Tensor) -> Tensor:
-        if self.as_they_are and v.shape[1] == self.place.shape[0]:
-            return v
         return torch.where(self.constant, self.factor, v.index_select(1, self.place) * self.factor)
 
 
-@dataclass(frozen=True, eq=False)
 class DirectModule:
-    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries)."""
+    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries), in blocks of rows."""
 
-    steps: tuple[Step, ...]
-    outputs: Outputs
-
-    @cached_property
-    def numbers(self) -> int:
-        """How many numbers one row takes between steps, at the widest place."""
-        return max([len(self.outputs.place), *(step.width for step in self.steps)])
-
-    @property
-    def shape(self) -> tuple[int, ...]:
+    def __init__(self, steps: tuple[Step, ...], outputs: Outputs) -> None:
+        self.steps, self.outputs = steps, outputs
+        self.shape = outputs.shape
         """Tokens and outputs."""
-        return self.outputs.shape
+        self.numbers = max([len(outputs.place), *(step.widest for step in steps)])
+        """How many numbers one row takes between steps, at the widest place."""
+        self.as_they_are = bool(steps) and outputs.are_all_of(steps[-1].width)
+        self.prepared = _Prepared()
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outside of WithGradients without gradients."""
-        with stated_arithmetic(x.device):
-            v = x.flatten(1)
-            for step in self.steps:
-                v = step(v)
-            return self.outputs(v)
+        with stated_arithmetic(x.device, x.dtype):
+            v = x if x.dim() == 2 else x.flatten(1)
+            rows = max(1, (BLOCK * torch.get_num_threads() if v.is_cpu else ON_DEVICE) // self.numbers)
+            if v.shape[0] <= rows:  # len of a tensor takes as long as a small product
+                return self._block(v)
+            return torch.cat([self._block(some) for some in v.split(rows)])
+
+    def _block(self, v: Tensor) -> Tensor:
+        for operator, out in self.prepared.of(self.steps, v):
+            v = operator(v, out)
+        return v if self.as_they_are else self.outputs(v)
+
+
+class _Prepared(threading.local):
+    """Operations on the array of a thread, for each number of rows that it has met."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int], tuple[Tensor, _Operators]] = {}
+
+    def of(self, steps: tuple[Step, ...], v: Tensor) -> _Operators:
+        """The steps, each with where its result goes: that of the last is new."""
+        key = v.shape[0], torch.get_num_threads()
+        array, operators = self.known.get(key, (None, []))
+        if array is None or array is not _held.arrays.get(v.dtype):
+            array, operators = _prepared(steps, v)
+            if array is _held.arrays.get(v.dtype):
+                if len(self.known) == MAX_KNOWN:
+                    self.known.clear()
+                self.known[key] = array, operators
+        return operators
+
+
+def _prepared(steps: tuple[Step, ...], v: Tensor) -> tuple[Tensor, _Operators]:
+    rows = v.shape[0]
+    sizes = [rows * step.width for step in steps[:-1]]
+    with lasting_tensors():
+        array = _held.array(v, sum(sizes) + max((step.scratch(rows) for step in steps), default=0))
+        *parts, scratch = array.split([*sizes, array.shape[0] - sum(sizes)])
+    results = [part.view(rows, step.width) for part, step in zip(parts, steps, strict=False)]
+    return array, [(step.on(rows, scratch), result) for step, result in zip(steps, [*results, None], strict=False)]
+
+
+class _Held(threading.local):
+    """An array of each dtype that the calls of a thread share: fresh ones of a megabyte cost more than the work on
+    them."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[torch.dtype, Tensor] = {}
+
+    def array(self, like: Tensor, count: int) -> Tensor:
+        """One of at least so many numbers."""
+        held = self.arrays.get(like.dtype)
+        if not like.is_cpu or held is None or held.shape[0] < count:
+            held = like.new_empty(count)
+            if like.is_cpu and count <= MAX_HELD:
+                self.arrays[like.dtype] = held
+        return held
+
+
+_held = _Held()
 
 
 def is_traced() -> bool:
@@ -232,7 +277,7 @@ def affine(weight: np.ndarray, bias: np.ndarray, dtype: str, device: torch.devic
         if (columns == columns[0]).all() and (bias == bias[0]).all():
             columns, bias = columns[0], bias[0]
     numbers = [torch.tensor(np.array(one), dtype=getattr(torch, dtype), device=device) for one in (columns, bias)]
-    return Affine(numbers[0], numbers[1], width)
+    return Affine(None if columns.ndim < 2 and (columns == 1).all() else numbers[0], numbers[1], width)
 
 
 __all__ = [
