@@ -86,7 +86,8 @@ class SoftmaxHead:
         for part in t.split(scratch.shape[0] // (2 * self.keys) or 1):
             count = part.shape[0]
             logits, weights = scratch[: 2 * self.keys * count].view(2, self.keys, count).unbind()
-            yield partial(torch.addcmul, self.offsets, self.slopes, part, out=logits)
+            yield partial(torch.mul, self.slopes, part, out=logits)
+            yield partial(logits.add_, self.offsets)
             yield partial(torch.softmax, logits, 0, out=weights)
             yield partial(torch.mm, self.values, weights, out=part[None])
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -22,19 +23,20 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
-from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
+from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
 BLOCK = 1 << 19
 """Queries that each thread computes at a time: products of fewer rows with large matrices take longer."""
-MAX_HELD = 1 << 22
+MIN_HELD, MAX_HELD = 1 << 16, 1 << 22
 """Numbers of an array that a thread keeps for its next call."""
 MAX_KNOWN = 100
 """Numbers of rows for which operations are remembered."""
 
 Head = SeriesHead | SoftmaxHead
-Operator = Callable[[Tensor, Tensor | None], Tensor]
-"""Rows of entries to rows of others, written to an array or to a new one."""
+Operator = Callable[[Tensor, Tensor], Tensor]
+"""Rows of entries to rows of others, which are written to the second and returned."""
 _Operators = list[tuple[Operator, Tensor | None]]
+"""Each with where its result goes: None for what leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +130,7 @@ class Neurons:
             return partial(self._side_by_side, groups)
         return partial(_summed, groups, self.bias)
 
-    def _side_by_side(self, groups: tuple[_Reads, ...], v: Tensor, y: Tensor | None) -> Tensor:
-        y = v.new_empty(v.shape[0], self.width) if y is None else y
+    def _side_by_side(self, groups: tuple[_Reads, ...], v: Tensor, y: Tensor) -> Tensor:
         for reads, part in zip(groups, y.split([group.width for group in self.groups], 1), strict=True):
             torch.mul(reads(v), reads.group.head.scale, out=part)
             if reads.group.head.shift:
@@ -137,11 +138,11 @@ class Neurons:
         return y
 
 
-def _summed(groups: tuple[_Reads, ...], bias: Tensor, v: Tensor, y: Tensor | None) -> Tensor:
+def _summed(groups: tuple[_Reads, ...], bias: Tensor, v: Tensor, y: Tensor) -> Tensor:
     total = bias
     for reads in groups:
-        total = y = torch.addmm(total, reads(v), reads.group.after, out=y)  # type: ignore[arg-type]
-    return total
+        total = torch.addmm(total, reads(v), reads.group.after, out=y)  # type: ignore[arg-type]
+    return y
 
 
 Step = Affine | Neurons
@@ -177,12 +178,13 @@ class DirectModule:
         """Tokens and outputs."""
         self.numbers = max([len(outputs.place), *(step.widest for step in steps)])
         """How many numbers one row takes between steps, at the widest place."""
-        self.as_they_are = bool(steps) and outputs.are_all_of(steps[-1].width)
+        self.width = steps[-1].width if steps else 0
+        self.as_they_are = bool(steps) and outputs.are_all_of(self.width)
         self.prepared = _Prepared()
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outside of WithGradients without gradients."""
-        with stated_arithmetic(x.device, x.dtype):
+        with _NOTHING if x.dtype is torch.float64 else full_products(x.is_cpu):
             v = x if x.dim() == 2 else x.flatten(1)
             rows = max(1, (BLOCK * torch.get_num_threads() if v.is_cpu else ON_DEVICE) // self.numbers)
             if v.shape[0] <= rows:  # len of a tensor takes as long as a small product
@@ -190,8 +192,9 @@ class DirectModule:
             return torch.cat([self._block(some) for some in v.split(rows)])
 
     def _block(self, v: Tensor) -> Tensor:
+        y = v.new_empty(v.shape[0], self.width)
         for operator, out in self.prepared.of(self.steps, v):
-            v = operator(v, out)
+            v = operator(v, y if out is None else out)
         return v if self.as_they_are else self.outputs(v)
 
 
@@ -202,7 +205,6 @@ class _Prepared(threading.local):
         self.known: dict[tuple[int, int], tuple[Tensor, _Operators]] = {}
 
     def of(self, steps: tuple[Step, ...], v: Tensor) -> _Operators:
-        """The steps, each with where its result goes: that of the last is new."""
         key = v.shape[0], torch.get_num_threads()
         array, operators = self.known.get(key, (None, []))
         if array is None or array is not _held.arrays.get(v.dtype):
@@ -226,7 +228,7 @@ def _prepared(steps: tuple[Step, ...], v: Tensor) -> tuple[Tensor, _Operators]:
 
 class _Held(threading.local):
     """An array of each dtype that the calls of a thread share: fresh ones of a megabyte cost more than the work on
-    them."""
+    them. It grows by factors of two, so that those of before, for which operations may be prepared, are no more."""
 
     def __init__(self) -> None:
         self.arrays: dict[torch.dtype, Tensor] = {}
@@ -235,13 +237,14 @@ class _Held(threading.local):
         """One of at least so many numbers."""
         held = self.arrays.get(like.dtype)
         if not like.is_cpu or held is None or held.shape[0] < count:
-            held = like.new_empty(count)
-            if like.is_cpu and count <= MAX_HELD:
-                self.arrays[like.dtype] = held
+            if not like.is_cpu or count > MAX_HELD:
+                return like.new_empty(count)
+            held = self.arrays[like.dtype] = like.new_empty(max(MIN_HELD, 1 << (count - 1).bit_length()))
         return held
 
 
 _held = _Held()
+_NOTHING = nullcontext()
 
 
 def is_traced() -> bool:
