@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import Attention, Embed, Network, Repeat, calls, module
+from anchorhead.network import Attention, Embed, Network, Repeat, calls
 from tests import networks as table
 from tests.networks.random_networks import networks
 
@@ -29,7 +29,7 @@ class Watch:
             self.sizes.append(x.numel())
             return triu(x, diagonal)
 
-        patch.setattr(module.torch, "softmax", watched_softmax)
+        patch.setattr(torch, "softmax", watched_softmax)
         patch.setattr(torch.Tensor, "triu", watched_triu)
 
 

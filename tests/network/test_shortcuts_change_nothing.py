@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.network.picks import picks
+from anchorhead.network.modules.picks import picks
 
 
 def _picking(rng: np.random.Generator, *shape: int, exact: bool = False) -> np.ndarray:

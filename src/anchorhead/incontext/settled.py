@@ -21,7 +21,7 @@ import torch
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.incontext.learner import Learner
-from anchorhead.network.module import RepeatModule
+from anchorhead.network.modules.network import RepeatModule
 from anchorhead.network.stated_arithmetic import stated_arithmetic
 from anchorhead.network.threads import threads_for
 from anchorhead.progress import Progress, Status

@@ -18,7 +18,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network.chain import leaving
 from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower
 from anchorhead.network.guard import Guard, Outside
-from anchorhead.network.module import NetworkModule, build
+from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import Stream
 from anchorhead.network.threads import threads_for

@@ -19,7 +19,7 @@ from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.embed import Embed
 from anchorhead.network.guard import Outside, checked_outside
 from anchorhead.network.linear import Linear
-from anchorhead.network.module import NetworkModule, build
+from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.named_inputs import is_number, side_by_side
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
