@@ -20,7 +20,7 @@ from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_t
 from anchorhead.network.guard import Guard, Outside
 from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.stated_arithmetic import lasting_tensors
-from anchorhead.network.stream import Stream
+from anchorhead.network.stream import Kind, Stream
 from anchorhead.network.threads import threads_for
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class Calls:
     """Those of one network."""
 
     def __init__(self, network: Network) -> None:
-        self.layers, self.output, self.token_axis = network.layers, network.output, network.token_axis
+        self.layers, self.token_axis = network.layers, network.token_axis
+        self.output: Kind = network.output
         self.dtype, self.certificate = network.dtype, network.certificate
         self.guard = Guard(network.embed, network.token_axis, network.certificate, network.program)
         self.start = network.streams[0]

@@ -11,10 +11,11 @@ in blocks, so that the queries of many rows are never held at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,12 @@ from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
 BLOCK = 1 << 19
 """Queries that each thread computes at a time: products of fewer rows with large matrices take longer."""
-MIN_HELD, MAX_HELD = 1 << 16, 1 << 22
+MAX_HELD = 1 << 22
 """Numbers of an array that a thread keeps for its next call."""
 MAX_KNOWN = 100
 """Numbers of rows for which operations are remembered."""
 
 Head = SeriesHead | SoftmaxHead
-Operator = Callable[[Tensor, Tensor], Tensor]
-"""Rows of entries to rows of others, which are written to the second and returned."""
-_Operators = list[tuple[Operator, Tensor | None]]
-"""Each with where its result goes: None for what leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +52,14 @@ class Affine:
     def scratch(self, rows: int) -> int:
         return 0
 
-    def on(self, rows: int, scratch: Tensor) -> Operator:
-        return self
-
-    def __call__(self, v: Tensor, out: Tensor | None = None) -> Tensor:
+    def operations(self, v: Tensor, out: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        """From v (rows, entries) to out (rows, width)."""
         if self.columns is None:
-            return torch.add(v, self.bias, out=out)
-        if self.columns.dim() < 2:
-            return torch.addcmul(self.bias, v, self.columns, out=out)
-        return torch.addmm(self.bias, v, self.columns, out=out)
+            yield partial(torch.add, v, self.bias, out=out)
+        elif self.columns.dim() < 2:
+            yield partial(torch.addcmul, self.bias, v, self.columns, out=out)
+        else:
+            yield partial(torch.addmm, self.bias, v, self.columns, out=out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,31 +74,6 @@ class Group:
     def width(self) -> int:
         return self.before.width
 
-    def scratch(self, rows: int) -> int:
-        """Numbers that reads of so many rows need, queries included."""
-        return rows * self.width + self.head.scratch(rows * self.width)
-
-    def on(self, rows: int, scratch: Tensor) -> _Reads:
-        flat = scratch[: rows * self.width]
-        operations = tuple(self.head.operations(flat, scratch[rows * self.width : self.scratch(rows)]))
-        return _Reads(self, flat.view(rows, self.width), operations)
-
-
-@dataclass(frozen=True, eq=False)
-class _Reads:
-    """Where the queries of a group stand, and the operations that turn them into what is read."""
-
-    group: Group
-    queries: Tensor
-    operations: tuple[Operation, ...]
-
-    def __call__(self, v: Tensor) -> Tensor:
-        """What is read for some rows, (rows, width), in the units of the head."""
-        self.group.before(v, self.queries)
-        for operation in self.operations:
-            operation()
-        return self.queries
-
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
@@ -112,37 +83,36 @@ class Neurons:
     bias: Tensor | None
     weighed: bool = False
 
-    @cached_property
+    @property
     def width(self) -> int:
         return sum(group.width for group in self.groups) if self.bias is None else self.bias.shape[0]
 
-    @cached_property
+    @property
     def widest(self) -> int:
         return max(self.width, *(group.width for group in self.groups))
 
     def scratch(self, rows: int) -> int:
-        return max(group.scratch(rows) for group in self.groups)
+        """Numbers that so many rows need between v and out."""
+        sizes = [(rows * group.width, group.head) for group in self.groups]
+        return max(size + head.scratch(size) for size, head in sizes)
 
-    def on(self, rows: int, scratch: Tensor) -> Operator:
-        """(rows, entries) to (rows, outputs), in an array that groups share."""
-        groups = tuple(group.on(rows, scratch) for group in self.groups)
-        if self.bias is None:
-            return partial(self._side_by_side, groups)
-        return partial(_summed, groups, self.bias)
-
-    def _side_by_side(self, groups: tuple[_Reads, ...], v: Tensor, y: Tensor) -> Tensor:
-        for reads, part in zip(groups, y.split([group.width for group in self.groups], 1), strict=True):
-            torch.mul(reads(v), reads.group.head.scale, out=part)
-            if reads.group.head.shift:
-                part += reads.group.head.shift
-        return y
-
-
-def _summed(groups: tuple[_Reads, ...], bias: Tensor, v: Tensor, y: Tensor) -> Tensor:
-    total = bias
-    for reads in groups:
-        total = torch.addmm(total, reads(v), reads.group.after, out=y)  # type: ignore[arg-type]
-    return y
+    def operations(self, v: Tensor, out: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        """From v (rows, entries) to out (rows, width), group after group."""
+        total, start = self.bias, 0
+        for group in self.groups:
+            head, size = group.head, v.shape[0] * group.width
+            queries = scratch[:size].view(-1, group.width)
+            yield from group.before.operations(v, queries, scratch)
+            yield from head.operations(scratch[:size], scratch[size : size + head.scratch(size)])
+            if total is None or group.after is None:
+                part = out[:, start : start + group.width]
+                yield partial(torch.mul, queries, head.scale, out=part)
+                if head.shift:
+                    yield partial(part.add_, head.shift)
+                start += group.width
+            else:
+                yield partial(torch.addmm, total, queries, group.after, out=out)
+                total = out
 
 
 Step = Affine | Neurons
@@ -177,10 +147,9 @@ class DirectModule:
         self.shape = outputs.shape
         """Tokens and outputs."""
         self.numbers = max([len(outputs.place), *(step.widest for step in steps)])
-        """How many numbers one row takes between steps, at the widest place."""
-        self.width = steps[-1].width if steps else 0
-        self.as_they_are = bool(steps) and outputs.are_all_of(self.width)
-        self.prepared = _Prepared()
+        """How many numbers one row takes at the widest place."""
+        self.as_they_are = bool(steps) and outputs.are_all_of(steps[-1].width)
+        self.known = _Known()
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outside of WithGradients without gradients."""
@@ -192,38 +161,44 @@ class DirectModule:
             return torch.cat([self._block(some) for some in v.split(rows)])
 
     def _block(self, v: Tensor) -> Tensor:
-        y = v.new_empty(v.shape[0], self.width)
-        for operator, out in self.prepared.of(self.steps, v):
-            v = operator(v, y if out is None else out)
-        return v if self.as_they_are else self.outputs(v)
+        key = v.shape[0], torch.get_num_threads()
+        work = self.known.work.get(key)
+        if work is None or work.array is not _held.arrays.get(v.dtype):
+            work = _Work(self.steps, v)
+            if len(self.known.work) == MAX_KNOWN:
+                self.known.work.clear()
+            if work.array is _held.arrays.get(v.dtype):
+                self.known.work[key] = work
+        work.enters.copy_(v)
+        for operation in work.operations:
+            operation()
+        return work.leaves.clone() if self.as_they_are else self.outputs(work.leaves)
 
 
-class _Prepared(threading.local):
-    """Operations on the array of a thread, for each number of rows that it has met."""
+class _Work:
+    """Steps on as many rows as v has, in an array of this thread: v is copied to where they begin."""
+
+    def __init__(self, steps: Sequence[Step], v: Tensor) -> None:
+        rows = v.shape[0]
+        widths = [v.shape[1], *(step.width for step in steps)]
+        scratch = max((step.scratch(rows) for step in steps), default=0)
+        with lasting_tensors():
+            self.array = _held.array(v, rows * sum(widths) + scratch)
+            *parts, rest = self.array.split([*(rows * w for w in widths), self.array.shape[0] - rows * sum(widths)])
+            vectors = [part.view(rows, width) for part, width in zip(parts, widths, strict=True)]
+            self.enters, self.leaves = vectors[0], vectors[-1]
+            self.operations = [
+                operation
+                for step, (before, after) in zip(steps, pairwise(vectors), strict=True)
+                for operation in step.operations(before, after, rest)
+            ]
+
+
+class _Known(threading.local):
+    """What a thread has prepared, for numbers of rows and of threads."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[int, int], tuple[Tensor, _Operators]] = {}
-
-    def of(self, steps: tuple[Step, ...], v: Tensor) -> _Operators:
-        key = v.shape[0], torch.get_num_threads()
-        array, operators = self.known.get(key, (None, []))
-        if array is None or array is not _held.arrays.get(v.dtype):
-            array, operators = _prepared(steps, v)
-            if array is _held.arrays.get(v.dtype):
-                if len(self.known) == MAX_KNOWN:
-                    self.known.clear()
-                self.known[key] = array, operators
-        return operators
-
-
-def _prepared(steps: tuple[Step, ...], v: Tensor) -> tuple[Tensor, _Operators]:
-    rows = v.shape[0]
-    sizes = [rows * step.width for step in steps[:-1]]
-    with lasting_tensors():
-        array = _held.array(v, sum(sizes) + max((step.scratch(rows) for step in steps), default=0))
-        *parts, scratch = array.split([*sizes, array.shape[0] - sum(sizes)])
-    results = [part.view(rows, step.width) for part, step in zip(parts, steps, strict=False)]
-    return array, [(step.on(rows, scratch), result) for step, result in zip(steps, [*results, None], strict=False)]
+        self.work: dict[tuple[int, int], _Work] = {}
 
 
 class _Held(threading.local):
@@ -235,11 +210,11 @@ class _Held(threading.local):
 
     def array(self, like: Tensor, count: int) -> Tensor:
         """One of at least so many numbers."""
+        if not like.is_cpu or count > MAX_HELD:
+            return like.new_empty(count)
         held = self.arrays.get(like.dtype)
-        if not like.is_cpu or held is None or held.shape[0] < count:
-            if not like.is_cpu or count > MAX_HELD:
-                return like.new_empty(count)
-            held = self.arrays[like.dtype] = like.new_empty(max(MIN_HELD, 1 << (count - 1).bit_length()))
+        if held is None or held.shape[0] < count:
+            held = self.arrays[like.dtype] = like.new_empty(1 << count.bit_length())
         return held
 
 
