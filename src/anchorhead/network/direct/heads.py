@@ -90,9 +90,3 @@ class SoftmaxHead:
             yield partial(logits.add_, self.offsets)
             yield partial(torch.softmax, logits, 0, out=weights)
             yield partial(torch.mm, self.values, weights, out=part[None])
-
-
-def evaluate(head: SeriesHead | SoftmaxHead, t: Tensor) -> None:
-    """t (entries,), contiguous, becomes what is read."""
-    for operation in head.operations(t, t.new_empty(head.scratch(t.shape[0]))):
-        operation()

@@ -122,20 +122,20 @@ class Outputs:
     """What leaves a row: entries of the last vector times powers of two, and constants.
 
     place   (tokens, features) the entry of each; below 0: none, and `factor` is the constant
+    width   how many entries there are
     """
 
-    def __init__(self, place: np.ndarray, factor: np.ndarray, dtype: str, device: torch.device) -> None:
+    def __init__(self, place: np.ndarray, factor: np.ndarray, width: int, dtype: str, device: torch.device) -> None:
         flat, self.shape = place.ravel(), place.shape
+        self.as_they_are = np.array_equal(flat, np.arange(width)) and bool((factor == 1).all())
         self.place = torch.tensor(np.maximum(flat, 0), device=device)
         self.factor = torch.tensor(factor.ravel(), dtype=getattr(torch, dtype), device=device)
         self.constant = torch.tensor(flat < 0, device=device)
 
-    def are_all_of(self, width: int) -> bool:
-        """Whether the entries of a vector leave as they are."""
-        every = torch.equal(self.place.cpu(), torch.arange(width)) and not bool(self.constant.any())
-        return every and bool((self.factor == 1).all())
-
     def __call__(self, v: Tensor) -> Tensor:
+        """A new array, since that of v is written to again."""
+        if self.as_they_are:
+            return v.clone()
         return torch.where(self.constant, self.factor, v.index_select(1, self.place) * self.factor)
 
 
@@ -148,7 +148,6 @@ class DirectModule:
         """Tokens and outputs."""
         self.numbers = max([len(outputs.place), *(step.widest for step in steps)])
         """How many numbers one row takes at the widest place."""
-        self.as_they_are = bool(steps) and outputs.are_all_of(steps[-1].width)
         self.known = _Known()
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -172,7 +171,7 @@ class DirectModule:
         work.enters.copy_(v)
         for operation in work.operations:
             operation()
-        return work.leaves.clone() if self.as_they_are else self.outputs(work.leaves)
+        return self.outputs(work.leaves)
 
 
 class _Work:
