@@ -146,7 +146,7 @@ def test_rows_do_not_depend_on_each_other() -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_networks_that_share_arrays_do_not_disturb_each_other(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one thread and of several at once; arrays grow, and many rows are worked through in blocks."""
-    networks = [converted(name, dtype)[1] for name in ("relu", "relu6", "gelu")]
+    networks = [converted(name, dtype)[1] for name in ("relu", "leaky", "relu6", "gelu")]
     inputs = [torch.rand(rows, 5, dtype=getattr(torch, dtype)) * 2 - 1 for rows in (3, 2000, 1, 700, 3, 0)]
     plain = [[network(x, evaluation="plain") for x in inputs] for network in networks]
     monkeypatch.setattr(steps, "BLOCK", 40 * 500)

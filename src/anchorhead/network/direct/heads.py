@@ -50,7 +50,7 @@ class SeriesHead:
             yield partial(torch.mul, t, t, out=scratch)
             yield partial(torch.addcmul, t, scratch, t, value=self.found.coefficients[0][1], out=t)
         elif self.found.coefficients:
-            total, square, power = scratch.view(3, -1).unbind()
+            total, square, power = scratch.view(3, t.shape[0]).unbind()
             yield partial(total.copy_, t)
             yield partial(torch.mul, t, t, out=square)
             for exponent, coefficient in self.found.coefficients:
