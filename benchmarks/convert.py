@@ -9,6 +9,7 @@ converted, or once it had run where nothing is converted. On the long sequence e
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +45,7 @@ def run(case: str) -> dict:
 
 def converted(case: str) -> dict:
     target, options = task(case)
-    ah.convert(relu_network((2, 2, 1)), on=(0, 1), within=1e-6)  # what is loaded and tested once
+    ah.convert(random_network((2, 2, 1)), on=(0, 1), within=1e-6)  # what is loaded and tested once
     start = time.perf_counter()
     network = ah.convert(target, on=(0, 1), **options)
     build, memory = time.perf_counter() - start, peak_megabytes()
@@ -71,17 +72,17 @@ def task(case: str) -> tuple[Mlp, dict]:
     if case in CASES[: len(TASK)]:
         form, layout = TASK[CASES.index(case)]
         return random_relu_network(20, 5, 10, 0), {"within": 1e-6, "form": form, "layout": layout}
-    return relu_network([int(size) for size in case.split(" -> ")]), {"within": 1e-6}
+    return random_network([int(size) for size in case.split(" -> ")]), {"within": 1e-6}
 
 
-def relu_network(sizes: list[int] | tuple[int, ...]) -> Mlp:
+def random_network(sizes: list[int] | tuple[int, ...], activation: str = "relu") -> Mlp:
     """Standard normal weights over the square root of the number of inputs."""
     rng = np.random.default_rng(0)
     affine = [
         Affine(rng.normal(size=(after, before)) / np.sqrt(before), rng.normal(size=after) / np.sqrt(before))
         for before, after in pairwise(sizes)
     ]
-    hidden = [Hidden.of(one.weight, one.bias, parse("relu(x)")) for one in affine[:-1]]
+    hidden = [Hidden.of(one.weight, one.bias, parse(f"{activation}(x)")) for one in affine[:-1]]
     return Mlp(tuple(hidden), affine[-1])
 
 
@@ -89,10 +90,14 @@ def maps(target: Mlp) -> list[Affine]:
     return [*(layer.affine for layer in target.hidden), target.readout]
 
 
-def forward(layers: list[tuple[torch.Tensor, torch.Tensor]], x: torch.Tensor) -> torch.Tensor:
+def forward(
+    layers: list[tuple[torch.Tensor, torch.Tensor]],
+    x: torch.Tensor,
+    activation: Callable[[torch.Tensor], torch.Tensor] = torch.relu,
+) -> torch.Tensor:
     x = x.flatten(1)
     for weight, bias in layers[:-1]:
-        x = torch.relu(F.linear(x, weight, bias))
+        x = activation(F.linear(x, weight, bias))
     return F.linear(x, *layers[-1])
 
 

@@ -56,14 +56,14 @@ def _on_all_threads(job: Callable[[], float]) -> float:
 def _head(batch: int) -> tuple[Callable[[], Any], int]:
     net = ah.head("tanh", (-3, 3), anchors=2).network
     x = np.random.default_rng(0).uniform(-3, 3, (batch, 1, 1))
-    return lambda: net(x), net._numbers(torch.from_numpy(x))
+    return lambda: net(x), net._calls.numbers(torch.from_numpy(x))
 
 
 def _learner(examples: int) -> tuple[Callable[[], Any], int]:
     net = incontext.gradient_descent(steps=40, features=4, rate=0.05, on=(-6, 6), examples=examples, outside="ignore")
     rng = np.random.default_rng(0)
     prompt = net.prompt(rng.normal(size=(examples, 4)), rng.normal(size=examples))
-    return lambda: net(prompt), net._numbers(torch.from_numpy(prompt))
+    return lambda: net(prompt), net._calls.numbers(torch.from_numpy(prompt))
 
 
 def _ridge(rows: int) -> tuple[Callable[[], Any], int]:
@@ -71,7 +71,7 @@ def _ridge(rows: int) -> tuple[Callable[[], Any], int]:
     y = X @ np.arange(5.0)
     model = incontext.Ridge().fit(X, y)
     prompt = model.network_.prompt(X, y)
-    return lambda: model.fit(X, y), model.network_._numbers(torch.from_numpy(prompt))
+    return lambda: model.fit(X, y), model.network_._calls.numbers(torch.from_numpy(prompt))
 
 
 if __name__ == "__main__":

@@ -32,14 +32,9 @@ READERS = ("anchorhead.network.files", "anchorhead.certificate")
 WORDS = re.compile(r"violates type hint (typing\.Optional\[)?typing\.Literal\[")
 """Pyright sees which words the package uses itself; others are handed on from outside to where they are refused."""
 COUNTED = {
-    "anchorhead.network.network.Network": (
-        "__call__",
-        "_run",
-        "_guarded",
-        "_looked_at",
-        "_mind_what_is_left_out",
-        "_warn_or_raise",
-    )
+    "anchorhead.network.network.Network": ("__call__",),
+    "anchorhead.network.calls.Calls": ("run", "path"),
+    "anchorhead.network.guard.Guard": ("look", "_mind_what_is_left_out", "_warn_or_raise"),
 }
 """Methods that are not checked, since their warnings count the frames to the line that called."""
 BETWEEN = (__name__, "beartype", "jaxtyping", "functools", "dataclasses", "contextlib")

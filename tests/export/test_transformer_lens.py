@@ -19,8 +19,8 @@ import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
-from anchorhead.network.attention_module import AttentionModule
-from anchorhead.network.module import RepeatModule
+from anchorhead.network.modules.attention import AttentionModule
+from anchorhead.network.modules.network import RepeatModule
 from benchmarks.figures_cases import mlp
 from tests import networks as table
 from tests.networks.random_networks import networks

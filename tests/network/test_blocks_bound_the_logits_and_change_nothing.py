@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import Attention, Embed, Network, Repeat, module, network
+from anchorhead.network import Attention, Embed, Network, Repeat, calls
 from tests import networks as table
 from tests.networks.random_networks import networks
 
@@ -29,7 +29,7 @@ class Watch:
             self.sizes.append(x.numel())
             return triu(x, diagonal)
 
-        patch.setattr(module.torch, "softmax", watched_softmax)
+        patch.setattr(torch, "softmax", watched_softmax)
         patch.setattr(torch.Tensor, "triu", watched_triu)
 
 
@@ -41,7 +41,7 @@ def test_random_networks_in_blocks(drawn, cap, seed):
     x = np.random.default_rng(seed).uniform(-1, 1, (5, tokens, whole.embed.inputs))
     y = whole(x)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network, "MEMORY_CAP", cap)
+        patch.setattr(calls, "MEMORY_CAP", cap)
         z = whole.with_()(x)
     assert z.shape == y.shape
     assert np.abs(z - y).max(initial=0) <= 1e-12 * (1 + np.abs(y).max(initial=0))
@@ -53,7 +53,7 @@ def test_every_layer_of_the_table_in_blocks(name, monkeypatch):
     x = np.random.default_rng(0).uniform(-1, 1, (4, 3, 2))
     y = whole(x)
     for cap in (1, 8 * 10, 8 * 30):
-        monkeypatch.setattr(network, "MEMORY_CAP", cap)
+        monkeypatch.setattr(calls, "MEMORY_CAP", cap)
         assert np.abs(whole.with_()(x) - y).max() <= 1e-13 * (1 + np.abs(y).max())
 
 
@@ -71,7 +71,7 @@ def test_logits_stay_under_the_budget(mask, batch, monkeypatch):
     x = np.random.default_rng(0).normal(size=(batch, 80, 1))
     y = made(x)
     watch = Watch(monkeypatch)
-    monkeypatch.setattr(network, "MEMORY_CAP", 8 * 100)
+    monkeypatch.setattr(calls, "MEMORY_CAP", 8 * 100)
     z = made.with_()(x)
     assert len(watch.sizes) > 1
     assert max(watch.sizes) <= 100
@@ -81,7 +81,7 @@ def test_logits_stay_under_the_budget(mask, batch, monkeypatch):
 def test_a_token_that_sees_few_is_not_worked_through_alone(monkeypatch):
     made = long_network("self+registers", registers=1, heads=1)
     watch = Watch(monkeypatch)
-    monkeypatch.setattr(network, "MEMORY_CAP", 8 * 10_000)
+    monkeypatch.setattr(calls, "MEMORY_CAP", 8 * 10_000)
     made(np.zeros((4000, 1)))
     assert watch.sizes == [8000]
 
@@ -90,7 +90,7 @@ def test_gradients_are_the_same_in_blocks(monkeypatch):
     made = table.network("attention, causal (float64)")
     x = torch.linspace(-1, 1, 30, dtype=torch.float64).reshape(5, 3, 2).requires_grad_()
     (whole,) = torch.autograd.grad(made(x).square().sum(), x)
-    monkeypatch.setattr(network, "MEMORY_CAP", 1)
+    monkeypatch.setattr(calls, "MEMORY_CAP", 1)
     (blocks,) = torch.autograd.grad(made.with_()(x).square().sum(), x)
     assert torch.allclose(whole, blocks, rtol=0, atol=1e-13)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from anchorhead.convert import KernelSmoother
 from anchorhead.convert.models import read
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.expressions.precision import precision
-from anchorhead.network.direct import saturated
+from anchorhead.network.direct import saturated, steps
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.search.mlp_search import bends_of
@@ -77,7 +78,9 @@ def test_series_err_by_no_more_than_they_say_near_crossings_and_far_from_them(na
                 places += [end + off, end - off]
         t = np.concatenate(places).astype(dtype)
         q = torch.from_numpy(t.copy())
-        SeriesHead(series)(q, torch.empty_like(q))
+        head = SeriesHead(series, dtype)
+        for operation in head.operations(q, q.new_empty(head.scratch(len(q)))):
+            operation()
         with precision(300):
             for at, one in zip(t.tolist(), q.tolist(), strict=True):
                 off = abs(arb(series.scale) * arb(one) + arb(series.shift) - mean(keys, at))
@@ -138,6 +141,28 @@ def test_rows_do_not_depend_on_each_other() -> None:
         assert torch.allclose(network(x[row : row + 1]), together[row], rtol=0, atol=1e-14)
     assert network(x.reshape(7, 100, 5)).shape == (7, 100, 2)
     assert network(np.zeros((0, 5))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_networks_that_share_arrays_do_not_disturb_each_other(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one thread and of several at once; arrays grow, and many rows are worked through in blocks."""
+    networks = [converted(name, dtype)[1] for name in ("relu", "leaky", "relu6", "gelu")]
+    inputs = [torch.rand(rows, 5, dtype=getattr(torch, dtype)) * 2 - 1 for rows in (3, 2000, 1, 700, 3, 0)]
+    plain = [[network(x, evaluation="plain") for x in inputs] for network in networks]
+    monkeypatch.setattr(steps, "BLOCK", 40 * 500)
+    monkeypatch.setattr(steps, "MAX_KNOWN", 3)
+
+    def run(_: int) -> None:
+        for _ in range(3):
+            found = [[network(x) for x in inputs] for network in networks]
+            for network, ours, theirs in zip(networks, found, plain, strict=True):
+                assert network.certificate is not None
+                for one, other in zip(ours, theirs, strict=True):
+                    assert torch.allclose(one, other, rtol=0, atol=2 * network.certificate.bound)
+
+    run(0)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, range(8)))
 
 
 def test_gradients_are_those_of_the_attention() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anchorhead.network import Embed, Linear, Network, Repeat, Softmax
 from anchorhead.network.magnitude import sizes
-from anchorhead.network.module import AttentionModule, RepeatModule
+from anchorhead.network.modules.network import AttentionModule, RepeatModule
 from tests import networks as table
 from tests.networks.random_networks import networks
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-from anchorhead.network.picks import picks
+from anchorhead.network.modules.picks import picks
 
 
 def _picking(rng: np.random.Generator, *shape: int, exact: bool = False) -> np.ndarray:
@@ -52,11 +52,11 @@ def test_examples_that_are_only_looked_at_are_neither_copied_nor_multiplied() ->
     output[0, 3] = 1
     attention = Attention(pick[None, 3:], pick[None, :1], pick[None, 1:2], output, skip=Linear(pick))
     network = Network([Embed(np.eye(4, 2), np.zeros(4), states=pick[3:]), attention], output="state")
-    runner = network._runner(torch.device("cpu"))
+    runner = network._calls.plain(torch.device("cpu"))
     layer = runner.steps[0]
     assert layer._folds
     assert layer.kept == ()  # the last layer's examples are not needed at all
-    looped = Network([network.embed, Repeat((attention,), 2)], output="state")._runner(torch.device("cpu"))
+    looped = Network([network.embed, Repeat((attention,), 2)], output="state")._calls.plain(torch.device("cpu"))
     assert looped.steps[0].steps[0].kept == ("input",)
     tokens = looped.embed(torch.randn(1, 7, 2, dtype=torch.float64))
     assert looped.steps[0].once(tokens)["input"] is tokens["input"]

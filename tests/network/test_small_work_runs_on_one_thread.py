@@ -9,7 +9,7 @@ import torch
 
 import anchorhead as ah
 from anchorhead import incontext
-from anchorhead.network.module import NetworkModule
+from anchorhead.network.modules.network import NetworkModule
 from anchorhead.network.threads import SMALL, threads_for
 
 MANY = 3
@@ -59,7 +59,7 @@ def test_learners_run_on_one_thread(seen):
 
 
 def test_fitting_runs_on_one_thread(monkeypatch):
-    from anchorhead.network.attention_module import AttentionModule
+    from anchorhead.network.modules.attention import AttentionModule
 
     found, run = set(), AttentionModule.forward
     monkeypatch.setattr(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax, module
+from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
 
 NAMES = ("x", "y", "weight", "one")
 
@@ -43,7 +43,7 @@ def logits(monkeypatch):
         shapes.append(tuple(x.shape[-3:]))
         return softmax(x, dim)
 
-    monkeypatch.setattr(module.torch, "softmax", watched)
+    monkeypatch.setattr(torch, "softmax", watched)
     return shapes
 
 

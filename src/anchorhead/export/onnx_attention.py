@@ -11,7 +11,7 @@ from torch import Tensor
 
 from anchorhead.export.onnx_graph import Flow, Graph
 from anchorhead.export.onnx_linear import Flows, array, on_each
-from anchorhead.network.attention_module import AttentionModule
+from anchorhead.network.modules.attention import AttentionModule
 from anchorhead.network.stream import Kind
 
 

@@ -1,6 +1,6 @@
 """The grammar's layers as ONNX nodes, kind by kind, from the modules that know what is read later.
 
-A sequence is kept as its three kinds of token, as in network.module. A Flow with a batch has shape (batch, tokens,
+A sequence is kept as its three kinds of token, as in network.modules. A Flow with a batch has shape (batch, tokens,
 features), one without (tokens, features); those of heads (batch, heads, tokens, size) and (heads, tokens, size).
 """
 
@@ -14,10 +14,10 @@ from torch import nn
 from anchorhead.export.onnx_attention import attended
 from anchorhead.export.onnx_graph import Flow, Graph
 from anchorhead.export.onnx_linear import Flows, array, linear, weight
-from anchorhead.network.attention_module import AttentionModule
-from anchorhead.network.module import EmbedModule, RepeatModule
+from anchorhead.network.modules.attention import AttentionModule
+from anchorhead.network.modules.network import EmbedModule, RepeatModule
+from anchorhead.network.modules.tokens import LinearModule, SoftmaxModule
 from anchorhead.network.stream import Kind
-from anchorhead.network.token_modules import LinearModule, SoftmaxModule
 
 
 def embedded(graph: Graph, module: EmbedModule, x: Flow) -> Flows:

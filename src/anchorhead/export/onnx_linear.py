@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor
 
 from anchorhead.export.onnx_graph import Flow, Graph
+from anchorhead.network.modules.tokens import LinearModule
 from anchorhead.network.stream import KINDS, Kind
-from anchorhead.network.token_modules import LinearModule
 
 Flows = dict[Kind, Flow]
 

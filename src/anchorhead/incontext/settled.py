@@ -21,7 +21,7 @@ import torch
 
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.errors import AnchorheadError
-from anchorhead.network.module import RepeatModule
+from anchorhead.network.modules.network import RepeatModule
 from anchorhead.network.stated_arithmetic import stated_arithmetic
 from anchorhead.network.threads import threads_for
 from anchorhead.progress import Progress, Status
@@ -182,10 +182,10 @@ def states(learner: Learner, prompt: Any) -> Iterator[tuple[int, np.ndarray, np.
     w, v = (next((n for n, name in enumerate(names) if name == f"{letter}0"), None) for letter in "wv")
     if w is None or v is None:
         raise AnchorheadError("a learner without momentum does not know how far its last step moved")
-    runner = learner._runner(torch.device("cpu"))
+    runner = learner._calls.plain(torch.device("cpu"))
     repeat = next(step for step in runner.steps if isinstance(step, RepeatModule))
     tensor = torch.from_numpy(np.array(prompt, dtype=learner.dtype))
-    numbers = learner._numbers(tensor)
+    numbers = learner._calls.numbers(tensor)
     with threads_for(numbers), torch.no_grad(), stated_arithmetic(tensor.device):
         tokens = runner.embed(tensor.unsqueeze(0))
     for number in range(1, repeat.times + 1):

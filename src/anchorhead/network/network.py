@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
-
-import numpy as np
-import torch
-from torch import Tensor
+from typing import Any, Self
 
 from anchorhead.certificate import EVALUATIONS, Certificate
-from anchorhead.conditions import Excluded, NormImage
-from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_word
 from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
-from anchorhead.network.box_guard import BoxGuard
-from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
+from anchorhead.network.calls import Calls
+from anchorhead.network.chain import as_layers, chain, check_layers, weights
 from anchorhead.network.derivation import Derivation, Entry
-from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower
 from anchorhead.network.embed import Embed
+from anchorhead.network.guard import Outside, checked_outside
 from anchorhead.network.linear import Linear
-from anchorhead.network.module import NetworkModule, build
+from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.named_inputs import is_number, side_by_side
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
-from anchorhead.network.stated_arithmetic import lasting_tensors
 from anchorhead.network.stream import KINDS, Kind, Stream
-from anchorhead.network.tensors import as_numbers, require_dense
-from anchorhead.network.threads import threads_for
 from anchorhead.read_only import ReadOnly
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
-Outside = Literal["warn", "raise", "clip", "ignore"]
-OUTSIDE: tuple[Outside, ...] = ("warn", "raise", "clip", "ignore")
-MEMORY_CAP = 256 * 2**20
-"""Bytes that the logits of one block may take when a network is called."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -85,7 +72,6 @@ class Network(ReadOnly):
         set_(self, "certificate", certificate)
         set_(self, "outside", checked_outside(outside))
         set_(self, "token_axis", bool(token_axis))
-        self.__dict__["_cache"] = {"warned": False}
         check_layers(self.layers)
         set_(self, "streams", chain(self.layers))
         if output not in self.streams[-1].kinds:
@@ -105,10 +91,6 @@ class Network(ReadOnly):
 
     streams: tuple[Stream, ...] = field(init=False)
     """What leaves each layer."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.__dict__["_cache"] = {"warned": False}
 
     @classmethod
     def of(cls, network: Network) -> Self:
@@ -195,66 +177,31 @@ class Network(ReadOnly):
 
         Long batches, many tokens and many heads are worked through in blocks.
         """
-        way = checked_outside(self.outside if outside is None else outside)
-        self._check_evaluation(evaluation)
+        way = self.outside if outside is None else checked_outside(outside)
+        if evaluation is not None:
+            self._check_evaluation(evaluation)
         if len(inputs) == 1 and not named and not (self.variables and is_number(inputs[0])):
-            return self._run(inputs[0], way, evaluation)
+            return self._calls.run(inputs[0], way, evaluation)
         if not self.variables:
             raise self._without_names(len(inputs) + len(named))
         x = side_by_side(self.variables, inputs, named)
-        y = self._run(x[..., None, :] if self.token_axis else x, way, evaluation)
+        y = self._calls.run(x[..., None, :] if self.token_axis else x, way, evaluation)
         y = y[..., 0, :] if self.token_axis else y
         if y.shape[-1] == 1:
             y = y[..., 0]
         return y[()]
 
-    def _run(self, x: Any, outside: Outside, evaluation: str | None = None) -> Any:
-        tensor, inside = self._looked_at(x, outside)
-        direct = self._direct(tensor) if inside and evaluation != "plain" else None
-        axes = 2 if self.token_axis else 1
-        batch = tensor.shape[:-axes]
-        flat = tensor if len(batch) == 1 else tensor.reshape(-1, *tensor.shape[-axes:])
-        module: Any = direct
-        differentiable = torch.is_grad_enabled() and tensor.requires_grad
-        if direct is None or differentiable:
-            plain = self._runner(tensor.device)
-            module = plain if direct is None else partial(WithGradients.apply, direct, plain)
-        numbers = self._numbers_a_row(tensor) if direct is None else direct.numbers
-        count, rows = flat.shape[0], max(1, MEMORY_CAP // (flat.element_size() * numbers))
-        with threads_for(count * numbers), torch.set_grad_enabled(differentiable):
-            y = module(flat) if count <= rows else torch.cat([module(part) for part in flat.split(rows)])
-        shape = y.shape[1:] if direct is None else direct.shape[2 - axes :]
-        y = y if len(batch) == 1 and y.shape[1:] == shape else y.reshape(*batch, *shape)
-        return y if isinstance(x, Tensor) else y.detach().cpu().numpy()
-
     def _check_evaluation(self, evaluation: Any) -> None:
-        if evaluation is None:
-            return
         covered = EVALUATIONS[:1] if self.certificate is None else self.certificate.evaluations
         if checked_word("evaluation", evaluation, EVALUATIONS) not in covered:
             raise AnchorheadError(
                 f'evaluation="{evaluation}" of a network whose certificate covers {", ".join(covered)}: leave it out'
             )
 
-    def _direct(self, tensor: Tensor) -> DirectModule | None:
-        """The steps of the direct evaluation, where the certificate covers it and the layers are such as have one."""
-        if self.certificate is None or "direct" not in self.certificate.evaluations or is_traced():
-            return None
-        key = "direct", tensor.device
-        if key not in self._cache:
-            with lasting_tensors():
-                try:
-                    self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device, self.certificate.on)
-                except Refused:  # a certificate that other layers were given
-                    self._cache[key] = None
-        return self._cache[key]
-
     def _without_names(self, given: int) -> AnchorheadError:
-        inputs, tokens = self.embed.inputs, "tokens" if self.embed.tokens is None else self.embed.tokens
-        needed = f"(..., {tokens}, {inputs})" if self.token_axis else f"(..., {inputs})"
         return AnchorheadError(
             f"{given} input{'s' * (given != 1)} of a network whose inputs have no names: give one array of shape "
-            f"{needed}"
+            f"{self._calls.guard.needed}"
         )
 
     def attention(self, x: Any) -> list[Any]:
@@ -264,22 +211,7 @@ class Network(ReadOnly):
         Tokens come in the order input, register, state. Kinds whose answer no later layer reads do not ask;
         kinds that nobody who asks may see are left out.
         """
-        tensor = self._guarded(x, "ignore")
-        tensor = tensor if self.token_axis else tensor.unsqueeze(-2)
-        module = self._runner(tensor.device)
-        flat = tensor.reshape(-1, *tensor.shape[-2:])
-        numbers = len(flat) * module.recorded(flat.shape[-2])
-        if numbers * flat.element_size() > 16 * MEMORY_CAP:
-            raise AnchorheadError(
-                f"the attention weights of {len(flat):,} inputs of {flat.shape[-2]:,} tokens are {numbers:,} "
-                "numbers: ask for fewer or shorter inputs"
-            )
-        record: list[Tensor] = []
-        with threads_for(self._numbers(tensor)), torch.no_grad():
-            module(flat if self.token_axis else flat.squeeze(-2), record)
-        maps = [m if m.dim() == 4 else m.expand(len(flat), *m.shape) for m in record]
-        maps = [m.reshape(*tensor.shape[:-2], *m.shape[1:]) for m in maps]
-        return maps if isinstance(x, Tensor) else [m.cpu().numpy() for m in maps]
+        return self._calls.attention(x)
 
     def module(self) -> NetworkModule:
         """A new torch module with these weights: no guard, no blocks, differentiable, exportable."""
@@ -307,145 +239,9 @@ class Network(ReadOnly):
         known = f", {self.certificate.kind} within {self.certificate.bound:.3g}" if self.certificate else ""
         return f"Network({kinds}; {self.parameters:,} parameters, {self.dtype}{known})"
 
-    def _guarded(self, x: Any, outside: Outside) -> Tensor:
-        """The input in the network's dtype, after a look at whether the certificate covers it."""
-        return self._looked_at(x, outside)[0]
-
-    def _looked_at(self, x: Any, outside: Outside) -> tuple[Tensor, bool]:
-        """Likewise, and whether all of it lies in the certified box."""
-        tensor = require_dense(x) if isinstance(x, Tensor) else torch.from_numpy(as_numbers(x))
-        _check_shape(tensor, self.embed, self.token_axis)
-        rounded = tensor.to(getattr(torch, self.dtype))
-        guard = self._guard(tensor.device, outside)
-        inside = guard is not None and guard.holds(tensor)
-        if not inside:
-            _check_finite(rounded)
-        if guard is None or (outside == "ignore" and not inside):
-            return rounded, False
-        if inside:
-            if outside != "ignore":
-                self._mind_what_is_left_out(tensor, outside)
-            return guard.kept(rounded), True
-        exact = tensor.to(torch.float64)
-        within = exact.clamp(guard.low, guard.high)
-        self._mind_what_is_left_out(within if outside == "clip" else exact, outside)
-        if outside == "clip":
-            return guard.kept(within.to(rounded.dtype)), True
-        beyond = exact != within
-        text = (
-            f"{int(beyond.sum())} of {beyond.numel()} input entries lie outside the box {guard.box} that the "
-            f"certificate covers (for example {float(exact[beyond][0]):g}): the bound does not hold there. "
-            'Build with a larger on=, or call with outside="clip" or outside="ignore"'
-        )
-        self._warn_or_raise(text, outside, "warned")
-        return rounded, False
-
-    def _guard(self, device: torch.device, outside: Outside) -> BoxGuard | None:
-        """That of the certified box; None where it makes no difference whether inputs lie in it."""
-        known = self.certificate
-        if known is None or (outside == "ignore" and "direct" not in known.evaluations):
-            return None
-        key = "guard", device
-        if key not in self._cache:
-            with lasting_tensors():
-                self._cache[key] = BoxGuard.of(known.on, self.embed.weight.dtype, device)
-        return self._cache[key]
-
-    def _mind_what_is_left_out(self, x: Tensor, outside: Outside) -> None:
-        """Inputs of the box of which the certificate claims nothing; there is nowhere to clip them to."""
-        if self.certificate is None or not self.certificate.conditions:
-            return
-        exact = x.detach().cpu().double().numpy()
-        image = self.certificate.condition(NormImage)
-        if image is not None:
-            holds = image.holds(exact)
-            if not holds.all():
-                self._warn_or_raise(
-                    f"{int((~holds).sum())} of {holds.size} tokens are none that the {image.norm} in front can put "
-                    'out: nothing is proven for them. Give outputs of that norm, or outside="ignore"',
-                    "raise" if outside == "clip" else outside,
-                    "warned of what no norm puts out",
-                )
-        left_out = self.certificate.condition(Excluded)
-        if left_out is None or self.program is None:
-            return
-        if "ramp" not in self._cache:
-            from anchorhead.language.forms import ramp_of
-
-            self._cache["ramp"] = ramp_of(self.program)
-        covered = left_out.holds(self._cache["ramp"].pre_activations(exact))
-        if not covered.all():
-            self._warn_or_raise(
-                f"{int((~covered).sum())} of {covered.size} tokens are not covered by the certificate, which is for "
-                f'inputs for which {left_out}. Call with outside="ignore", or build without outputs=',
-                "raise" if outside == "clip" else outside,
-                "warned of what is left out",
-            )
-
-    def _warn_or_raise(self, text: str, outside: Outside, key: str) -> None:
-        """Beyond what the certificate covers: an error, or a warning, once for each key."""
-        if outside == "raise":
-            raise AnchorheadError(text)
-        if not self._cache.get(key):
-            self._cache[key] = True
-            warnings.warn(text, OutsideWarning, stacklevel=5)
-
-    def _runner(self, device: torch.device) -> NetworkModule:
-        if device not in self._cache:
-            with lasting_tensors():
-                module = self.module().to(device).requires_grad_(False)
-                module.take_shortcuts()
-            for attention in module.attentions():
-                attention.budget = MEMORY_CAP // np.dtype(self.dtype).itemsize
-            self._cache[device] = module
-        return self._cache[device]
-
-    def _numbers_a_row(self, tensor: Tensor) -> int:
-        """About how many numbers one element of a batch of inputs needs at the widest place."""
-        tokens = tensor.shape[-2] if self.token_axis else 1
-        activations = max(sum(s.count(tokens).values()) * s.width for s in self._all_streams)
-        attentions = self._runner(tensor.device).attentions()
-        logits = max((attention.logits(tokens) for attention in attentions), default=0)
-        return max(activations, 2 * logits)
-
-    def _numbers(self, tensor: Tensor) -> int:
-        """About how many numbers a run on these inputs handles at the widest place."""
-        return tensor.shape[: -2 if self.token_axis else -1].numel() * self._numbers_a_row(tensor)
-
     @cached_property
-    def _all_streams(self) -> tuple[Stream, ...]:
-        """What leaves each layer, those inside a Repeat included."""
-        return (self.streams[0], *leaving(self.layers[1:], self.streams[0]))
-
-    @property
-    def _cache(self) -> dict[Any, Any]:
-        return self.__dict__["_cache"]
-
-
-def checked_outside(outside: Any) -> Outside:
-    return checked_word("outside", outside, OUTSIDE)
-
-
-def _check_shape(tensor: Tensor, embed: Embed, token_axis: bool) -> None:
-    tokens = "tokens" if embed.tokens is None else embed.tokens
-    wrong = tensor.dim() < (2 if token_axis else 1) or tensor.shape[-1] != embed.inputs
-    if not wrong and token_axis:
-        wrong = tensor.shape[-2] == 0 or (embed.tokens is not None and tensor.shape[-2] != embed.tokens)
-    if wrong:
-        needed = f"(..., {tokens}, {embed.inputs})" if token_axis else f"(..., {embed.inputs})"
-        raise AnchorheadError(f"an input of shape {tuple(tensor.shape)}: needed is {needed}")
-    if tensor.is_complex():
-        raise AnchorheadError(f"an input of dtype {tensor.dtype}: give real numbers")
-
-
-def _check_finite(tensor: Tensor) -> None:
-    if bool(torch.isfinite(tensor.detach().sum())):  # of entries that are not finite no sum is
-        return
-    if not bool(torch.isfinite(tensor).all()):
-        place = tuple(int(i) for i in torch.argwhere(~torch.isfinite(tensor))[0])
-        raise AnchorheadError(
-            f"the input, in {tensor.dtype}, has the entry {float(tensor[place])} at {place}: all must be finite"
-        )
+    def _calls(self) -> Calls:
+        return Calls(self)
 
 
 __all__ = ["KINDS", "Layer", "Network", "Outside"]

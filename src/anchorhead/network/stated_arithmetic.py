@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -22,8 +23,14 @@ def stated_arithmetic(device: torch.device) -> AbstractContextManager[Any]:
     program that they make runs under the settings of later."""
     kind = device.type
     in_force = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    full = nullcontext() if torch.compiler.is_compiling() else _full_products["cpu" if kind == "cpu" else "cuda"]
+    full = _NOTHING if torch.compiler.is_compiling() else full_products(kind == "cpu")
     return _without_autocast(kind, full) if in_force else full
+
+
+def full_products(on_cpu: bool) -> AbstractContextManager[Any]:
+    """Full products alone: autocast touches no operation that is told where its result goes, and no float64."""
+    full = _full_products["cpu" if on_cpu else "cuda"]
+    return _NOTHING if full.is_given() else full
 
 
 @contextmanager
@@ -47,7 +54,14 @@ class _FullProducts:
         self.lock, self.inside = Lock(), 0
         setting: Any = getattr(backend, "matmul", None)
         self.setting = setting if hasattr(setting, "fp32_precision") else _OldSetting()
+        # Python finds this in __getattr__ after it has failed elsewhere, which takes as long as a small product
+        found = getattr(self.setting, "__getattr__", None)
+        self.read = partial(found or partial(getattr, self.setting), "fp32_precision")
         self.general, self.before = general, None
+
+    def is_given(self) -> bool:
+        """Whether products are full already, and not because another thread is inside."""
+        return not self.inside and self._reduced() is None
 
     def __enter__(self) -> None:
         with self.lock:
@@ -65,7 +79,7 @@ class _FullProducts:
 
     def _reduced(self) -> str | None:
         """Where float32 products are something else, what the setting is to be put back to."""
-        value = self.setting.fp32_precision
+        value = self.read()
         if value in ("none", "ieee"):
             return None
         # "none" follows what is set in general, now and later
@@ -85,6 +99,7 @@ class _OldSetting:
         torch.set_float32_matmul_precision("highest" if value == "ieee" else value)
 
 
+_NOTHING = nullcontext()
 _full_products = {
     "cpu": _FullProducts(torch.backends.mkldnn, torch.backends.mkldnn),
     "cuda": _FullProducts(torch.backends.cuda, torch.backends),

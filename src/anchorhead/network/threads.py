@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
@@ -31,11 +31,17 @@ class _OfThread(threading.local):
 
 
 _own = _OfThread()
+_NOTHING = nullcontext()
+
+
+def threads_for(numbers: int) -> AbstractContextManager[None]:
+    """One thread inside, where the widest place holds no more than SMALL numbers; otherwise as many as before."""
+    settled = _own.begun and (numbers > SMALL or torch.get_num_threads() == 1)
+    return _NOTHING if settled else _threads_for(numbers)
 
 
 @contextmanager
-def threads_for(numbers: int) -> Iterator[None]:
-    """One thread inside, where the widest place holds no more than SMALL numbers; otherwise as many as before."""
+def _threads_for(numbers: int) -> Iterator[None]:
     with _LOCK:
         before = torch.get_num_threads()
         if before == 1 and not _own.begun and _put_aside:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -27,10 +28,9 @@ from anchorhead.errors import AnchorheadError, OutsideWarning
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
 from anchorhead.network import Attention, Network, Outside, Repeat
+from anchorhead.network.guard import checked_outside
 from anchorhead.network.named_inputs import the_only
-from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import without_torch
-from anchorhead.network.threads import threads_for
 from anchorhead.progress import Progress, progress_line
 
 
@@ -43,12 +43,10 @@ class Learner(Network):
     (6, 1)
     """
 
-    @property
+    @cached_property
     def descent(self) -> Descent:
         """What it approximates."""
-        if "descent" not in self._cache:
-            self._cache["descent"] = learner_of(self, Descent)
-        return self._cache["descent"]
+        return learner_of(self, Descent)
 
     def with_(self, **changes: Any) -> Self:
         certificate = changes.get("certificate")
@@ -83,11 +81,8 @@ class Learner(Network):
             self._require_safe(sets, way)
             self._mind_the_count(len(sets[0].y), way)
         if not path:
-            return self._run(x, way)[..., 0, :]
-        tensor = self._guarded(x, way)
-        with threads_for(self._numbers(tensor)), torch.no_grad():
-            found = self._runner(tensor.device).path(tensor)[..., 0, :]
-        return found if isinstance(x, Tensor) else found.cpu().numpy()
+            return self._calls.run(x, way)[..., 0, :]
+        return self._calls.path(x, way)[..., 0, :]
 
     def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
         """What gradient descent itself gives for the prompt, in float64: (..., weights), or with path all steps."""
@@ -219,8 +214,9 @@ class Learner(Network):
         text = f'{what}, or call with outside="ignore"'
         if way in ("raise", "clip"):
             raise AnchorheadError(text)
-        if (key or what) not in self._cache.setdefault("warned of", set()):
-            self._cache["warned of"].add(key or what)
+        warned = self._calls.guard.warned
+        if (key or what) not in warned:
+            warned.add(key or what)
             warnings.warn(text, OutsideWarning, stacklevel=5)
 
 

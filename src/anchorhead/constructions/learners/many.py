@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,22 +27,19 @@ from anchorhead.language.targets.many_learners import ManyLearners, Rows, rows_o
 from anchorhead.lemmas.learners.prompt import Prompt, steepness
 from anchorhead.lemmas.learners.prove import prove_rows
 from anchorhead.network import Network, Outside
+from anchorhead.network.guard import checked_outside
 from anchorhead.network.named_inputs import the_only
-from anchorhead.network.network import checked_outside
 from anchorhead.network.tensors import as_numbers, without_torch
-from anchorhead.network.threads import threads_for
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ManyLearner(Network):
     """net(net.prompt(X, y, loss="huber", rate=0.3, penalty=0.1)) are the fitted weights; path=True gives all steps."""
 
-    @property
+    @cached_property
     def learners(self) -> ManyLearners:
         """What it approximates."""
-        if "learners" not in self._cache:
-            self._cache["learners"] = learner_of(self, ManyLearners)
-        return self._cache["learners"]
+        return learner_of(self, ManyLearners)
 
     def prompt(
         self,
@@ -78,11 +76,8 @@ class ManyLearner(Network):
         if way != "ignore":
             self._require_safe(self._rows(x))
         if not path:
-            return self._run(x, way)[..., 0, :]
-        tensor = self._guarded(x, way)
-        with threads_for(self._numbers(tensor)), torch.no_grad():
-            found = self._runner(tensor.device).path(tensor)[..., 0, :]
-        return found if isinstance(x, Tensor) else found.cpu().numpy()
+            return self._calls.run(x, way)[..., 0, :]
+        return self._calls.path(x, way)[..., 0, :]
 
     def exact(self, x: Any, path: bool = False) -> Float[np.ndarray, "..."]:
         """What the descent that the prompt's rows spell out gives itself, in float64."""
@@ -93,16 +88,17 @@ class ManyLearner(Network):
 
     def _require_safe(self, sets: list[Rows]) -> None:
         """Refuses a prompt whose descent diverges; links without a largest slope are left out of account."""
-        if "slopes" not in self._cache:
-            learners = self.learners
-            self._cache["slopes"] = np.array([_slope(loss, learners.reach, self.dtype) for loss in learners.losses])
         for rows in sets:
-            steepest = steepness(self._cache["slopes"][rows.loss], Prompt.of_rows(rows))
+            steepest = steepness(self._slopes[rows.loss], Prompt.of_rows(rows))
             if steepest > 2 * (1 + 1e-2):
                 raise AnchorheadError(
                     f"the rate is too large for the {len(rows.a)} rows of this prompt: gradient descent diverges. At "
                     f"most {2 / steepest:.4g} of it is safe; standardised columns allow larger ones"
                 )
+
+    @cached_property
+    def _slopes(self) -> Float[np.ndarray, " losses"]:
+        return np.array([_slope(loss, self.learners.reach, self.dtype) for loss in self.learners.losses])
 
     def certify(self, x: Any) -> Certificate:
         """A certificate for one prompt: a bound on |w_t - exact w_t| at all steps t, exact being what its rows say."""

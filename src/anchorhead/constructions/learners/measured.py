@@ -40,7 +40,7 @@ def measured_certificate(
         one = examples_of(made, target.features, target.loss)[0]
         exact = target.path(one.design(target.intercept), one.y)
         tensor = torch.from_numpy(made)
-        with threads_for(network._numbers(tensor)):
+        with threads_for(network._calls.numbers(tensor)):
             found = module.path(tensor)[:, 0].numpy().astype(np.float64)
         if np.isfinite(exact).all() and np.isfinite(found).all():
             worst = max(worst, float(np.abs(found - exact).max()))

@@ -54,7 +54,7 @@ def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device,
         raise Refused("an output is not known")
     _require_moved(lowering.steps, embed.tokens * embed.inputs)
     steps = in_torch(joined(lowering.steps), dtype, device)
-    return DirectModule(steps, Outputs(held.place, held.factor, dtype, device))
+    return DirectModule(steps, Outputs(held.place, held.factor, lowering.width, dtype, device))
 
 
 def _require_moved(steps: Sequence[Plan], inputs: int) -> None:

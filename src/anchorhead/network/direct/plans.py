@@ -125,4 +125,4 @@ def _halves(a: Any) -> tuple[Any, Any]:
 
 def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:
     series = saturated(*keys, dtype)
-    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series)
+    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series, dtype)

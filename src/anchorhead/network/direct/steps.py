@@ -11,9 +11,11 @@ in blocks, so that the queries of many rows are never held at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,17 +23,15 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
-from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
+from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
+from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
-LEAST = 1 << 17
-"""Queries that are computed at a time: products of fewer rows with large matrices take longer."""
-ON_DEVICE = 1 << 24
-"""Numbers of a block where there is no cache to stay in."""
+BLOCK = 1 << 19
+"""Queries that each thread computes at a time: products of fewer rows with large matrices take longer."""
 MAX_HELD = 1 << 22
 """Numbers of an array that a thread keeps for its next call."""
-MAX_ROOMS = 100
-"""Ways to share an array out that are remembered."""
+MAX_KNOWN = 100
+"""Numbers of rows for which operations are remembered."""
 
 Head = SeriesHead | SoftmaxHead
 
@@ -39,16 +39,27 @@ Head = SeriesHead | SoftmaxHead
 @dataclass(frozen=True, eq=False)
 class Affine:
     """v becomes W v + b; columns are those of W, or its diagonal, if it has nothing else: one number, if that and b are
-    the same everywhere."""
+    the same everywhere, and None if W is the identity."""
 
-    columns: Tensor
+    columns: Tensor | None
     bias: Tensor
     width: int
 
-    def __call__(self, v: Tensor, out: Tensor | None = None) -> Tensor:
-        if self.columns.dim() < 2:
-            return torch.addcmul(self.bias, v, self.columns, out=out)
-        return torch.addmm(self.bias, v, self.columns, out=out)
+    @property
+    def widest(self) -> int:
+        return self.width
+
+    def scratch(self, rows: int) -> int:
+        return 0
+
+    def operations(self, v: Tensor, out: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        """From v (rows, entries) to out (rows, width)."""
+        if self.columns is None:
+            yield partial(torch.add, v, self.bias, out=out)
+        elif self.columns.dim() < 2:
+            yield partial(torch.addcmul, self.bias, v, self.columns, out=out)
+        else:
+            yield partial(torch.addmm, self.bias, v, self.columns, out=out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +74,6 @@ class Group:
     def width(self) -> int:
         return self.before.width
 
-    def block(self, device: torch.device) -> int:
-        """Queries that the head takes at a time."""
-        if device.type == "cpu":
-            return self.head.block * torch.get_num_threads()
-        return max(1, ON_DEVICE // self.head.scratch)
-
-    def __call__(self, v: Tensor) -> Tensor:
-        """What is read for some rows, (rows, width), in the units of the head; overwritten by the next call."""
-        rows, block = v.shape[0], self.block(v.device)
-        room = _rooms.room(v, rows, self.width, self.head.scratch * min(block, rows * self.width))
-        self.before(v, out=room.queries)
-        for part in (room.flat,) if rows * self.width <= block else room.flat.split(block):
-            self.head(part, room.scratch)
-        return room.queries
-
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
@@ -91,64 +87,32 @@ class Neurons:
     def width(self) -> int:
         return sum(group.width for group in self.groups) if self.bias is None else self.bias.shape[0]
 
-    def __call__(self, v: Tensor) -> Tensor:
-        """(rows, entries) to (rows, outputs)."""
-        rows = v.shape[0]  # len of a tensor takes as long as a small product
-        y = v.new_empty(rows, self.width)
-        most = min(max(1, max(group.block(v.device), LEAST) // group.width) for group in self.groups)
-        if rows <= most:
-            self._read(v, y)
-        else:
-            for some, their in zip(v.split(most), y.split(most), strict=True):
-                self._read(some, their)
-        return y
+    @property
+    def widest(self) -> int:
+        return max(self.width, *(group.width for group in self.groups))
 
-    def _read(self, v: Tensor, y: Tensor) -> None:
-        """A block of rows."""
-        start, total = 0, self.bias
+    def scratch(self, rows: int) -> int:
+        """Numbers that so many rows need between v and out."""
+        sizes = [(rows * group.width, group.head) for group in self.groups]
+        return max(size + head.scratch(size) for size, head in sizes)
+
+    def operations(self, v: Tensor, out: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        """From v (rows, entries) to out (rows, width), group after group."""
+        total, start = self.bias, 0
         for group in self.groups:
-            t = group(v)
+            head, size = group.head, v.shape[0] * group.width
+            queries = scratch[:size].view(-1, group.width)
+            yield from group.before.operations(v, queries, scratch)
+            yield from head.operations(scratch[:size], scratch[size : size + head.scratch(size)])
             if total is None or group.after is None:
-                torch.mul(t, group.head.scale, out=y[:, start : start + group.width])
-                if group.head.shift:
-                    y[:, start : start + group.width] += group.head.shift
+                part = out[:, start : start + group.width]
+                yield partial(torch.mul, queries, head.scale, out=part)
+                if head.shift:
+                    yield partial(part.add_, head.shift)
                 start += group.width
             else:
-                total = torch.addmm(total, t, group.after, out=y)
-
-
-class _Room:
-    """For what lasts no longer than a block: queries (rows, width), the same as one row, and scratch, of one array."""
-
-    def __init__(self, array: Tensor, rows: int, width: int, scratch: int) -> None:
-        self.flat, self.scratch = array.split((rows * width, scratch))
-        self.queries = self.flat.view(rows, width)
-
-
-class _Rooms(threading.local):
-    """An array of each dtype that the calls of a thread share, and what they have made of it: fresh arrays of a
-    megabyte cost more than the work on them."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[torch.dtype, Tensor] = {}
-        self.made: dict[tuple[torch.dtype, int, int, int], _Room] = {}
-
-    def room(self, like: Tensor, rows: int, width: int, scratch: int) -> _Room:
-        key = like.dtype, rows, width, scratch
-        if key not in self.made or like.device.type != "cpu":
-            count = rows * width + scratch
-            if like.device.type != "cpu" or count > MAX_HELD:
-                return _Room(like.new_empty(count), rows, width, scratch)
-            held = self.arrays.get(like.dtype)
-            with lasting_tensors():
-                if held is None or held.shape[0] < count or len(self.made) == MAX_ROOMS:
-                    held = self.arrays[like.dtype] = like.new_empty(count)
-                    self.made.clear()
-                self.made[key] = _Room(held[:count], rows, width, scratch)
-        return self.made[key]
-
-
-_rooms = _Rooms()
+                yield partial(torch.addmm, total, queries, group.after, out=out)
+                total = out
 
 
 Step = Affine | Neurons
@@ -158,45 +122,103 @@ class Outputs:
     """What leaves a row: entries of the last vector times powers of two, and constants.
 
     place   (tokens, features) the entry of each; below 0: none, and `factor` is the constant
+    width   how many entries there are
     """
 
-    def __init__(self, place: np.ndarray, factor: np.ndarray, dtype: str, device: torch.device) -> None:
+    def __init__(self, place: np.ndarray, factor: np.ndarray, width: int, dtype: str, device: torch.device) -> None:
         flat, self.shape = place.ravel(), place.shape
-        self.as_they_are = bool((flat == np.arange(len(flat))).all() and (factor == 1).all())
+        self.as_they_are = np.array_equal(flat, np.arange(width)) and bool((factor == 1).all())
         self.place = torch.tensor(np.maximum(flat, 0), device=device)
         self.factor = torch.tensor(factor.ravel(), dtype=getattr(torch, dtype), device=device)
         self.constant = torch.tensor(flat < 0, device=device)
 
     def __call__(self, v: Tensor) -> Tensor:
-        if self.as_they_are and v.shape[1] == self.place.shape[0]:
-            return v
+        """A new array, since that of v is written to again."""
+        if self.as_they_are:
+            return v.clone()
         return torch.where(self.constant, self.factor, v.index_select(1, self.place) * self.factor)
 
 
-@dataclass(frozen=True, eq=False)
 class DirectModule:
-    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries)."""
+    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries), in blocks of rows."""
 
-    steps: tuple[Step, ...]
-    outputs: Outputs
-
-    @cached_property
-    def numbers(self) -> int:
-        """How many numbers one row takes between steps, at the widest place."""
-        return max([len(self.outputs.place), *(step.width for step in self.steps)])
-
-    @property
-    def shape(self) -> tuple[int, ...]:
+    def __init__(self, steps: tuple[Step, ...], outputs: Outputs) -> None:
+        self.steps, self.outputs = steps, outputs
+        self.shape = outputs.shape
         """Tokens and outputs."""
-        return self.outputs.shape
+        self.numbers = max([len(outputs.place), *(step.widest for step in steps)])
+        """How many numbers one row takes at the widest place."""
+        self.known = _Known()
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outside of WithGradients without gradients."""
-        with stated_arithmetic(x.device):
-            v = x.flatten(1)
-            for step in self.steps:
-                v = step(v)
-            return self.outputs(v)
+        with _NOTHING if x.dtype is torch.float64 else full_products(x.is_cpu):
+            v = x if x.dim() == 2 else x.flatten(1)
+            rows = max(1, (BLOCK * torch.get_num_threads() if v.is_cpu else ON_DEVICE) // self.numbers)
+            if v.shape[0] <= rows:  # len of a tensor takes as long as a small product
+                return self._block(v)
+            return torch.cat([self._block(some) for some in v.split(rows)])
+
+    def _block(self, v: Tensor) -> Tensor:
+        key = v.shape[0], torch.get_num_threads()
+        work = self.known.work.get(key)
+        if work is None or work.array is not _held.arrays.get(v.dtype):
+            work = _Work(self.steps, v)
+            if len(self.known.work) == MAX_KNOWN:
+                self.known.work.clear()
+            if work.array is _held.arrays.get(v.dtype):
+                self.known.work[key] = work
+        work.enters.copy_(v)
+        for operation in work.operations:
+            operation()
+        return self.outputs(work.leaves)
+
+
+class _Work:
+    """Steps on as many rows as v has, in an array of this thread: v is copied to where they begin."""
+
+    def __init__(self, steps: Sequence[Step], v: Tensor) -> None:
+        rows = v.shape[0]
+        widths = [v.shape[1], *(step.width for step in steps)]
+        scratch = max((step.scratch(rows) for step in steps), default=0)
+        with lasting_tensors():
+            self.array = _held.array(v, rows * sum(widths) + scratch)
+            *parts, rest = self.array.split([*(rows * w for w in widths), self.array.shape[0] - rows * sum(widths)])
+            vectors = [part.view(rows, width) for part, width in zip(parts, widths, strict=True)]
+            self.enters, self.leaves = vectors[0], vectors[-1]
+            self.operations = [
+                operation
+                for step, (before, after) in zip(steps, pairwise(vectors), strict=True)
+                for operation in step.operations(before, after, rest)
+            ]
+
+
+class _Known(threading.local):
+    """What a thread has prepared, for numbers of rows and of threads."""
+
+    def __init__(self) -> None:
+        self.work: dict[tuple[int, int], _Work] = {}
+
+
+class _Held(threading.local):
+    """An array of each dtype that the calls of a thread share: fresh ones of a megabyte cost more than the work on
+    them. It grows by factors of two, so that those of before, for which operations may be prepared, are no more."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[torch.dtype, Tensor] = {}
+
+    def array(self, like: Tensor, count: int) -> Tensor:
+        """One of at least so many numbers."""
+        if not like.is_cpu or count > MAX_HELD:
+            return like.new_empty(count)
+        held = self.arrays.get(like.dtype)
+        if held is None or held.shape[0] < count:
+            held = self.arrays[like.dtype] = like.new_empty(1 << count.bit_length())
+        return held
+
+
+_held = _Held()
+_NOTHING = nullcontext()
 
 
 def is_traced() -> bool:
@@ -232,7 +254,7 @@ def affine(weight: np.ndarray, bias: np.ndarray, dtype: str, device: torch.devic
         if (columns == columns[0]).all() and (bias == bias[0]).all():
             columns, bias = columns[0], bias[0]
     numbers = [torch.tensor(np.array(one), dtype=getattr(torch, dtype), device=device) for one in (columns, bias)]
-    return Affine(numbers[0], numbers[1], width)
+    return Affine(None if columns.ndim < 2 and (columns == 1).all() else numbers[0], numbers[1], width)
 
 
 __all__ = [

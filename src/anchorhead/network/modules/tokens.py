@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from anchorhead.network.linear import Linear
-from anchorhead.network.picks import Picks, picks
+from anchorhead.network.modules.picks import Picks, picks
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind
 

@@ -18,16 +18,16 @@ from torch.nn import functional as F
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
-from anchorhead.network.attention_module import AttentionModule, Columns
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Inner, Needed, everything, steady_needs, streams, through
-from anchorhead.network.picks import Picks, picks
+from anchorhead.network.modules.attention import AttentionModule, Columns
+from anchorhead.network.modules.picks import Picks, picks
+from anchorhead.network.modules.tokens import LinearModule, SoftmaxModule, Tokens, parameter
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stated_arithmetic import lasting_tensors, stated_arithmetic
 from anchorhead.network.stream import Kind, Stream
-from anchorhead.network.token_modules import LinearModule, SoftmaxModule, Tokens, parameter
 
 
 def build(layers: tuple[Any, ...], output: Kind, token_axis: bool = True) -> NetworkModule:

@@ -13,9 +13,9 @@ from torch.nn import functional as F
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
 from anchorhead.network.liveness import Needed, askers, kept_as_they_are, seen
-from anchorhead.network.picks import Picks, picks
+from anchorhead.network.modules.picks import Picks, picks
+from anchorhead.network.modules.tokens import LinearModule, Tokens, parameter, softmax_of_few
 from anchorhead.network.stream import Kind, Stream
-from anchorhead.network.token_modules import LinearModule, Tokens, parameter, softmax_of_few
 
 Columns = dict[Kind, tuple[Tensor, Tensor]]
 """For a kind of token what it holds, and the columns of it that are shown."""
