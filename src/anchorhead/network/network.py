@@ -22,7 +22,7 @@ from anchorhead.network.attention import Attention
 from anchorhead.network.box_guard import BoxGuard
 from anchorhead.network.chain import as_layers, chain, check_layers, leaving, weights
 from anchorhead.network.derivation import Derivation, Entry
-from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower
+from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower, stored_series
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.module import NetworkModule, build
@@ -244,7 +244,9 @@ class Network(ReadOnly):
         if key not in self._cache:
             with lasting_tensors():
                 try:
-                    self._cache[key] = lower(self.layers, self.output, self.dtype, tensor.device, self.certificate.on)
+                    series = stored_series({} if self.derivation is None else self.derivation.data)
+                    given = self.layers, self.output, self.dtype, tensor.device, self.certificate.on
+                    self._cache[key] = lower(*given, series)
                 except Refused:  # a certificate that other layers were given
                     self._cache[key] = None
         return self._cache[key]

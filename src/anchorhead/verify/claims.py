@@ -14,8 +14,8 @@ claim is about f(clip(.)) in the place of f, between the ends of z: as z lies be
 atom, and nothing else has to be said.
 
 Where f is steep, as sqrt is at 0, slope e would be too much. There is a number t* with scale t* + shift = z exactly,
-and |t - t*| <= e / |scale|: logits in t are logits in t* whose t leans by that much (`Part.lean`). So the unit is proven
-in t*, of which all parts lean by as much more, and the argument of f is right. Softmaxes are not steep.
+and |t - t*| <= e / |scale|: logits in t are logits in t* whose t leans by that much (`Part.lean`). So the unit is
+proven in t*, of which all parts lean by as much more, and the argument of f is right. Softmaxes are not steep.
 
 Scales and factors are numbers that a file does not tell. They are guessed from the weights, and taken from a pool of
 numbers that a derivation mentions, where these are close: better guesses give smaller bounds.
