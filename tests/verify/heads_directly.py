@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import cache
 
 import numpy as np
@@ -14,7 +16,7 @@ from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.network.direct.saturated import Saturated
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.series import Series, series_of
+from anchorhead.verify.series import Series, _read
 
 Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
 Round = Callable[[arb], arb]
@@ -48,13 +50,30 @@ HEADS: dict[str, tuple[Keys, str, float, float]] = {
 }
 
 
+def as_read(series: Saturated, dtype: str) -> Series:
+    """A series as the verifier reads it."""
+    row = {name: None if one in (math.inf, -math.inf) else one for name, one in asdict(series).items()}
+    return _read(row, dtype)
+
+
+def stored(keys: Keys, dtype: str) -> list[Series]:
+    """What a file of a head would store."""
+    found = saturated(*keys, dtype)
+    return [] if found is None else [as_read(found, dtype)]
+
+
+@cache
 def both(name: str) -> tuple[Series, Saturated]:
     """The series as the verifier and as the library have it."""
     keys, dtype, *_ = HEADS[name]
-    mine, theirs = series_of(*keys, arithmetic_of(dtype)), saturated(*keys, dtype)
-    assert mine is not None
+    theirs = saturated(*keys, dtype)
     assert theirs is not None
-    return mine, theirs
+    return as_read(theirs, dtype), theirs
+
+
+def bound_of(name: str) -> float:
+    keys, dtype, low, high = HEADS[name]
+    return both(name)[0].error(keys, low, high, arithmetic_of(dtype))
 
 
 def exact_read(keys: Keys, t: float) -> arb:
@@ -67,26 +86,27 @@ def exact_read(keys: Keys, t: float) -> arb:
 @cache
 def places(name: str) -> np.ndarray:
     """Numbers of the dtype all over the interval, at its ends, and around crossings, where clipping loses something."""
-    _, dtype, low, high = HEADS[name]
+    keys, dtype, low, high = HEADS[name]
     series, rng = both(name)[0], np.random.default_rng(0)
     found = [rng.uniform(low, high, 60), [low, high, series.origin]]
-    for one in series.sides:
-        off = np.concatenate([np.geomspace(1e-6, 0.9, 25), np.linspace(1, 10, 25), [40.0]]) / abs(float(one.slope))
-        found += [float(one.at) + off, float(one.at) - off]
+    for end in (series.low, series.high):
+        if end is not None:
+            off = np.concatenate([np.geomspace(1e-6, 0.9, 25), np.linspace(1, 10, 25), [40.0]]) / np.ptp(keys[0])
+            found += [end + off, end - off]
     t = np.concatenate(found).astype(dtype).astype(np.float64)
     return np.unique(t[(t >= low) & (t <= high)])
 
 
 def library_holds(name: str) -> bool:
     """Whether the library's own evaluation is within the lemma's bound, everywhere."""
-    keys, dtype, low, high = HEADS[name]
-    mine, theirs = both(name)
+    keys, dtype, *_ = HEADS[name]
+    theirs = both(name)[1]
     t = places(name)
     q = torch.tensor(t.astype(dtype))
     evaluated = SeriesHead(theirs, dtype)
     for operation in evaluated.operations(q, q.new_empty(evaluated.scratch(len(q)))):
         operation()
-    bound = mine.error(low, high)
+    bound = bound_of(name)
     with precision(300):
         off = [
             abs(arb(theirs.scale) * arb(one) + arb(theirs.shift) - exact_read(keys, at))
@@ -96,18 +116,13 @@ def library_holds(name: str) -> bool:
 
 
 def worst_share(name: str) -> float:
-    """The largest error, as a share of the lemma's bound, of arithmetic that rounds up, down or either way by u; and
-    with ends that are rounded as far as they may be."""
-    keys, _, low, high = HEADS[name]
-    mine, theirs = both(name)
-    bound, worst = mine.error(low, high), 0.0
+    """The largest error, as a share of the lemma's bound, of arithmetic that rounds up, down or either way by u."""
+    keys, dtype, *_ = HEADS[name]
+    theirs, bound, worst = both(name)[1], bound_of(name), 0.0
     with precision(300):
-        stored = arb(theirs.low), arb(theirs.high)
-        sides = [(one, end) for one, end in zip((mine.left, mine.right), stored, strict=True)]
-        extreme = [tuple(end if one is None else of(one.stored) for one, end in sides) for of in (arb.lower, arb.upper)]
-        for ends, rounds in [(one, rounds) for one in (stored, *extreme) for rounds in _roundings(mine.model.unit)]:
+        for rounds in _roundings(arithmetic_of(dtype).unit):
             for at in places(name).tolist():
-                q = _evaluated(theirs, arb(at), rounds, *ends)
+                q = _evaluated(theirs, arb(at), rounds, arb(theirs.low), arb(theirs.high))
                 off = abs(arb(theirs.scale) * q + arb(theirs.shift) - exact_read(keys, at))
                 worst = max(worst, above(off) / bound)
     return worst

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .mutations import Mutation
 
-_LINE, _KINK, _OFF, _FAR = (
+_LINE, _OFF = (
     f"direct_lemmas: series err by no more than is derived ({name}, float32)"
-    for name in ("a line", "a kink", "a kink off the line", "a kink far from 0")
+    for name in ("a line", "a kink off the line")
 )
 _RUN, _COUNTED, _HEARD = (
     f"weighed: {what}"
@@ -22,7 +22,7 @@ _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 DIRECT = (
     Mutation("direct.py", "Directly.read", "+ 6 * self.model.unit * size", "",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("direct.py", "Directly.read", "sum(series.magnitude(low, high))", "0.0",
+    Mutation("direct.py", "Directly.read", "sum(one.magnitude(low, high, self.model))", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
     Mutation("direct.py", "within_reach", ".min(axis=1) < SILENT", ".min(axis=1) < 0", _LEFT_OUT),
     Mutation("direct.py", "within_reach", "noise).min(axis=1)", "noise).max(axis=1)", _LEFT_OUT),
@@ -30,7 +30,7 @@ DIRECT = (
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, direct[0])", "error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, otherwise)", "error",
              "direct_lemmas: heads are as far off as their series"),
     Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(on.result + error, direct[1])", "on.result + error",
              "direct_lemmas: heads are as far off as their series"),
@@ -48,16 +48,13 @@ DIRECT = (
              "readings: a number that no input moves is told from a stored one"),
     Mutation("verifier.py", "_verify_network", 'direct="direct" in certificate.evaluations', "direct=False",
              "direct_lemmas: a bound that holds for plain alone is refused"),
-    Mutation("series.py", "Series._gamma", "float(self.model.gamma(n)) * SLACK", "0.0", _LINE),
-    Mutation("series.py", "Series.error", "+ 2 * rest", "", _LINE),
-    Mutation("series.py", "Series.error", "2 * exact(max(offs, default=0.0))", "0", _FAR),
-    Mutation("series.py", "Series.error", "+ lost", "", _KINK),
-    Mutation("series.py", "_lost", "half + max(half, blunt / abs(one.slope), key=above)", "half", _KINK),
-    Mutation("series.py", "_lost", "half + max(half, blunt / abs(one.slope), key=above)", "blunt / abs(one.slope)",
-             _OFF),
-    Mutation("series.py", "_steepest", "/ 4", "/ 8", _KINK),
-    Mutation("series.py", "Series._furthest", "exact(max(map(above, ends)))", "exact(max(map(above, ends))) / 4",
-             _LINE),
+    Mutation("series.py", "Series.error", "model.gamma(1 + n) * s", "0.0", _LINE),
+    Mutation("series.py", "Series.error", "found.approximation + rounded", "rounded", _OFF),
+    Mutation("series.py", "Series._furthest", "for t in (low, high)", "for t in (low / 4, high / 4)", _LINE),
+    Mutation("series.py", "that_may_run", "one.keys <= own", "one.keys < own",
+             "direct_lemmas: equal heads are counted on all of their intervals"),
+    Mutation("series.py", "_read", "float(np.dtype(dtype).type(one)) == one", "True",
+             "direct_lemmas: ends of series are numbers of the dtype"),
     Mutation("direct.py", "Directly.weighed", "-base if base[0] > base[-1] else base", "base",
              "weighed: bases are those that run (a kink, float32, 1)"),
     Mutation("direct.py", "Directly.weighed", "int(np.abs(rows).max(axis=2).argmax())", "0", _RUN),

@@ -12,9 +12,12 @@ import pytest
 from anchorhead.verify import rounding
 from anchorhead.verify.claims import Claims, Pool, Unit, _Job, _without
 from anchorhead.verify.files import read_file
+from anchorhead.verify.forms import Forms
 from anchorhead.verify.programs.exact import Exact
-from anchorhead.verify.programs.program import read_program
+from anchorhead.verify.programs.program import Apply, Input, Program, read_program
 from anchorhead.verify.readings import Reading
+from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.scalar.part import Part
 
 from . import adversary
 from .files import written
@@ -66,3 +69,30 @@ def test_what_is_excluded_shrinks_by_the_error() -> None:
     assert left[1] >= 0.1
     assert right[0] <= 0.9
     assert _without([(0.0, 1.0)], 0.6, -1.0, 2.0) == [(-1.0, 2.0)]
+
+
+@pytest.mark.parametrize("off", [0.0, 2e-3])
+@pytest.mark.parametrize("text", ["sqrt(x)", "abs(x - 0.5)**0.5", "x**2"])
+def test_arguments_that_are_off_move_heads_of_steep_functions_no_further(text: str, off: float) -> None:
+    """A head on [0, 1] whose t is off by so much, either way, and then beyond where a root is defined."""
+    apply = Apply((adversary.expression(text),), np.zeros(1, int), (0,), ("x",))
+    program = Program((Input(("x",), 1, None, None, None), apply), ("x", "y"), (1,), (), False)
+    exact = Exact(program, np.zeros((1, 1)), np.ones((1, 1)))
+    at, nothing = np.arange(33) / 32, np.zeros(33)
+    part = Part(2048 * at, -1024 * at**2, adversary.function_values(text, (0, 1), 33), nothing, nothing, nothing,
+                nothing, nothing, nothing, MODEL, whole=True)  # fmt: skip
+    t = Forms(*(exact.of(0).ids, *exact.of(0).arrays[:3]), np.full((1, 1), off))
+    ends = float(t.ends(exact.quantities)[0][0, 0]), float(t.ends(exact.quantities)[1][0, 0])
+    (found,) = Claims(exact, MODEL, Pool()).explain([Unit(Reading(t, part, np.arange(33), ends, part), (part,))])
+    assert found is not None
+    assert found.form.ids.tolist() == list(exact.atoms)
+    meant, x = adversary.function_values(text, (0, 1), 4001), np.linspace(0, 1, 4001)
+    worst = max(float(np.abs(adversary.head_values(part, x + by) - meant).max()) for by in (-off, 0, off))
+    assert worst - 1e-12 <= found.error <= 1.25 * worst
+
+
+def test_heads_that_are_computed_otherwise_lean_as_well() -> None:
+    """tanh, off by 1e-2 at a t that is off by 1e-2: at 0 its slope is 1."""
+    part, claim, ends, _ = adversary.head("tanh, float32")
+    found = prove([replace(part, lean=1e-2, direct=(1e-2, 1.0))], claim, [ends], MODEL)
+    assert 0.02 <= found.total <= 0.0202

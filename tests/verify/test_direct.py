@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +12,20 @@ import pytest
 from flint import arb
 
 import anchorhead.verify.direct as direct
-import anchorhead.verify.series as series
 from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls
 from anchorhead.network import Network
 from anchorhead.network.direct.lower import _Lowering
 from anchorhead.network.direct.plans import HeadsPlan, joined
-from anchorhead.network.direct.saturated import saturated
+from anchorhead.network.direct.saturated import Saturated, saturated
+from anchorhead.network.direct.stored_series import stored_series
 from anchorhead.verify.balls import precision
-from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.series import Series, that_may_run
 from tests.networks import names, network, row_of
 
 from . import heads_directly
 from .files import report
+from .heads_directly import Keys
 
 DIRECT = (
     "attention-softmax, one token",
@@ -48,49 +51,72 @@ def test_no_other_row_names_it() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_series_that_run_are_those_that_are_counted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Every head of the library's plan that has a series is one whose error was asked for."""
-    counted: set[tuple[bytes, ...]] = set()
-    series_of = direct.series_of
+    counted: list[tuple[Series, set]] = []
 
-    def told(*keys: Any) -> Any:
-        counted.add(tuple(one.tobytes() for one in keys[:3]))
-        return series_of(*keys)
+    def told(stored: Sequence[Series], keys: Keys) -> list[Series]:
+        found = that_may_run(stored, keys)
+        counted.extend((one, set(zip(*(column.tolist() for column in keys), strict=True))) for one in found)
+        return found
 
-    monkeypatch.setattr(direct, "series_of", told)
+    monkeypatch.setattr(direct, "that_may_run", told)
     assert report(name, tmp_path).verified
-    net = network(name)
+    for keys, series in _series(network(name)):
+        own = set(zip(*(column.tolist() for column in keys), strict=True))
+        assert any(one == heads_directly.as_read(series, network(name).dtype) and own <= of for one, of in counted)
+
+
+def _series(net: Network) -> list[tuple[Keys, Saturated]]:
+    """The heads that run by a series."""
     assert net.certificate is not None
-    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output, net.dtype, net.certificate.on)
+    assert net.derivation is not None
+    find = stored_series(net.derivation.data)
+    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output, net.dtype, net.certificate.on, find)
     lowering.run()
     plans = [step for step in joined(lowering.steps) if isinstance(step, HeadsPlan)]
-    for keys in (keys for step in plans for _, keys in step.groups):
-        same_series(keys, net.dtype)
-        assert tuple(one.tobytes() for one in keys) in counted
+    found = [(keys, find(*keys, net.dtype)) for step in plans for _, keys in step.groups]
+    return [(keys, series) for keys, series in found if series is not None]
 
 
-def same_series(keys: heads_directly.Keys, dtype: str) -> None:
-    """Both have one, or neither; numbers agree as far as they are rounded."""
-    ours, theirs = series.series_of(*keys, arithmetic_of(dtype)), saturated(*keys, dtype)
-    assert (ours is None) == (theirs is None)
-    if ours is None or theirs is None:
-        return
-    assert ours.origin == theirs.origin
-    assert (ours.scale, ours.shift) == (theirs.scale, theirs.shift)
-    assert ours.kept == tuple(power for power, _ in theirs.coefficients)
-    for mine, end in ((ours.left, theirs.low), (ours.right, theirs.high)):
-        assert (mine is None) == np.isinf(end)
-        assert mine is None or mine.stored.contains(arb(end))
+@pytest.mark.parametrize("name", ["spline (float32)", "expressions (float64)"])
+def test_what_is_stored_is_what_runs(name: str) -> None:
+    """Without what the derivation stores, heads are softmaxes; what is found anew is what is stored."""
+    net = network(name)
+    stored = _series(net)
+    assert stored
+    assert all(series == saturated(*keys, net.dtype) for keys, series in stored)
+    assert not _series(net.with_(derivation=replace(net.derivation, data={})))  # type: ignore[type-var]
 
 
-def test_whether_there_is_a_series_is_told_alike() -> None:
-    rng, found = np.random.default_rng(5), 0
-    for _ in range(150):
-        dtype = str(rng.choice(["float32", "float64"]))
-        kinks = tuple(np.sort(rng.uniform(-2, 2, rng.integers(0, 3))))
-        gentle, steep = 10 ** rng.uniform(-6, 0), 10 ** rng.uniform(2, 13)
-        keys = heads_directly.head(dtype, gentle, steep, kinks, rng.uniform(-3, 3))
-        same_series(keys, dtype)
-        found += series.series_of(*keys, arithmetic_of(dtype)) is not None
-    assert 20 < found < 130
+@pytest.mark.parametrize("change", ["scale", "shift", "origin", "high", "coefficients", "low"])
+def test_series_that_are_something_else_are_refused(change: str, tmp_path: Path) -> None:
+    """Each by less than a hundredth; clipping on the wrong side makes a constant of it."""
+
+    def changed(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        for one in header["derivation"]["data"]["series"]:
+            match change:
+                case "coefficients":
+                    one[change] = [[2, 0.01]]
+                case "low" | "high":
+                    one[change] = {"low": None, "high": 0.0625}[change]
+                case _:
+                    one[change] = one[change] * 1.0078125 + 0.0078125
+
+    assert report("spline (float32)", tmp_path).verified
+    assert not report("spline (float32)", tmp_path, changed).verified
+
+
+@pytest.mark.parametrize("change", ["numbers", "powers", "clipped", "keys", "none"])
+def test_series_that_are_damaged_are_refused(change: str, tmp_path: Path) -> None:
+    def changed(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        one = header["derivation"]["data"]["series"][0]
+        one.update({
+            "numbers": {"scale": "much"}, "powers": {"coefficients": [[2.5, 1.0]]}, "clipped": {"low": 0.1},
+            "keys": {"values": [1.0]}, "none": {"origin": None},
+        }[change])  # fmt: skip
+
+    found = report("spline (float32)", tmp_path, changed)
+    assert not found.verified
+    assert "series" in found.why
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -142,9 +168,9 @@ def _at_kinks(net: Network, x: np.ndarray, low: np.ndarray, high: np.ndarray) ->
         rows = [(b, w, keys) for before, keys in step.groups for w, b in zip(before.weight, before.bias, strict=True)]
         for number, one in enumerate(moved):
             bias, weight, keys = rows[number % len(rows)]
-            found = series.series_of(*keys, arithmetic_of(net.dtype))
-            side = None if found is None else found.left
-            at = 0.0 if side is None else float(side.at + (number - 4) / side.slope)
+            found = saturated(*keys, net.dtype)
+            kink = found is not None and np.isfinite(found.low)
+            at = found.low + (number - 4) / np.ptp(keys[0]) if found is not None and kink else 0.0
             place = int(np.abs(weight).argmax())
             flat = one.reshape(-1)
             flat[place] += (at - (weight @ flat + bias)) / weight[place]

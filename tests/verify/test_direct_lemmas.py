@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anchorhead.network.direct import saturated
 from anchorhead.network.direct.keys import Keys
 from anchorhead.verify import series
 from anchorhead.verify.attention import after_attention
@@ -33,6 +34,15 @@ from .test_claims import claims
 def test_series_err_by_no_more_than_is_derived(name: str) -> None:
     assert heads_directly.library_holds(name)
     assert 0.1 < heads_directly.worst_share(name) <= 1
+
+
+def test_ends_of_series_are_numbers_of_the_dtype() -> None:
+    """Or the dtype would clip elsewhere than it is proven."""
+    keys, dtype, *_ = heads_directly.HEADS["a kink, float32"]
+    found = saturated(*keys, dtype)
+    assert found is not None
+    with pytest.raises(NotVerified, match="float32"):
+        heads_directly.as_read(replace(found, low=found.low + 1e-12), dtype)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -57,11 +67,10 @@ def test_folded_sums_err_by_no_more(terms: int) -> None:
     towards the same side. The series itself is taken to be exact."""
     keys, dtype, low, high = heads_directly.HEADS["a kink far from 0, float32"]
     model, rng = replace(MODELS[dtype], direct=True), np.random.default_rng(terms)
-    u, found = Fraction(model.unit), series.series_of(*keys, model)
-    assert found is not None
+    u, (found,) = Fraction(model.unit), heads_directly.stored(keys, dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(series.Series, "error", lambda *a: 0.0)
-        read = Directly(model).read(*keys, (low, high))
+        read = Directly(model, [found]).read(*keys, (low, high))
     assert read is not None
     scale, shift = Fraction(found.scale), Fraction(found.shift)
     for bias in (0.0, 1.0, -1000.0):
@@ -93,7 +102,8 @@ def test_heads_are_as_far_off_as_their_series() -> None:
 
 def test_equal_heads_are_counted_on_all_of_their_intervals() -> None:
     keys, dtype, low, high = heads_directly.HEADS["a line, float32"]
-    known, alone = (Directly(replace(MODELS[dtype], direct=True)) for _ in range(2))
+    stored = heads_directly.stored(keys, dtype)
+    known, alone = (Directly(replace(MODELS[dtype], direct=True), stored) for _ in range(2))
     some, more = (known.read(*keys, (part * low, part * high)) for part in (0.5, 1.0))
     assert some is not None
     assert more is not None
@@ -113,7 +123,7 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
         half, middle = (high - low) / 4, (high + low) / 2  # of a quantity between -2 and 2
         t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
         asker = joined([t, Forms.constants(np.array([[1.0, 0.0]]))], axis=1)
-        context = Context(exact, model, Pool())
+        context = Context(exact, model, Pool(), series=heads_directly.stored(keys, dtype))
         told: list[Unit] = []
         context.explained = partial(_not_explained, told)  # type: ignore[method-assign]
         found = after_attention(context, layer, {"input": asker, "register": registers}, {"input"}, "here", False)

@@ -54,16 +54,19 @@ def test_bases_are_those_that_run(name: str, seed: int) -> None:
         np.testing.assert_array_equal(one.base[live], theirs.keys.values[:, 0])
         np.testing.assert_array_equal(np.flatnonzero(one.live), np.sort(live))
         np.testing.assert_array_equal(one.take, theirs.takes[:, n])
-        assert (one.error, one.size) == Directly(model).read(slopes[live], offsets[live], one.base[live], (low, high))
+        keys = slopes[live], offsets[live], one.base[live]
+        read = Directly(model, heads_directly.stored(keys, dtype)).read(*keys, (low, high))
+        assert read is not None
+        assert (one.error, one.size) == read
 
 
 def _both(
     slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str, ends: tuple[float, float]
 ) -> tuple[list[Weighed | None], library.Weighed]:
     logits = [(slopes, offsets, ends)] * values.shape[1]
-    return Directly(replace(MODELS[dtype], direct=True)).weighed(logits, values), library.Weighed.of(
-        slopes, offsets, values, dtype
-    )
+    theirs = library.Weighed.of(slopes, offsets, values, dtype)
+    stored = heads_directly.stored(theirs.keys.column(0), dtype)
+    return Directly(replace(MODELS[dtype], direct=True), stored).weighed(logits, values), theirs
 
 
 def test_what_are_no_multiples_is_computed_as_it_is() -> None:
@@ -147,7 +150,9 @@ def _valued(
 ) -> tuple[Context, list[Taken], Forms]:
     """Groups on one number between the ends: what is taken of what is explained, which is then left out."""
     exact = claims()[0].exact
-    context = Context(exact, replace(MODELS[dtype], direct=True), Pool(values=pool))
+    base = library.Weighed.of(*keys[:2], values, dtype).keys.column(0)
+    stored = heads_directly.stored(base, dtype)
+    context = Context(exact, replace(MODELS[dtype], direct=True), Pool(values=pool), series=stored)
     half, middle = (ends[1] - ends[0]) / 4, (ends[1] + ends[0]) / 2  # of a quantity between -2 and 2
     t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
     count, size = values.shape[1:]

@@ -30,7 +30,9 @@ from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
+from anchorhead.network.direct import series_data
 from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.direct import evaluated_directly
 from anchorhead.proof.heads.neurons import Layer
 
 COARSER = 8.0
@@ -147,8 +149,12 @@ def _certified(
 ) -> Network:
     layers = laid.layers
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    statement = mlp_statement(bound, network, target, layers, laid.readout, on)
+    direct = evaluated_directly(network, layers, on)
+    evaluations = ("plain",) if direct is None else ("plain", "direct")
+    statement = mlp_statement(bound, target, layers, laid.readout, evaluations)
     data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
+    if direct is not None:
+        data["series"] = series_data(direct)
     arrays: dict[str, np.ndarray] = {}
     for number, shape in enumerate(used):
         one, more = shape.record(number)

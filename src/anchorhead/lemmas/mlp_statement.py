@@ -8,12 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from anchorhead.decimals import counted
-from anchorhead.domain import Box
 from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.output import OutputBound
-from anchorhead.network import Network
 from anchorhead.proof.heads.activation_head import ActivationHead
-from anchorhead.proof.heads.direct import evaluations_of
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.statement import Statement
@@ -21,7 +18,7 @@ from anchorhead.terms import EvenAnchors, Term
 
 
 def mlp_statement(
-    bound: OutputBound, network: Network, target: Mlp, layers: Sequence[Layer], readout: Affine, on: Box
+    bound: OutputBound, target: Mlp, layers: Sequence[Layer], readout: Affine, evaluations: tuple[str, ...]
 ) -> Statement:
     """The bound, its terms and its words; a shape with a scale of its own has the paper's even anchors."""
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
@@ -37,7 +34,7 @@ def mlp_statement(
         "layer, from the stored weights",
         target=str(target),
         reference=_reference(layers, readout),
-        evaluations=evaluations_of(network, layers, on),
+        evaluations=evaluations,
     )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.chain import leaving
-from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower
+from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower, stored_series
 from anchorhead.network.guard import Guard, Outside
 from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.stated_arithmetic import lasting_tensors
@@ -37,6 +37,7 @@ class Calls:
         self.layers, self.token_axis = network.layers, network.token_axis
         self.output: Kind = network.output
         self.dtype, self.certificate = network.dtype, network.certificate
+        self.derivation = network.derivation
         self.guard = Guard(network.embed, network.token_axis, network.certificate, network.program)
         self.start = network.streams[0]
         self.size = np.dtype(self.dtype).itemsize
@@ -100,7 +101,9 @@ class Calls:
             self.lowered[device] = None
             if self.certificate is not None and self.guard.has_direct:
                 with lasting_tensors(), suppress(Refused):  # of a certificate that other layers were given
-                    self.lowered[device] = lower(self.layers, self.output, self.dtype, device, self.certificate.on)
+                    series = stored_series({} if self.derivation is None else self.derivation.data)
+                    given = self.layers, self.output, self.dtype, device, self.certificate.on
+                    self.lowered[device] = lower(*given, series)
         return self.lowered[device]
 
     def plain(self, device: torch.device) -> NetworkModule:

@@ -9,6 +9,14 @@ where f(z) is an atom of the program whose argument z is, up to errors, scale t 
 alpha atom + beta is what `scalar.prove` finds, and |alpha| (slope e + jump) for e >= |scale t + shift - z|, where slope
 and jump are those of f. A unit may as well compute t itself, alpha t + beta.
 
+scale t + shift, being computed, may leave the interval of z by as much as e, and f need not be defined there. Then the
+claim is about f(clip(.)) in the place of f, between the ends of z: as z lies between these, f(clip(z)) = f(z) is the
+atom, and nothing else has to be said.
+
+Where f is steep, as sqrt is at 0, slope e would be too much. There is a number t* with scale t* + shift = z exactly,
+and |t - t*| <= e / |scale|: logits in t are logits in t* whose t leans by that much (`Part.lean`). So the unit is
+proven in t*, of which all parts lean by as much more, and the argument of f is right. Softmaxes are not steep.
+
 Scales and factors are numbers that a file does not tell. They are guessed from the weights, and taken from a pool of
 numbers that a derivation mentions, where these are close: better guesses give smaller bounds.
 """
@@ -16,8 +24,8 @@ numbers that a derivation mentions, where these are close: better guesses give s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 from flint import arb
@@ -25,7 +33,7 @@ from flint import arb
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
-from anchorhead.verify.functions import behaviour
+from anchorhead.verify.functions import behaviour, clipped, is_defined
 from anchorhead.verify.programs.exact import Atom, Exact
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading
@@ -109,6 +117,12 @@ class Claims:
     def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where no atom is found."""
         matched = [self.match(unit)[1] for unit in units]
+        reach = self._arguments(units, matched)
+        moves = [self._moves(unit, found, reach) for unit, found in zip(units, matched, strict=True)]
+        units = [
+            _leaning(unit, found[1].scale, moved) if found is not None and isinstance(moved, float) else unit
+            for unit, found, moved in zip(units, matched, moves, strict=True)
+        ]
         jobs: dict[tuple, _Job] = {}
         for unit, found in zip(units, matched, strict=True):
             if found is None:
@@ -126,13 +140,27 @@ class Claims:
             if known is None or self.exact.excluded or not known[1].covers(job):
                 limit = job.limit if job.limit < np.inf else 0.0
                 self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit, True), job
-        reach = self._arguments(units, matched)
         return [
             None
             if found is None
-            else self._result(unit, found[0], found[1], self.proven[_key(unit.parts, found[1])][0], reach)
-            for unit, found in zip(units, matched, strict=True)
+            else self._result(unit, found[0], found[1], self.proven[_key(unit.parts, found[1])][0], moved)
+            for unit, found, moved in zip(units, matched, moves, strict=True)
         ]
+
+    def _moves(self, unit: Unit, found: Any, reach: dict[str, tuple[float, float]]) -> tuple[float, float] | float:
+        """How far f(scale t + shift) is from the atom, for what heads before have left and for all else; where f is
+        steep, e itself."""
+        if found is None or found[0] is None:
+            return 0.0, 0.0
+        atom, claim = found
+        f = cast("Expression", claim.function)
+        approximate, rounded = self._argument_error(atom, claim, unit.reading.t)
+        pieces = _without(self.exact.excluded, approximate + rounded, *reach[f.key])
+        each = [behaviour(f, *piece) for piece in pieces]
+        if any(one.steep for one in each) and not self.exact.excluded:
+            return (approximate + rounded) * SLACK
+        slope, jump = max(one.slope for one in each), max(one.jump for one in each)
+        return slope * approximate * SLACK, (slope * rounded + jump) * SLACK
 
     def _arguments(self, units: Sequence[Unit], matched: list) -> dict[str, tuple[float, float]]:
         """For each function the hull of all its arguments, with their errors."""
@@ -140,12 +168,24 @@ class Claims:
         for unit, one in zip(units, matched, strict=True):
             if one is None or one[0] is None:
                 continue
-            room = sum(self._argument_error(one[0], one[1], unit.reading.t))
-            low, high = (float(end[0, 0]) for end in one[0].argument.ends(self.quantities))
-            before = reach.get(one[0].function.key, (low, high))
-            low, high = np.nextafter(low - room, -np.inf), np.nextafter(high + room, np.inf)
-            reach[one[0].function.key] = min(float(low), before[0]), max(float(high), before[1])
+            low, high = self._asked(one[0], one[1], unit.reading.t)
+            before = reach.get(one[1].function.key, (low, high))
+            reach[one[1].function.key] = min(low, before[0]), max(high, before[1])
         return reach
+
+    def _asked(self, atom: Atom, claim: Claim, t: Forms) -> tuple[float, float]:
+        """Between what scale t + shift lies, and the argument of the atom."""
+        room = sum(self._argument_error(atom, claim, t))
+        low, high = (float(end[0, 0]) for end in cast("Forms", atom.argument).ends(self.quantities))
+        return float(np.nextafter(low - room, -np.inf)), float(np.nextafter(high + room, np.inf))
+
+    def _defined(self, atom: Atom, scale: float, shift: float, t: Forms) -> Expression:
+        """The atom's function; where arguments as computed may be beyond its domain, that of arguments clipped."""
+        f = cast("Expression", atom.function)
+        asked = self._asked(atom, Claim(f, scale, shift, 1.0, 0.0), t)
+        if all(is_defined(f, end) for end in asked):
+            return f
+        return clipped(f, *self.exact.ends(cast("Forms", atom.argument)))
 
     def _intervals(self, job: _Job) -> list[tuple[float, float]]:
         """Where t may be: its arguments scale t + shift are at most the error away from what is not excluded."""
@@ -174,9 +214,9 @@ class Claims:
         size = float(np.abs(all_read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
         for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
-            function = None if atom is None else atom.function
-            if atom is not None and not isinstance(function, Expression):
+            if atom is not None and not isinstance(atom.function, Expression):
                 continue
+            function = None if atom is None else self._defined(atom, scale, shift, t)
             every = _function_values(function, scale * points + shift)  # type: ignore[arg-type]
             if every is None:
                 continue
@@ -281,7 +321,7 @@ class Claims:
     # results
 
     def _result(
-        self, unit: Unit, atom: Atom | None, claim: Claim, proven: Proven, reach: dict[str, tuple[float, float]]
+        self, unit: Unit, atom: Atom | None, claim: Claim, proven: Proven, moved: tuple[float, float] | float
     ) -> Explained:
         t, zero = unit.reading.t, np.zeros((1, 1))
         if atom is None:
@@ -292,15 +332,9 @@ class Claims:
             words = "a line"
         else:
             form = Forms(np.array([atom.number]), np.array([[[claim.alpha]]]), np.array([[claim.beta]]), zero, zero)
-            wrong_a, wrong_r = self._argument_error(atom, claim, t)
-            f = atom.function
-            pieces = _without(self.exact.excluded, wrong_a + wrong_r, *reach[f.key])  # type: ignore[union-attr]
-            each = [behaviour(f, *piece) for piece in pieces]  # type: ignore[arg-type]
-            slope, jump = max(one.slope for one in each), max(one.jump for one in each)
-            alpha = abs(claim.alpha) * SLACK
-            approximation = np.array([[alpha * slope * wrong_a]])
-            rounding = np.array([[alpha * (slope * wrong_r + jump)]])
-            words = f"{atom.where} = {f}"
+            moves = (0.0, 0.0) if isinstance(moved, float) else moved
+            approximation, rounding = (np.array([[abs(claim.alpha) * one * SLACK]]) for one in moves)
+            words = f"{atom.where} = {atom.function}"
         total = proven.total
         approximation = approximation + min(proven.approximation, total)
         rounding = rounding + max(total - proven.approximation, 0.0)
@@ -319,6 +353,15 @@ class Claims:
         whole = max(abs(float(low[0, 0])), abs(float(high[0, 0])))
         approximate = float(difference.approximation[0, 0])
         return approximate, max(whole - approximate, 0.0)
+
+
+def _leaning(unit: Unit, scale: float, error: float) -> Unit:
+    """In the number for which the argument of f is right: t is no further from it than this."""
+    off = error / abs(scale) * SLACK
+    low, high = unit.reading.ends
+    ends = float(np.nextafter(low - off, -np.inf)), float(np.nextafter(high + off, np.inf))
+    parts = tuple(replace(part, lean=part.lean + off) for part in unit.parts)
+    return replace(unit, reading=replace(unit.reading, ends=ends), parts=parts)
 
 
 def _key(parts: tuple[Part, ...], claim: Claim) -> tuple:

@@ -13,6 +13,7 @@ from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.rounding import Arithmetic
+from anchorhead.verify.series import Series
 
 Tokens = dict[str, Forms]
 """What is known of the tokens of each kind."""
@@ -47,7 +48,7 @@ class Reads:
 @dataclass(eq=False)
 class Context:
     """limit: an error that would be good enough, where a network is a single head. tell: told how many layers are done,
-    of how many, and what comes next. grids: what grids are allowed."""
+    of how many, and what comes next. grids: what grids are allowed. series: those by which heads may be computed."""
 
     exact: Exact
     model: Arithmetic
@@ -56,10 +57,11 @@ class Context:
     tell: Callable[[int, int, str], object] = lambda done, total, what: None
     steps: list[Step] = field(default_factory=list)
     grids: Grids | None = None
+    series: Sequence[Series] = ()
 
     def __post_init__(self) -> None:
         self.claims = Claims(self.exact, self.model, self.pool)
-        self.directly = Directly(self.model)
+        self.directly = Directly(self.model, self.series)
         self.bases: dict[tuple, list[np.ndarray]] = {}
 
     @property

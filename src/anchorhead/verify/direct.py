@@ -5,7 +5,8 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
   constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
   keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
   series      a head on one number t that inputs move, whose keys and values are constants that no rounding has touched,
-              is computed by its series (`series`), if it has one, as fl(fl(scale q) + shift), or
+              may be computed by a series that the file stores for keys that it has (`series`), as
+              fl(fl(scale q) + shift), or
   folding     a map behind it takes q in its place, with weights fl(W scale) and a bias fl(b + W shift), where products
               and sums are those of float64, the bias's of twice its precision;
   groups      groups of a Softmax whose logits are the same, in one feature t each, may be heads of one base b, of which
@@ -53,7 +54,7 @@ import numpy as np
 
 from anchorhead.verify.errors import require
 from anchorhead.verify.rounding import FOLDED, SILENT, SLACK, Arithmetic
-from anchorhead.verify.series import Series, series_of
+from anchorhead.verify.series import Series, that_may_run
 
 ROUNDED = 8
 """Units by which multiples of a base may be off."""
@@ -74,9 +75,8 @@ class Weighed:
 class Directly:
     """How far heads are off that are not computed as softmaxes; of equal heads, on the hull of their intervals."""
 
-    def __init__(self, model: Arithmetic) -> None:
-        self.model = model
-        self.series: dict[tuple, Series | None] = {}
+    def __init__(self, model: Arithmetic, series: Sequence[Series] = ()) -> None:
+        self.model, self.series = model, series
         self.known: dict[tuple, tuple[float, float, tuple[float, float]]] = {}
 
     def read(
@@ -85,20 +85,19 @@ class Directly:
         """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
         bound on |scale q| + |shift|; None: it is computed as a softmax."""
         name = slopes.tobytes(), offsets.tobytes(), values.tobytes()
-        if name not in self.series:
-            order = np.lexsort((offsets, slopes))
-            live = order[within_reach(slopes, offsets)[order]]
-            self.series[name] = series_of(slopes[live], offsets[live], values[live], self.model)
-        series = self.series[name]
-        if series is None:
+        keys = slopes, offsets, values
+        series = that_may_run(self.series, keys)
+        if not series:
             return None
-        require(1 / FOLDED <= series.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
+        for one in series:
+            require(1 / FOLDED <= one.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
             low, high = min(low, ends[0]), max(high, ends[1])
-            size = sum(series.magnitude(low, high))
+            size = max(sum(one.magnitude(low, high, self.model)) for one in series)
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
-            found = (series.error(low, high) + 6 * self.model.unit * size) * SLACK + lost, size
+            error = max(one.error(keys, low, high, self.model) for one in series)
+            found = (error + 6 * self.model.unit * size) * SLACK + lost, size
             self.known[name] = low, high, found
         return found
 

@@ -1,8 +1,12 @@
 """What is known of a function of one variable on an interval: its range, and how fast it changes.
 
-Both by bisection, widest cells first, over Taylor series of length 2 whose constant term is a whole cell: coefficient 1
-then holds f' on the cell. Cells on which f is not analytic (a kink lies inside) are halved until they are NARROW, and
-then bounded by balls.
+Both by bisection, widest cells first, over Taylor series of length 3 whose constant term is a whole cell: coefficient 1
+then holds f' on the cell, and f'(middle) + f''(cell) (x - middle) does. Cells on which f is not analytic (a kink lies
+inside) are halved until they are narrow, and then bounded by ranges.
+
+Lemma. |f(x) - f(y)| <= slope |x - y| + jump. On the way from x to y, cells on which f is analytic add at most slope
+times what of them is passed, and each of the others at most the difference of its largest and its smallest value, of
+which jump is the sum.
 """
 
 from __future__ import annotations
@@ -22,13 +26,17 @@ NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
 CLOSE, FINE = 1.003, 1e-9
 """The slope is found to within 0.3%, the range to within this part of it."""
-MAX_CELLS = 20_000
+MAX_CELLS = 40_000
+STEEP = 1000
+"""A slope that is so many times the quotient of range and interval: that of sqrt at 0 would be as large as cells are
+narrow."""
 
 
 @dataclass(frozen=True)
 class Behaviour:
     """f on an interval: its values, |f(x) - f(y)| <= slope |x - y| + jump, and where it may turn.
 
+    steep   whether the slope is far from that of most of the interval
     turns   cells (left, right, low, high): outside of these f is monotone, inside it stays between low and high
     """
 
@@ -37,6 +45,7 @@ class Behaviour:
     slope: float
     jump: float
     turns: tuple[tuple[float, float, float, float], ...]
+    steep: bool
 
 
 @cache
@@ -44,6 +53,24 @@ def behaviour(f: Expression, low: float, high: float) -> Behaviour:
     """Of f between two floats; f is refused where it is not defined throughout."""
     with precision(96, 4):
         return _Search(f, low, high).run()
+
+
+def clipped(f: Expression, low: float, high: float) -> Expression:
+    """f(clip(x, low, high)), which is defined everywhere if f is between the two ends."""
+    (name,) = f.variables
+    nodes: list[tuple] = [("variable", name, ()), ("number", low, ()), ("number", high, ()), ("clip", None, (0, 1, 2))]
+    places: list[int] = []
+    for op, data, inner in f.nodes:
+        places.append(3 if op == "variable" else len(nodes))
+        if op != "variable":
+            nodes.append((op, data, tuple(places[one] for one in inner)))
+    return Expression.of(tuple(nodes))
+
+
+def is_defined(f: Expression, at: float) -> bool:
+    name = f.variables[0] if f.variables else "x"
+    with precision(96, 4):
+        return f.range({name: exact(at)}).known
 
 
 def range_on(f: Expression, known: Behaviour, low: float, high: float) -> tuple[float, float]:
@@ -92,7 +119,7 @@ class _Search:
             if not (good and inside) and b - a > self.narrow:
                 waiting += [(a, middle), (middle, b)]
                 continue
-            if slopes is None:
+            if slopes is None or not good:
                 jump += high - low
             else:
                 slope = max(slope, above(abs(slopes)))
@@ -101,7 +128,8 @@ class _Search:
             least, most = min(least, low), max(most, high)
         if not most - least < float("inf"):
             raise NotVerified(f"{self.f} is not finite on [{self.start}, {self.end}]")
-        return Behaviour(least, most, slope, jump, tuple(turns))
+        steep = slope * float(self.end - self.start) > STEEP * (most - least)
+        return Behaviour(least, most, slope, jump, tuple(turns), steep)
 
     def _met(self, point: arb) -> None:
         value = self.f.ball({self.name: point})
@@ -112,7 +140,10 @@ class _Search:
         cell, values = a.union(b), self.f.range({self.name: Range(a, b)})
         whole = below(values.low), above(values.high)
         try:
-            slopes = coefficient(self.f.series({self.name: arb_series([cell, 1], prec=2)}), 1)
+            here, wide = (self.f.series({self.name: arb_series([at, 1], prec=3)}) for at in (middle, cell))
+            slopes = coefficient(wide, 1)
+            around = coefficient(here, 1) + 2 * coefficient(wide, 2) * arb(0, (b - a) / 2)
+            slopes = around if around.rad() < slopes.rad() else slopes
         except Undecided:
             return None, whole
         if not slopes.is_finite():

@@ -27,6 +27,7 @@ from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.programs.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.programs.text import formula, printable, shortened
 from anchorhead.verify.rounding import arithmetic_of
+from anchorhead.verify.series import read_series
 from anchorhead.verify.walk import compared, walk
 
 Tell = Callable[[int, int, str], object]
@@ -173,7 +174,8 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
         return where
     limit = (1 - 1e-5) * bound if len(network.layers) == 1 else 0.0
-    context = Context(exact, model, pool_of(stored), limit, given.tell)
+    series = read_series(stored, network.dtype) if model.direct else []
+    context = Context(exact, model, pool_of(stored), limit, given.tell, series=series)
     try:
         error, grids = _shared_out(network, context, bound, grid_errors(stored))
     finally:

@@ -7,5 +7,16 @@ need no exponential. Certificates name "direct" among their evaluations where it
 from anchorhead.network.direct.lower import Refused, lower
 from anchorhead.network.direct.saturated import Saturated, saturated
 from anchorhead.network.direct.steps import DirectModule, WithGradients, is_traced
+from anchorhead.network.direct.stored_series import series_data, stored_series
 
-__all__ = ["DirectModule", "Refused", "Saturated", "WithGradients", "is_traced", "lower", "saturated"]
+__all__ = [
+    "DirectModule",
+    "Refused",
+    "Saturated",
+    "WithGradients",
+    "is_traced",
+    "lower",
+    "saturated",
+    "series_data",
+    "stored_series",
+]

@@ -33,7 +33,9 @@ from anchorhead.network.direct.held import (
 )
 from anchorhead.network.direct.keys import SILENT, Keys
 from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined
+from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.steps import DirectModule, Outputs
+from anchorhead.network.direct.stored_series import Finder
 from anchorhead.network.direct.weighed import Entries, Weighed, require_covered
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
@@ -45,15 +47,19 @@ MOST = 1 << 26
 """Numbers that a matrix, or a table of logits, may have: beyond, a network is not looked at."""
 
 
-def lower(layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, on: Box) -> DirectModule:
-    """The steps that compute what leaves a chain of layers, for inputs of a box; raises Refused."""
+def lower(
+    layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, on: Box, series: Finder = saturated
+) -> DirectModule:
+    """The steps that compute what leaves a chain of layers, for inputs of a box; raises Refused.
+
+    series   finds the series of a head: among those that are stored, or, where a network is built, anew"""
     embed, rest = layers[0], tuple(layers[1:])
-    lowering = _Lowering(embed, rest, output, dtype, on)
+    lowering = _Lowering(embed, rest, output, dtype, on, series)
     held = lowering.run()
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
     _require_moved(lowering.steps, embed.tokens * embed.inputs)
-    steps = in_torch(joined(lowering.steps), dtype, device)
+    steps = in_torch(joined(lowering.steps), dtype, device, series)
     return DirectModule(steps, Outputs(held.place, held.factor, lowering.width, dtype, device))
 
 
@@ -71,11 +77,20 @@ def _require_moved(steps: Sequence[Plan], inputs: int) -> None:
 
 
 class _Lowering:
-    def __init__(self, embed: Embed, layers: tuple[Any, ...], output: Kind, dtype: str, on: Box) -> None:
+    def __init__(
+        self,
+        embed: Embed,
+        layers: tuple[Any, ...],
+        output: Kind,
+        dtype: str,
+        on: Box,
+        series: Finder = saturated,
+    ) -> None:
         if embed.tokens is None:
             raise Refused("any number of tokens may enter")
         start = embed.start()
         box = on.broadcast_to((embed.tokens, embed.inputs))
+        self.series = series
         self.dtype, self.box = dtype, (box.low.reshape(-1), box.high.reshape(-1))
         self.layers = layers
         self.output: Kind = output
@@ -125,7 +140,7 @@ class _Lowering:
             one = Weighed.of(table[:size], table[size:], values[:, own], self.dtype)
             groups.append((AffinePlan(picks, np.zeros(len(own))), one.keys.column(0)))
             found.append((one, entries.picked(place[own], factor[own])))
-        require_covered(found, self.dtype)
+        require_covered(found, self.dtype, self.series)
         takes = np.concatenate([one.takes for one, _ in found], axis=1)
         self.steps += [HeadsPlan(tuple(groups), weighed=True), AffinePlan(takes, bias)]
         self.width = len(bias)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import power_of_two
-from anchorhead.network.direct.saturated import saturated
+from anchorhead.network.direct.saturated import Saturated
 from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
 
 
@@ -66,7 +66,9 @@ def joined(steps: Sequence[Plan]) -> list[Plan]:
     return found
 
 
-def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[Step, ...]:
+def in_torch(
+    steps: Sequence[Plan], dtype: str, device: torch.device, series: Callable[..., Saturated | None]
+) -> tuple[Step, ...]:
     """The steps; the scale and the shift of what heads give go into the map behind them."""
     found: list[Step] = []
     rest = list(steps)
@@ -75,7 +77,7 @@ def in_torch(steps: Sequence[Plan], dtype: str, device: torch.device) -> tuple[S
         if isinstance(step, AffinePlan):
             found.append(affine(step.weight, step.bias, dtype, device))
             continue
-        heads = [_head(keys, dtype, device) for _, keys in step.groups]
+        heads = [_head(keys, dtype, device, series(*keys, dtype)) for _, keys in step.groups]
         widths = [len(before.bias) for before, _ in step.groups]
         whole: AffinePlan | None = None
         if step.folds and rest and isinstance(rest[0], AffinePlan):
@@ -123,6 +125,7 @@ def _halves(a: Any) -> tuple[Any, Any]:
     return high, a - high
 
 
-def _head(keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device) -> Head:
-    series = saturated(*keys, dtype)
+def _head(
+    keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device, series: Saturated | None
+) -> Head:
     return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series, dtype)

@@ -13,8 +13,8 @@ at t clipped to [low, high], the points at which R takes the values of the steep
 crossing must be less than exp's rounding makes a softmax of gentle anchors err by, 8 u max |v|; it is a thirtieth of
 that for a ReLU.
 
-Which heads have a series, and what it computes, is a function of their numbers alone: anchorhead.verify.series
-states it, and derives line by line how far it is off. `error` is a simpler and larger bound on |computed - r|, for
+A network's derivation stores its series (`stored_series`), from which anchorhead.verify.series derives how far they are
+off. `error` is a simpler and larger bound on |computed - r|, for
 every t whose clipped t - o is within `reach`, by which a builder decides what its certificate covers. It adds up
   - the terms of the series that are not evaluated, and what the value of a steep anchor is off R where t is clipped;
   - rounding: s = fl(t - o) errs by u |s|, its powers and sums by no more than 8 u of sum |c_j| reach^j, coefficients,
@@ -55,8 +55,11 @@ BLUNT = Decimal("0.279")
 
 @dataclass(frozen=True)
 class Saturated:
-    """r(t) = shift + scale q(clip(t, low, high) - origin), q(s) = s + sum_j coefficients_j s^j."""
+    """r(t) = shift + scale q(clip(t, low, high) - origin), q(s) = s + sum_j coefficients_j s^j, for these keys."""
 
+    slopes: tuple[float, ...]
+    offsets: tuple[float, ...]
+    values: tuple[float, ...]
     origin: float
     low: float
     high: float
@@ -146,7 +149,9 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     apart = [abs(_value(series, kept, end - origin) - v[k]) for end, k in zip(ends, steep, strict=True)]
     clipped = 2 * max(apart, default=Decimal(0)) + _lost(places, ends, mean.steepest, max(v) - min(v))
     error = 2 * dropped + clipped + 16 * unit * bulk + 2 * unit * sizes[0]
+    keys = (tuple(map(float, one)) for one in (a, g, v))
     return Saturated(
+        *keys,
         origin=float(origin),
         low=float(ends[0]) if left else -math.inf,
         high=float(ends[-1]) if right else math.inf,

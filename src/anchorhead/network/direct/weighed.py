@@ -22,7 +22,7 @@ S is at least what sum_k w_k |b_k| is at any t that some input leads to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ from jaxtyping import Float, Int
 from anchorhead.network.direct.held import Refused
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.plans import AffinePlan, Plan
-from anchorhead.network.direct.saturated import saturated
+from anchorhead.network.direct.saturated import Saturated
 
 OWN = 2.0**-53
 """The unit of the float64 in which this file computes."""
@@ -119,8 +119,10 @@ class Weighed:
         return float((least @ np.abs(self.keys.values) / most.sum(axis=1, keepdims=True)).max())
 
 
-def require_covered(found: Sequence[tuple[Weighed, Entries]], dtype: str) -> None:
-    """Refuses groups, with their t, that err by more than is granted."""
+def require_covered(
+    found: Sequence[tuple[Weighed, Entries]], dtype: str, find: Callable[..., Saturated | None]
+) -> None:
+    """Refuses groups, with their t, that err by more than is granted; find: the series of a head, if it has one."""
     unit, tiny = float(np.finfo(dtype).eps) / 2, float(np.finfo(dtype).tiny)
 
     def gamma(n: np.ndarray) -> np.ndarray:
@@ -134,7 +136,7 @@ def require_covered(found: Sequence[tuple[Weighed, Entries]], dtype: str) -> Non
         raise Refused("groups of a softmax of which nothing, or too much, is taken")
     for one, t in found:
         some = (one.takes != 0).any(axis=1)
-        series = saturated(*one.keys.column(0), dtype)
+        series = find(*one.keys.column(0), dtype)
         if series is None:
             errs, granted = summed, room
         else:

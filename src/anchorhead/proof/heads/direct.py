@@ -25,7 +25,7 @@ import torch
 from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
 from anchorhead.network import Network
-from anchorhead.network.direct import Refused, Saturated, lower, saturated
+from anchorhead.network.direct import DirectModule, Refused, Saturated, lower, saturated
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.steps import Neurons
@@ -34,15 +34,15 @@ from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 
 
-def evaluations_of(network: Network, layers: Sequence[Layer], on: Box) -> tuple[str, ...]:
-    """What a bound that is proven for layers of neurons, for inputs of a box, covers."""
+def evaluated_directly(network: Network, layers: Sequence[Layer], on: Box) -> DirectModule | None:
+    """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it."""
     try:
         module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), on)
     except Refused:
-        return ("plain",)
+        return None
     neurons = [step for step in module.steps if isinstance(step, Neurons)]
     if all(step.weighed for step in neurons):
-        return ("plain", "direct")
+        return module
     heads = [group.head for step in neurons for group in step.groups]
     used = {head.found for head in heads if isinstance(head, SeriesHead)}
     terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
@@ -53,9 +53,9 @@ def evaluations_of(network: Network, layers: Sequence[Layer], on: Box) -> tuple[
         series = [series_of(part, network.dtype) for part in shape.parts]
         found = [one for one in series if one is not None]
         if len(found) not in (0, len(series)) or not granted(shape, found, grow):
-            return ("plain",)
+            return None
         known |= set(found)
-    return ("plain", "direct") if used <= known else ("plain",)
+    return module if used <= known else None
 
 
 def series_of(part: Part, dtype: str) -> Saturated | None:

@@ -176,7 +176,7 @@ class Exact:
         self._reach: dict[str, tuple[float, float]] = {}
         for function, arguments, _ in jobs:
             if len(function.variables) == 1:
-                low, high = self._ends(arguments[function.variables[0]])
+                low, high = self.ends(arguments[function.variables[0]])
                 before = self._reach.get(function.key, (low, high))
                 self._reach[function.key] = min(low, before[0]), max(high, before[1])
 
@@ -209,7 +209,7 @@ class Exact:
         if len(own) != 1:
             return None
         name, z = next(iter(own.items()))
-        low, high = self._ends(z)
+        low, high = self.ends(z)
         with precision(cap=4):
             try:
                 found = function.series({name: arb_series([hull(low, high), 1], prec=3)})
@@ -271,7 +271,7 @@ class Exact:
         zero = np.zeros((1, 1))
         return Forms(np.array([self._known[key]]), np.ones((1, 1, 1)), zero, zero, zero)
 
-    def _ends(self, z: Forms) -> tuple[float, float]:
+    def ends(self, z: Forms) -> tuple[float, float]:
         """Between what an argument lies; of a quantity as it is, just where that does."""
         low, high = z.ends(self.quantities)
         if is_plain_quantity(z):
@@ -279,7 +279,7 @@ class Exact:
         return float(low[0][0]), float(high[0][0])
 
     def _range(self, function: Expression, arguments: Mapping[str, Forms]) -> tuple[float, float]:
-        ends = {name: self._ends(one) for name, one in arguments.items()}
+        ends = {name: self.ends(one) for name, one in arguments.items()}
         if len(ends) == 1:
             low, high = next(iter(ends.values()))
             whole = self._reach.get(function.key, (low, high))

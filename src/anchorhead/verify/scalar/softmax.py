@@ -226,7 +226,9 @@ class Softmax:
         on, direct = self.pieces(t, half, speed, near), self.part.direct
         held = on.away, self.value_error(on), on.held, on.result
         error, mass = softmax_read_error(on.upper, on.lam, *held, on.count, self.model, self.count, self.terms)
-        error = np.maximum(error, direct[0]) + self.left_out(on, leak)
+        # what is computed otherwise is off at the t that it is given, and by what that leans
+        otherwise = direct[0] + (error if self.part.lean and direct[0] else 0.0)
+        error = np.maximum(error, otherwise) + self.left_out(on, leak)
         return error, np.maximum(on.result + error, direct[1]), np.maximum(mass + error, direct[1])
 
     def value_error(self, on: Pieces) -> np.ndarray:

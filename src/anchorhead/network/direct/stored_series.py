@@ -1,0 +1,55 @@
+"""The series of heads as a network's derivation stores them: those alone are run, and a verifier reads them too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from anchorhead.errors import AnchorheadError
+from anchorhead.network.direct.heads import SeriesHead
+from anchorhead.network.direct.saturated import Saturated
+from anchorhead.network.direct.steps import DirectModule, Neurons
+
+Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, str], Saturated | None]
+"""The series of a head with these slopes, offsets and values in a dtype, if it has one."""
+
+
+def series_data(module: DirectModule) -> list[dict[str, Any]]:
+    """The series that heads are computed by, as data."""
+    groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
+    found = dict.fromkeys(group.head.found for group in groups if isinstance(group.head, SeriesHead))
+    return [{name: _or_none(one) for name, one in asdict(series).items()} for series in found]
+
+
+def stored_series(data: Mapping[str, Any]) -> Finder:
+    """Looks for the series of a head among those that are stored."""
+    try:
+        found = [_read(row) for row in data.get("series", ())]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AnchorheadError(f"a stored series is damaged: {error!r}") from error
+    known = {(one.slopes, one.offsets, one.values): one for one in found}
+
+    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Saturated | None:
+        a, g, v = (tuple(np.asarray(one, np.float64).tolist()) for one in (slopes, offsets, values))
+        return known.get((a, g, v))
+
+    return find
+
+
+def _or_none(value: Any) -> Any:
+    """JSON has no infinities."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _read(row: Mapping[str, Any]) -> Saturated:
+    keys = (tuple(float(x) for x in row[name]) for name in ("slopes", "offsets", "values"))
+    low, high = (
+        end if row[name] is None else float(row[name]) for name, end in (("low", -math.inf), ("high", math.inf))
+    )
+    powers = tuple((int(power), float(coefficient)) for power, coefficient in row["coefficients"])
+    scale, shift, reach, error = (float(row[name]) for name in ("scale", "shift", "reach", "error"))
+    return Saturated(*keys, float(row["origin"]), low, high, powers, scale, shift, reach, error)
