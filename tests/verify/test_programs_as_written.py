@@ -28,7 +28,7 @@ from anchorhead.network import Network
 from anchorhead.verify import verify
 from anchorhead.verify.equality.algebra import Algebra
 from anchorhead.verify.equality.compare import difference
-from anchorhead.verify.equality.values import Value
+from anchorhead.verify.equality.polynomials import Value
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
 from anchorhead.verify.programs.program import Affine, Input, read_program

@@ -154,16 +154,14 @@ def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[s
     found: list[Number] = []
     for op, data, places in expression.nodes:
         args = [found[place] for place in places]
-        if op == "number":
-            found.append(arb(data))
-        elif op == "variable":
+        if op == "variable":
             if data not in at:
                 raise NotVerified(f"{expression} depends on {data!a}, which it is not given")
             found.append(at[data])
-        elif op in ("integer_power", "where"):
-            found.append(rules[op](data, *args))
+        elif op == "number" and op not in rules:
+            found.append(arb(data))
         elif op in rules:
-            found.append(rules[op](*args))
+            found.append(rules[op](*args) if data is None else rules[op](data, *args))
         else:
             found.append(NAMED[op](rules, *args))
     return found[-1]
@@ -201,6 +199,13 @@ def _gelu_tanh(rules: Any, x: Number) -> Number:
     return rules["mul"](x, rules["sigmoid"](rules["mul"](2 * (2 / arb.pi()).sqrt(), inner)))
 
 
+def _asinh(rules: Any, x: Number) -> Number:
+    """log(1 + r + x) - log(1 + r - x) with r = sqrt(1 + x^2): without a difference near 0."""
+    root = rules["sqrt"](rules["add"](arb(1), rules["integer_power"](2, x)))
+    above, below = (rules["log"](rules["add"](arb(1), root, one)) for one in (x, rules["neg"](x)))
+    return rules["add"](above, rules["neg"](below))
+
+
 def _soft_threshold(rules: Any, x: Number, lam: Number) -> Number:
     below = rules["max"](rules["add"](x, rules["neg"](lam)), arb(0))
     return rules["add"](below, rules["min"](rules["add"](x, lam), arb(0)))
@@ -224,6 +229,7 @@ NAMED: dict[str, Callable[..., Number]] = {
     "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
     "square": lambda r, x: r["integer_power"](2, x),
     "reciprocal": lambda r, x: r["div"](arb(1), x),
+    "asinh": _asinh,
     "tan": lambda r, x: r["div"](r["sin"](x), r["cos"](x)),
     "soft_threshold": _soft_threshold,
 }
