@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anchorhead.language.analysis.ridges import X
-from anchorhead.language.expressions.build import add, neg
+from anchorhead.language.expressions import build
+from anchorhead.language.expressions.build import ONE, add, neg
 from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.expressions.named import call
 from anchorhead.language.expressions.normal_form import polynomial
 
-ASINH = call("asinh", (X,))
+_ROOT = build.make("sqrt", (add(ONE, build.integer_power(X, 2)),))
+ASINH = add(build.make("log", (add(ONE, _ROOT, X),)), neg(build.make("log", (add(ONE, _ROOT, neg(X)),))))
+"""log(1 + r + x) - log(1 + r - x) with r = sqrt(1 + x^2): as log(x + r), and without a difference near 0."""
 
 
 @dataclass(frozen=True, eq=False)

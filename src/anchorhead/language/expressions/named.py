@@ -63,12 +63,6 @@ def _gelu_tanh(x: Expression) -> Expression:
     return mul(x, _do("sigmoid", mul(TWO, _do("sqrt", div(TWO, build.PI)), inner)))
 
 
-def _asinh(x: Expression) -> Expression:
-    # as log(x + r), without a difference near 0
-    root = _do("sqrt", add(ONE, integer_power(x, 2)))
-    return sub(_do("log", add(ONE, root, x)), _do("log", add(ONE, root, neg(x))))
-
-
 def _soft_threshold(x: Expression, lam: Expression) -> Expression:
     return add(_max(sub(x, lam), ZERO), _min(add(x, lam), ZERO))
 
@@ -114,7 +108,6 @@ _ALL = (
     Named("sin", "the sine"),
     Named("cos", "the cosine"),
     Named("tan", "the tangent, between its poles", lambda x: div(_do("sin", x), _do("cos", x))),
-    Named("asinh", "the inverse hyperbolic sine, log(x + sqrt(1 + x**2))", _asinh),
     Named("soft_threshold", "x moved towards 0 by lam, 0 for |x| <= lam", _soft_threshold, (("lam", 0.5),),
           _POSITIVE),
 )  # fmt: skip

@@ -48,7 +48,6 @@ export const DEFINITIONS = {
   reciprocal: (x) => 1 / x,
   sin: Math.sin,
   cos: Math.cos,
-  asinh: Math.asinh,
   tan: (x) => Math.sin(x) / Math.cos(x),
   soft_threshold: (x, lam) => Math.max(x - lam, 0) + Math.min(x + lam, 0),
 };

@@ -21,7 +21,7 @@ from flint import arb
 
 from anchorhead.verify.equality.polynomials import ONE, SUMS, Atom, Monomial, Polynomials, Value, joined
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.programs.numbers import POINTS, RANGES
+from anchorhead.verify.programs.numbers import BALLS, RANGES
 
 MAX_POWER = 8
 """Sums are multiplied out up to this power."""
@@ -45,9 +45,8 @@ class Algebra(Polynomials):
             "mul": lambda *all_of: reduce(self.mul, all_of), "neg": lambda a: self.scaled(a, arb(-1)),
             "div": lambda a, b: self.mul(a, self.power(b, minus)), "power": self.power,
             "integer_power": lambda n, a: self.power(a, self.constant(n)), "sqrt": lambda a: self.power(a, half),
-            "exp": self.exp, "expm1": lambda a: self.add(self.exp(a), minus), 
-            "softplus": lambda a: self.log(self.add(one, self.exp(a))), "log": self.log, "log1p": lambda a: self.log(self.add(one, a)),
-            "asinh": self.asinh,
+            "exp": self.exp, "expm1": lambda a: self.add(self.exp(a), minus), "log": self.log, "asinh": self.asinh,
+            "log1p": lambda a: self.log(self.add(one, a)), "softplus": lambda a: self.log(self.add(one, self.exp(a))),
             "max": lambda *all_of: reduce(self.larger, all_of), "where": self.where,
             "min": lambda *all_of: self.scaled(reduce(self.larger, [self.scaled(a, arb(-1)) for a in all_of]), arb(-1)),
             "abs": lambda a: self.minus(self.scaled(self.relu(a), arb(2)), a),
@@ -65,7 +64,7 @@ class Algebra(Polynomials):
             values = [one if isinstance(one, Value) else self.constant(one) for one in args[len(data) :]]
             numbers = [one.number for one in values]
             if None not in numbers:
-                return self.constant(POINTS[op](*data, *numbers))
+                return self.constant(BALLS[op](*data, *numbers))
             return rule(*data, *values).within(RANGES[op](*data, *(one.range for one in values)))
 
         return found
@@ -79,7 +78,7 @@ class Algebra(Polynomials):
         """a^b for a > 0, for any a != 0 where b is a whole number, and for a = 0 as well where it is positive."""
         p = b.number
         if p is not None and a.number is not None:
-            return self.constant(POINTS["power"](a.number, p))
+            return self.constant(BALLS["power"](a.number, p))
         whole = p is not None and p.is_integer()
         if whole and p >= 0 and (len(a.terms) <= 1 or p <= MAX_POWER):  # type: ignore[operator]
             n = int(p.unique_fmpz())  # type: ignore[union-attr, arg-type]
@@ -109,7 +108,8 @@ class Algebra(Polynomials):
         most, moved = inside.range.most + off, arb(0)
         if not off.is_zero():  # |u^p - v^p| for p <= 1, for p >= 1, or for what may be either
             moved = reduce(arb.max, [*([] if p > 1 else [off**p]), *([] if p <= 1 else [p * most ** (p - 1) * off])])
-        moved += (p.rad() + off) * (2 / p + (1 + most) ** (p + 1 + off))  # |v^p - v^q| <= |p - q| sup v^r |log v|
+        apart = (p - self.atoms[atom].of[1].terms[ONE]).abs_upper()
+        moved += apart * (2 / p + (1 + most) ** (p + 1 + apart))  # |v^p - v^q| <= |p - q| sup v^r |log v|
         return self.scaled(self.off_by(self.product({atom: 1}), moved), c**p)
 
     def factored(self, a: Value) -> tuple[arb, dict[int, int]]:
@@ -278,7 +278,9 @@ class Algebra(Polynomials):
 
     def _members(self, a: Value, m: Sequence[Monomial], sign: int) -> list[Value]:
         """What the maximum is of that is a term of a, as large as there; 0 where there is none."""
-        return [self.scaled(one, sign * a.terms[m[0]]) for one in self.atoms[m[0][0][0]].of] if m else [self.constant(0)]
+        return (
+            [self.scaled(one, sign * a.terms[m[0]]) for one in self.atoms[m[0][0][0]].of] if m else [self.constant(0)]
+        )
 
     def maximum(self, all_of: Sequence[Value]) -> Value:
         """max = base + k max(0, (others - base)/k): k > 0 from the largest term of the second largest at a point."""

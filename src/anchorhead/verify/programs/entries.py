@@ -1,7 +1,7 @@
 """The entries of a program's quantities, one by one, in any kind of number: as texts, or as values that are compared.
 
-A kind is a table of rules, by which expressions are evaluated (`expressions.evaluated`). Its rule "number" takes a float
-and a radius: a number that is meant to be somewhere within it.
+A kind is a table of rules, by which expressions are evaluated (`expressions.evaluated`). Its rule "number" takes a
+float and a radius: a number that is meant to be somewhere within it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import require
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.programs.expressions import Expression, evaluated
 from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
 
@@ -39,17 +39,19 @@ def _step(step: object, found: Sequence[Rows], rules: Rules) -> Rows:
             tokens, width = max(map(len, given)), len(step.which)
             fits = all(len(q) in (1, tokens) and len(q[0]) in (1, width) for q in given)
             require(fits, "functions and quantities of a program do not fit")
-            named = [dict(zip(step.arguments, given, strict=True))] * tokens
-            return [[_applied(step.functions[k], {name: q[t % len(q)][f % len(q[0])] for name, q in all_of.items()}, rules)
-                     for f, k in enumerate(step.which)] for t, all_of in enumerate(named)]  # fmt: skip
+            rows: Rows = []
+            for t in range(tokens):
+                at = [[q[t % len(q)][f % len(q[0])] for q in given] for f in range(width)]
+                named = (dict(zip(step.arguments, one, strict=True)) for one in at)
+                rows.append([_applied(step.functions[k], one, rules) for k, one in zip(step.which, named, strict=True)])
+            return rows
         case Dot():
             return [[_inner(a, b, rules) for b in found[step.b]] for a in found[step.a]]
         case Attend():
             return _attended(step, found, rules)
         case Normalise():
             return [_normalised(step, row, rules) for row in found[step.of]]
-    require(False, f"a {type(step).__name__} has no entries")
-    return []
+    raise NotVerified(f"a {type(step).__name__} is not modelled")
 
 
 def _applied(function: Expression | Opaque, at: Mapping[str, Any], rules: Rules) -> Any:

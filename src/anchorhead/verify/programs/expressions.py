@@ -89,13 +89,20 @@ class Expression:
         return shown[-1]
 
 
+ASINH = Expression.of((
+    ("number", 1.0, ()), ("variable", "x", ()), ("integer_power", 2, (1,)), ("add", None, (0, 2)), ("sqrt", None, (3,)),
+    ("add", None, (0, 4, 1)), ("log", None, (5,)), ("neg", None, (1,)), ("add", None, (0, 4, 7)), ("log", None, (8,)),
+    ("neg", None, (9,)), ("add", None, (6, 10)),
+))  # fmt: skip
+"""log(1 + r + x) - log(1 + r - x), r = sqrt(1 + x^2), as files write asinh(x), which has no name in them. Proof: as
+r^2 - x^2 = 1, (1 + r - x)(r + x) = r + x + 1, so that it is log(r + x)."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}(\[[0-9]{1,6}(,[0-9]{1,6})?\])?")
 
 
 def is_plain(name: str) -> bool:
     """Whether a name can stand in a formula and be taken for nothing else: an identifier that no function or constant
     has, with indices or without."""
-    return _PLAIN.fullmatch(name) is not None and name not in _ARGUMENTS
+    return _PLAIN.fullmatch(name) is not None and name not in OPERATIONS
 
 
 def read_expression(data: Any) -> Expression:
@@ -109,6 +116,8 @@ def read_expression(data: Any) -> Expression:
         varies.append(op == "variable" or any(varies[place] for place in places))
         if op in _PARAMETERS and any(varies[place] for place in places[1:]):
             raise Unreadable(f"{op} with a parameter that is no constant")
+    if nodes == ASINH.nodes:
+        nodes = (nodes[1], ("asinh", None, (0,)))
     return Expression.of(nodes)
 
 
@@ -124,7 +133,7 @@ def _node(row: Any, place: int) -> tuple[str, Any, tuple[int, ...]]:
     for one in rest:
         if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < place:
             raise Unreadable(f"node {place} of an expression reads node {str(one)[:20]}")
-    most, least = _ARGUMENTS.get(op, (-1, 0))
+    most, least = OPERATIONS.get(op, (-1, 0))
     if not least <= len(rest) <= most:
         raise Unreadable(f"node {place} of an expression is {op[:40]!r} of {len(rest)} arguments")
     return op, data, tuple(rest)
@@ -199,13 +208,6 @@ def _gelu_tanh(rules: Any, x: Number) -> Number:
     return rules["mul"](x, rules["sigmoid"](rules["mul"](2 * (2 / arb.pi()).sqrt(), inner)))
 
 
-def _asinh(rules: Any, x: Number) -> Number:
-    """log(1 + r + x) - log(1 + r - x) with r = sqrt(1 + x^2): without a difference near 0."""
-    root = rules["sqrt"](rules["add"](arb(1), rules["integer_power"](2, x)))
-    above, below = (rules["log"](rules["add"](arb(1), root, one)) for one in (x, rules["neg"](x)))
-    return rules["add"](above, rules["neg"](below))
-
-
 def _soft_threshold(rules: Any, x: Number, lam: Number) -> Number:
     below = rules["max"](rules["add"](x, rules["neg"](lam)), arb(0))
     return rules["add"](below, rules["min"](rules["add"](x, lam), arb(0)))
@@ -229,7 +231,7 @@ NAMED: dict[str, Callable[..., Number]] = {
     "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
     "square": lambda r, x: r["integer_power"](2, x),
     "reciprocal": lambda r, x: r["div"](arb(1), x),
-    "asinh": _asinh,
+    "asinh": lambda r, x: evaluated(ASINH, {"x": x}, r),
     "tan": lambda r, x: r["div"](r["sin"](x), r["cos"](x)),
     "soft_threshold": _soft_threshold,
 }
@@ -347,7 +349,7 @@ SERIES: dict[str, Callable[..., Number]] = {
 }
 
 _MANY = 10_000
-_ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
+OPERATIONS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(SERIES, (1, 1)),
     **dict.fromkeys(("add", "mul", "min", "max"), (_MANY, 1)),
     **dict.fromkeys(("div", "power"), (2, 2)),
@@ -355,3 +357,4 @@ _ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
     "where": (4, 4),
     **{op: (1 + _PARAMETERS.get(op, 0), 1 + _PARAMETERS.get(op, 0)) for op in NAMED},
 }
+"""How many arguments each takes, at most and at least."""
