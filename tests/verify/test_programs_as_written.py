@@ -284,7 +284,7 @@ def test_the_program_is_what_was_written_and_the_report_says_so(text: str, tmp_p
     assert again.program is not None
     assert same(again.program, net.program)
     assert again.derivation is not None
-    assert "taken apart into functions of one variable" in str(again.derivation)
+    assert "taken apart into what the network was built of" in str(again.derivation)
     assert ah.check(again, progress=False).stated == net.certificate.bound  # type: ignore[union-attr]
     found = verify(path)
     assert found.verified, found.why
