@@ -12,7 +12,7 @@ Numbers that were rounded (1/3, pi, rescalings) thus lead to the same atoms, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -21,12 +21,14 @@ from flint import arb
 
 from anchorhead.verify.equality.polynomials import ONE, SUMS, Atom, Monomial, Polynomials, Value, joined
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.programs.numbers import BALLS, RANGES
+from anchorhead.verify.programs.numbers import BALLS, RANGES, Range
 
 MAX_POWER = 8
 """Sums are multiplied out up to this power."""
 CLOSE = arb(2) ** -30
 """Exponents that are so close to whole numbers are these, up to an error."""
+HALVINGS = 6
+"""Of the ranges of atoms, where a sign is to be seen."""
 LIPSCHITZ = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "sigmoid": 0.25, "erf": 1.13, "erfc": 1.13}
 """Functions that have no rule of their own, and how fast they change at most: 2/sqrt(pi) < 1.13."""
 
@@ -88,7 +90,7 @@ class Algebra(Polynomials):
             else:
                 found = reduce(self.mul, [a] * n, self.constant(1))
             return found.within(RANGES["integer_power"](n, a.range))
-        a = self.off_by(*self.decided(a))
+        a = self._with_sign(a)
         sign = a.range.sign
         if sign > 0 or (sign and whole):
             size = self.exp(self.mul(b, self.log(self.scaled(a, arb(sign)))))
@@ -143,7 +145,7 @@ class Algebra(Polynomials):
         return arb(1, (off / least).upper())
 
     def log(self, a: Value) -> Value:
-        a = self.off_by(*self.decided(a))
+        a = self._with_sign(a)
         if not a.range.low > 0:
             self.undecided("a logarithm")
         c, powers = self.factored(a)
@@ -207,6 +209,29 @@ class Algebra(Polynomials):
             return a, arb(0)
         near = ((one, self.distance(a, one)) for one in self.signed)
         return next(((one, off) for one, off in near if off is not None), (a, arb(0)))
+
+    def _with_sign(self, a: Value) -> Value:
+        """The value, with a range that has a sign if that can be seen."""
+        if not a.range.sign:
+            a = a.within(self._halved(a, {atom: self.atoms[atom].range for m in a.terms for atom, _ in m}, HALVINGS))
+        return self.off_by(*self.decided(a))
+
+    def _halved(self, a: Value, box: Mapping[int, Range], times: int) -> Range:
+        """Where a stays while its atoms are in a box, halved so many times until a has a sign on every part. Where a
+        grows or falls in an atom throughout, it stays between what it is at the ends of that, whatever the others."""
+        self.count(len(a.terms) * len(box))
+        found = _range_of(a.terms.items(), box)
+        if found.sign or not times:
+            return found
+        slopes = {atom: _range_of(_derivative(a, atom), box) for atom, side in box.items() if side.low < side.high}
+        if not slopes:
+            return found
+        steady = [atom for atom, slope in slopes.items() if slope.low >= 0 or slope.high <= 0]
+        atom = (*steady, *sorted(slopes, key=lambda one: -(box[one].high - box[one].low) * slopes[one].most))[0]
+        low, high = box[atom]
+        middle = ((low + high) / 2).mid()
+        parts = [(low, low), (high, high)] if steady else [(low, middle), (middle, high)]
+        return reduce(Range.united, (self._halved(a, {**box, atom: Range(*ends)}, times - 1) for ends in parts))
 
     # roots, which are sums as well
 
@@ -317,3 +342,16 @@ class Algebra(Polynomials):
         at = tuple(y if d < 0 else n for d, y, n in zip(asked.at, then.at, other.at, strict=True))
         atom = self.new("where", (asked, then, other), then.range.united(other.range), at, relation)
         return self.product({atom: 1})
+
+
+def _range_of(terms: Iterable[tuple[Monomial, arb]], box: Mapping[int, Range]) -> Range:
+    powers = ((c, [RANGES["integer_power"](n, box[atom]) for atom, n in m]) for m, c in terms)
+    return RANGES["add"](*(RANGES["mul"](c, *inside) for c, inside in powers))
+
+
+def _derivative(a: Value, atom: int) -> list[tuple[Monomial, arb]]:
+    return [
+        (tuple((one, n - (one == atom)) for one, n in m), c * dict(m)[atom])
+        for m, c in a.terms.items()
+        if atom in dict(m)
+    ]
