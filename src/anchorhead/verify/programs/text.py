@@ -61,9 +61,11 @@ def _names(step: object) -> list[list[Text]]:
 
 
 def _rule(strength: int, write: Callable[..., str]) -> Callable[..., Text]:
-    """An operation that binds so strongly."""
+    """An operation that binds so strongly; a sum or product of one thing is that."""
 
     def found(*args: Any) -> Text:
+        if len(args) == 1 and write in (_sum, _product):
+            return args[0]
         text = write(*args)
         if len(text) > MAX_TEXT:
             raise TooLong
@@ -99,9 +101,9 @@ TEXTS: dict[str, Callable[..., Text]] = {
     "number": _number,
     "pi": _rule(4, lambda: "pi"),
     "e": _rule(4, lambda: "e"),
-    "add": lambda *terms: _rule(1, _sum)(*terms) if len(terms) > 1 else terms[0],
+    "add": _rule(1, _sum),
     "neg": _rule(1, lambda a: f"-{_inside(a, 2)}"),
-    "mul": lambda *all_of: _rule(2, _product)(*all_of) if len(all_of) > 1 else all_of[0],
+    "mul": _rule(2, _product),
     "div": _rule(2, lambda a, b: f"{_inside(a, 2, True)}/{_inside(b, 3)}"),
     "integer_power": _rule(3, lambda n, a: f"{_inside(a, 4)}**{n if n >= 0 else f'({n})'}"),
     "power": _rule(3, lambda a, b: f"{_inside(a, 4)}**{_inside(b, 4)}"),
