@@ -105,6 +105,9 @@ PAIRS: dict[str, tuple[Nodes, Nodes, tuple[float, float], float]] = {
         [X, Y, ["integer_power", 2, 0], ["add", 2, 1], ["sqrt", 3], ["neg", 0], ["add", 4, 5]],
         [X, Y, ["integer_power", 2, 0], ["add", 2, 1], ["sqrt", 3], ["add", 4, 0]], (0.5, 2.0), 2.0,
     ),
+    "a maximum of a negative root": (
+        [*ROOT, ["neg", 4], ["add", 5, 0], ["number", -0.7], ["max", 6, 7]], [["number", -0.7]], (0.5, 2.0), 2.0,
+    ),
     "a large power of a sum": (*of_stretched(["integer_power", 9, 4]), (-2.0, 1.0), 1.0),
     "nearly asinh": ([[op, 1.0 + SLIGHT, *rest[1:]] if op == "number" else [op, *rest] for op, *rest in ASINH], ASINH,
                      (-1.0, 0.4), 0.4),
@@ -152,6 +155,17 @@ def test_what_is_not_defined_everywhere_is_refused(name: str, x: tuple[float, fl
         return
     with pytest.raises(NotVerified):
         bound([X, [name, 0]], [X, [name, 0]], x)
+
+
+def test_a_logarithm_of_what_is_negative_inside_is_refused() -> None:
+    """x^2 - x + c on [-1, 1]: its least is c - 1/4."""
+    for c in (0.2, 0.3):
+        nodes: Nodes = [X, ["integer_power", 2, 0], ["neg", 0], ["number", c], ["add", 1, 2, 3], ["log", 4]]
+        if c > 0.25:
+            assert bound(nodes, nodes, (-1.0, 1.0)) < 1e-90
+        else:
+            with pytest.raises(NotVerified):
+                bound(nodes, nodes, (-1.0, 1.0))
 
 
 def test_the_reciprocal_of_a_square_that_may_be_0_is_refused() -> None:

@@ -258,6 +258,8 @@ class Algebra(Polynomials):
             whole = not any(self.atoms[atom].op == "exp" for m in n.terms for atom, _ in m)
             if set(squares[1].terms) <= {*squares[0].terms, ONE} and whole and r.range.sign and n.range.low > 0:
                 size = self.power(n, self.constant(0.5))
+                if len(size.terms) != 1:
+                    continue
                 t = self.mul(self.scaled(b, arb(r.range.sign)), self.power(size, self.constant(-1)))
                 atom, side, off = self._root_of(t)
                 ((m, c),) = size.terms.items()

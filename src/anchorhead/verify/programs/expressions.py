@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from flint import arb, arb_series
@@ -292,33 +292,28 @@ def _general_power(a: Number, b: Number) -> Number:
     return SERIES["exp"](b * SERIES["log"](a))
 
 
-def _series_abs(a: Number) -> Number:
-    first = _first(a)
-    if first >= 0:
-        return a
-    if first <= 0:
-        return -a
-    raise Undecided("abs")
+def switches(first: Callable[[Number], arb], either: Callable[[str, Number, Number], Number]) -> dict[str, Any]:
+    """Switches between numbers that are compared by balls; `either` where these do not tell the larger of two."""
+
+    def where(relation: str, a: Number, b: Number, then: Number, other: Number) -> Number:
+        side = decided(relation, first(a), first(b))
+        if side is None:
+            raise Undecided("where")
+        return then if side else other
+
+    def extreme(op: str, sign: int) -> Callable[..., Number]:
+        def of_two(a: Number, b: Number) -> Number:
+            x, y = sign * first(a), sign * first(b)
+            return b if x <= y else a if y <= x else either(op, a, b)
+
+        return lambda *args: reduce(of_two, args)
+
+    largest = extreme("max", 1)
+    return {"where": where, "min": extreme("min", -1), "max": largest, "abs": lambda a: largest(a, -a)}
 
 
-def _series_where(relation: str, a: Number, b: Number, then: Number, other: Number) -> Number:
-    side = decided(relation, _first(a), _first(b))
-    if side is None:
-        raise Undecided("where")
-    return then if side else other
-
-
-def _extreme(sign: int) -> Callable[..., Number]:
-    def found(*args: Number) -> Number:
-        best = args[0]
-        for other in args[1:]:
-            if sign * (_first(other) - _first(best)) >= 0:
-                best = other
-            elif not sign * (_first(best) - _first(other)) >= 0:
-                raise Undecided("min or max")
-        return best
-
-    return found
+def _undecided(op: str, *args: Number) -> Number:
+    raise Undecided(op)
 
 
 SERIES: dict[str, Callable[..., Number]] = {
@@ -342,10 +337,7 @@ SERIES: dict[str, Callable[..., Number]] = {
     "softplus": _analytic("softplus", _series_softplus),
     "erf": _analytic("erf", arb_series.erf),
     "erfc": _analytic("erfc", arb_series.erfc),
-    "abs": _series_abs,
-    "min": _extreme(-1),
-    "max": _extreme(1),
-    "where": _series_where,
+    **switches(_first, _undecided),
 }
 
 _MANY = 10_000
