@@ -47,7 +47,11 @@ def test_a_file_says_and_gives_what_it_did(folder: str, name: str) -> None:
     ("folder", "name"), [key if key in FIRST.values() else pytest.param(*key, marks=pytest.mark.slow) for key in PROVEN]
 )
 def test_what_is_proven_of_a_file_is_proven_again(folder: str, name: str) -> None:
-    row = ROWS.get(name.rpartition(" (")[0])
+    row, known = ROWS.get(name.rpartition(" (")[0]), ah.load(path_of(folder, name)).derivation
+    if known is not None and known.kind == "expressions" and known.lowered is None:
+        with pytest.raises(ah.AnchorheadError, match="build it again"):
+            ah.check(path_of(folder, name), progress=False)
+        return
     report = ah.check(path_of(folder, name), row and row.function, progress=False)
     assert report.stated == float.fromhex(KEPT[folder, name]["said"]["certificate"]["bound"])
 

@@ -23,7 +23,7 @@ from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.analysis.jump_search import find_jump_of
 from anchorhead.language.analysis.resolver import short
 from anchorhead.language.analysis.summands import GridPart
-from anchorhead.language.of_targets import program_of
+from anchorhead.language.of_targets import program_of_parts
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.mlp import prove_claims
@@ -206,7 +206,7 @@ def _certified(
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
     return network.with_(
-        program=program_of(target),
+        program=program_of_parts(target),
         derivation=Derivation("expressions", data, arrays, tuple(entries)),
         certificate=certificate,
         outside=request.outside,

@@ -64,7 +64,20 @@ def _written(
     writer: Writer, x: int, functions: Sequence[Expression | Opaque], variables: tuple[str, ...], tokens: int
 ) -> int:
     """Functions of the entries of x, token by token, one after the other."""
+    y = applied_to_entries(writer, x, functions, variables, tokens)
+    if tokens == 1:
+        return y
     outputs = len(functions) // tokens
+    apart = np.zeros((tokens, outputs, 1, len(functions)))
+    for place in range(len(functions)):
+        apart[place // outputs, place % outputs, 0, place] = 1.0
+    return writer.affine({y: apart}, np.zeros((1, outputs)))
+
+
+def applied_to_entries(
+    writer: Writer, x: int, functions: Sequence[Expression | Opaque], variables: tuple[str, ...], tokens: int
+) -> int:
+    """Functions of the entries of x, all as features of one token."""
     named = [one.arguments if isinstance(one, Opaque) else one.variables for one in functions]
     used = [name for name in variables if any(name in names for names in named)] or [variables[0]]
     features = len(variables) // tokens
@@ -74,13 +87,7 @@ def _written(
         weight = np.zeros((1, len(functions), tokens, features))
         weight[0, :, place // features, place % features] = 1.0
         picks.append(writer.affine({x: weight if tokens > 1 else weight[0, :, 0]}, np.zeros(len(functions)), name))
-    y = writer.apply(list(functions), tuple(picks), tuple(used), len(functions))
-    if tokens == 1:
-        return y
-    apart = np.zeros((tokens, outputs, 1, len(functions)))
-    for place in range(len(functions)):
-        apart[place // outputs, place % outputs, 0, place] = 1.0
-    return writer.affine({y: apart}, np.zeros((1, outputs)))
+    return writer.apply(list(functions), tuple(picks), tuple(used), len(functions))
 
 
 def same(a: Program, b: Program) -> bool:

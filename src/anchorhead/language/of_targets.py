@@ -9,7 +9,7 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.entries import Entries
+from anchorhead.language.entries import Entries, applied_to_entries
 from anchorhead.language.expressions.build import ZERO, number, variable, where
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
@@ -44,6 +44,26 @@ def _several(target: SeveralVariables, on: Any = None) -> Program:
     return found.program(axis=target.tokens is not None)
 
 
+def program_of_parts(target: SeveralVariables) -> Program:
+    """The target as its network is built: neurons in layers, and functions of a few variables each, added up."""
+    writer, tokens, network = Writer(), target.tokens or 1, target.parts.network
+    shape, last = (tokens, len(target.variables) // tokens), (tokens, target.columns)
+    names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
+    x = writer.input(names, *(np.reshape(end, shape) for end in (target.low, target.high)), tokens=tokens)
+    sums = AffineStep((), np.zeros(last))
+    if network is not None:
+        place, width = _layers(writer, network, x, shape)
+        sums = _affine_step(network.readout, place, width, last)
+    terms = list(sums.terms)
+    for part in target.parts.grids:
+        functions = [part.expressions[output] for output in part.outputs]
+        weight = np.eye(target.outputs)[:, list(part.outputs)]
+        place = applied_to_entries(writer, x, functions, target.variables, tokens)
+        terms.append(Term(place, weight if tokens == 1 else weight.reshape(*last, 1, len(functions))))
+    place = writer.add(AffineStep(tuple(terms), sums.bias, sums.bias_radius))
+    return writer.program(place, token_axis=target.tokens is not None)
+
+
 @program_of.register
 def _mlp(target: Mlp, on: Any = None) -> Program:
     writer = Writer()
@@ -54,15 +74,20 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
         names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
     low, high = _ends(on, shape)
     place = writer.input(names, low, high, tokens=tokens)
-    width = shape
+    place, width = _layers(writer, target, place, shape)
+    last = (tokens, target.outputs // tokens)
+    place = writer.add(_affine_step(target.readout, place, width, last))
+    return writer.program(place, token_axis=target.tokens is not None, title=target.name)
+
+
+def _layers(writer: Writer, target: Mlp, place: int, width: tuple[int, int]) -> tuple[int, tuple[int, int]]:
+    """The hidden layers of a quantity so wide, and how wide the last is."""
     for hidden in target.hidden:
         place = writer.add(_affine_step(hidden.affine, place, width, (1, hidden.neurons)))
         width = (1, hidden.neurons)
         argument = next((one.variables[0] for one in hidden.activations if one.variables), "x")
         place = writer.add(Apply(hidden.activations, hidden.which, (place,), (argument,)))
-    last = (tokens, target.outputs // tokens)
-    place = writer.add(_affine_step(target.readout, place, width, last))
-    return writer.program(place, token_axis=target.tokens is not None, title=target.name)
+    return place, width
 
 
 @program_of.register

@@ -52,7 +52,8 @@ class Derivation(ReadOnly):
     """By which construction a network computes its program, with the hints of its proof; print it to read it.
 
     lowered   the program in the form in which it is built, where that is another: products as squares, quotients as
-              exponentials of logarithms, functions of one variable in layers; the same function on the box
+              exponentials of logarithms, functions of one variable in layers, functions of a few for grids; the same
+              function on the box
     """
 
     kind: str
@@ -81,4 +82,4 @@ class Derivation(ReadOnly):
         if self.lowered is None:
             return heads
         steps = "\n".join(f"  {line}" for line in str(self.lowered).splitlines())
-        return f"the program, taken apart into functions of one variable:\n{steps}\n{heads}"
+        return f"the program, taken apart into what the network was built of:\n{steps}\n{heads}"

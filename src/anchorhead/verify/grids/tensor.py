@@ -322,16 +322,16 @@ def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.nd
 def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
     """Sums of the program's functions of these inputs: of all of an output, of those of several inputs, of each."""
     found: list[Forms] = []
-    for form in (exact.output, exact.expanded(exact.output)):
-        for t in range(form.shape[0]):
-            for f in range(form.shape[1]):
-                entry = form.tokens([t]).features([f]).pruned()
-                own = [q for q in entry.ids.tolist() if _inputs(exact, q) <= ids]
-                several = [q for q in own if len(_inputs(exact, q)) > 1]
-                functions = [q for q in own if q in exact.atoms]
-                for some in (own, functions, several, *([q] for q in several)):
-                    if some:
-                        found.append(_only(entry, some))
+    form = exact.output
+    for t in range(form.shape[0]):
+        for f in range(form.shape[1]):
+            entry = form.tokens([t]).features([f]).pruned()
+            own = [q for q in entry.ids.tolist() if _inputs(exact, q) <= ids]
+            several = [q for q in own if len(_inputs(exact, q)) > 1]
+            functions = [q for q in own if q in exact.atoms]
+            for some in (own, functions, several, *([q] for q in several)):
+                if some:
+                    found.append(_only(entry, some))
     unique = {(form.ids.tobytes(), form.coefficients.tobytes()): form for form in found}
     return list(unique.values())
 

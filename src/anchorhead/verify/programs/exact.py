@@ -1,12 +1,13 @@
 """The exact quantities of a program: every entry as an affine form in inputs and in what functions give.
 
-A function of an affine quantity becomes a new quantity, an atom, of which its function, its argument and an interval
-are kept: heads are compared with atoms. Functions that are affine themselves make no atoms, and constants stay so.
+A function of affine quantities becomes a new quantity, an atom, of which its function, its arguments and an interval
+are kept: heads are compared with atoms. Functions that are lines on their interval make no atoms, and constants stay
+so. What a network was built of is the program in the derivation (`read_lowered`): nothing is taken apart here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,14 +28,12 @@ class Atom:
     """The quantity `number`: a function of forms (1, 1), one for each argument that it depends on.
 
     where   the step, token and feature of the program, in words
-    parts   the quantity as a sum of simpler ones, as a form, where its function is a sum, a product or a ridge
     """
 
     number: int
     function: Expression | Opaque
     arguments: Mapping[str, Forms]
     where: str
-    parts: Forms | None = None
 
     @property
     def argument(self) -> Forms | None:
@@ -87,40 +86,15 @@ class Exact:
         require(len(self.program.outputs) == 1, "a program of several outputs")
         return self.of(self.program.outputs[0])
 
-    def expanded(self, form: Forms) -> Forms:
-        """The form with every quantity that has parts replaced by them, and theirs by theirs."""
-        while True:
-            sums = [q for q in form.ids.tolist() if q in self.atoms and self.atoms[q].parts is not None]
-            if not sums:
-                return form
-            columns = {q: place for place, q in enumerate(form.ids.tolist())}
-            rest = form.coefficients.copy()
-            rest[:, :, [columns[q] for q in sums]] = 0.0
-            terms = [Forms(form.ids, rest, *form.arrays[1:])]
-            flat = form.coefficients.reshape(-1, len(form.ids))
-            for q in sums:
-                part = mapped(flat[:, [columns[q]]], None, self.atoms[q].parts, self.quantities, EXACT)  # type: ignore[arg-type]
-                terms.append(part.reshaped(*form.shape))
-            form = summed(terms, self.quantities).pruned()
-
     def _affine(self, step: Affine, place: int) -> Forms | None:
         if any(self.forms[of] is None for of in step.of):
             return None
-        terms = []
-        for of, weight, radius in zip(step.of, step.weights, step.radii, strict=True):
-            q = self.of(of)
-            features = q.shape[1] if weight.ndim < 4 else q.shape[0] * q.shape[1]
-            if (
-                weight.size // (np.prod(weight.shape[:2]) if weight.ndim == 4 else weight.size // weight.shape[-1])
-            ) != features:
-                raise NotVerified(f"step {place} of the program: weights {weight.shape} of a quantity {q.shape}")
-            terms.append(_term(weight, radius, q, self.quantities))
-        tokens = max([len(step.bias), *(term.shape[0] for term in terms)])
-        width = step.bias.shape[1]
-        for term in terms:
-            require(
-                term.shape[1] == width and term.shape[0] in (1, tokens), f"step {place} of the program does not fit"
-            )
+        terms = [
+            _term(*of, self.quantities) for of in zip(step.weights, step.radii, map(self.of, step.of), strict=True)
+        ]
+        tokens, width = max([len(step.bias), *(term.shape[0] for term in terms)]), step.bias.shape[1]
+        fits = all(term.shape[1] == width and term.shape[0] in (1, tokens) for term in terms)
+        require(fits, f"step {place} of the program does not fit")
         bias = Forms.constants(np.broadcast_to(step.bias, (tokens, width)))
         if step.bias_radius is not None:
             bias = Forms(*(bias.ids, *bias.arrays[:3]), np.broadcast_to(step.bias_radius, (tokens, width)))
@@ -134,10 +108,8 @@ class Exact:
             return self._outputs(step, place)
         given = [self.of(of) for of in step.of]
         tokens, width = max(one.shape[0] for one in given), len(step.which)
-        for one in given:
-            require(
-                one.shape[0] in (1, tokens) and one.shape[1] in (1, width), f"step {place} of the program does not fit"
-            )
+        fits = all(one.shape[0] in (1, tokens) and one.shape[1] in (1, width) for one in given)
+        require(fits, f"step {place} of the program does not fit")
         jobs = []
         for t in range(tokens):
             for f in range(width):
@@ -183,26 +155,12 @@ class Exact:
     def _entry(self, function: Expression, arguments: Mapping[str, Forms], where: str) -> Forms:
         """One entry of an Apply, (1, 1)."""
         own = {name: arguments[name] for name in function.variables}
-        linear = split(function)
-        if all(part.nodes[-1][0] == "variable" for part, _ in linear.terms):
-            return self._sum(linear, own, where)
-        constant = all(not len(one.ids) and not one.error.any() for one in own.values())
-        if constant or not own:
+        if all(not len(one.ids) and not one.error.any() for one in own.values()):
             at = {name: arb(float(one.constant[0, 0])) for name, one in own.items()}
             with precision():
-                low, high = below(function.ball(at)), above(function.ball(at))
-            return _as_error(Forms.between(np.array([[low]]), np.array([[high]])))
+                return _constant(function.ball(at))
         line = self._line(function, own)
-        if line is not None:
-            return line
-        if len(linear.terms) == 1:
-            parts = self._ridges(function, own, where)
-            linear = multiplied_out(function) if parts is None else linear
-        else:
-            parts = None
-        if parts is None and len(linear.terms) > 1:
-            parts = self._sum(linear, own, where)
-        return self._atom(function, own, where, parts)
+        return self._atom(function, own, where) if line is None else line
 
     def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
         """A function that is affine between the ends of its one argument, as relu is on one side: that line."""
@@ -219,46 +177,11 @@ class Exact:
             if not (bend.is_zero() and slope.is_exact() and (slope - float(slope)).is_zero()):
                 return None
             middle = low / 2 + high / 2
-            constant = function.ball({name: arb(middle)}) - slope * arb(middle)
-            parts = [_scaled(z, slope, self.quantities), _constant(constant)]
-        return summed(parts, self.quantities).pruned()
+            constant = _constant(function.ball({name: arb(middle)}) - slope * arb(middle))
+        steep = mapped(np.array([[float(slope)]]), None, z, self.quantities, EXACT)
+        return summed([steep, constant], self.quantities).pruned()
 
-    def _ridges(self, function: Expression, own: Mapping[str, Forms], where: str) -> Forms | None:
-        """A function of several quantities by functions of one: f(a) for an affine a, and a b as squares of a + b and
-        a - b, a quarter each."""
-        op, data, places = function.nodes[-1]
-        if len(own) < 2 or len(places) > 2 or (len(places) == 2 and op != "mul"):
-            return None
-        inner = []
-        for place in places:
-            linear = split(function.part(place))
-            if not linear.terms or any(part.nodes[-1][0] != "variable" for part, _ in linear.terms):
-                return None
-            inner.append(self._sum(linear, own, where))
-        if len(inner) == 1:
-            return self._atom(Expression.of((("variable", "u", ()), (op, data, (0,)))), {"u": inner[0]}, where)
-        square = Expression.of((("variable", "u", ()), ("square", None, (0,))))
-        terms = []
-        for sign in (1.0, -1.0):
-            other = mapped(np.array([[sign]]), None, inner[1], self.quantities, EXACT)
-            both = summed([inner[0], other], self.quantities).pruned()
-            terms.append(
-                mapped(np.array([[sign / 4]]), None, self._atom(square, {"u": both}, where), self.quantities, EXACT)
-            )
-        return summed(terms, self.quantities).pruned()
-
-    def _sum(self, linear: Split, own: Mapping[str, Forms], where: str) -> Forms:
-        terms = [_constant(linear.constant)]
-        for part, factor in linear.terms:
-            inner = own[part.variables[0]] if part.nodes[-1][0] == "variable" else self._entry(
-                part, {name: own[name] for name in part.variables}, where
-            )  # fmt: skip
-            terms.append(_scaled(inner, factor, self.quantities))
-        return summed(terms, self.quantities).pruned()
-
-    def _atom(
-        self, function: Expression, arguments: Mapping[str, Forms], where: str, parts: Forms | None = None
-    ) -> Forms:
+    def _atom(self, function: Expression, arguments: Mapping[str, Forms], where: str) -> Forms:
         key = (
             function.key,
             *((n, one.ids.tobytes(), *(a.tobytes() for a in one.arrays)) for n, one in arguments.items()),
@@ -267,7 +190,7 @@ class Exact:
             low, high = self._range(function, arguments)
             number = int(self.quantities.add(np.array([low]), np.array([high]))[0])
             self._known[key] = number
-            self.atoms[number] = Atom(number, function, dict(arguments), where, parts)
+            self.atoms[number] = Atom(number, function, dict(arguments), where)
         zero = np.zeros((1, 1))
         return Forms(np.array([self._known[key]]), np.ones((1, 1, 1)), zero, zero, zero)
 
@@ -297,109 +220,29 @@ def is_plain_quantity(z: Forms) -> bool:
     return bool(one and not z.error.any())
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """An expression as sum factor_i part_i + constant, parts that are no sums."""
-
-    terms: list[tuple[Expression, arb]]
-    constant: arb
-
-
-def split(expression: Expression) -> Split:
-    """Sums, differences and constant factors taken apart; whatever else stands in the sum is a part."""
-    with precision():
-        factors, constant = _linear(expression, len(expression.nodes) - 1)
-    return Split([(expression.part(place), factor) for place, factor in factors.items()], constant)
-
-
-def multiplied_out(expression: Expression) -> Split:
-    """a (f b + g c + h) as f a b + g a c + h a, if each of these depends on fewer variables than the whole; else the
-    whole, as it is. So no more than the variables are the sums that can be taken apart within one another."""
-    op, _, places = expression.nodes[-1]
-    for n, place in enumerate(places if op == "mul" else ()):
-        linear = split(expression.part(place))
-        others = [expression.part(other) for other in (*places[:n], *places[n + 1 :])]
-        terms = [(_product([*others, part]), factor) for part, factor in linear.terms]
-        if not linear.constant.is_zero():
-            terms.append((_product(others), linear.constant))
-        if len(terms) > 1 and all(len(part.variables) < len(expression.variables) for part, _ in terms):
-            return Split(terms, arb(0))
-    return Split([(expression, arb(1))], arb(0))
-
-
-def _product(factors: Sequence[Expression]) -> Expression:
-    if len(factors) == 1:
-        return factors[0]
-    nodes: list[tuple] = []
-    last = []
-    for factor in factors:
-        first = len(nodes)
-        nodes += [(op, data, tuple(first + place for place in places)) for op, data, places in factor.nodes]
-        last.append(len(nodes) - 1)
-    return Expression.of((*nodes, ("mul", None, tuple(last))))
-
-
-def _linear(expression: Expression, place: int) -> tuple[dict[int, arb], arb]:
-    op, data, places = expression.nodes[place]
-    if op == "number":
-        return {}, arb(data)
-    if op in ("pi", "e"):
-        return {}, arb.pi() if op == "pi" else arb.const_e()
-    if op in ("add", "neg"):
-        factors: dict[int, arb] = {}
-        constant = arb(0)
-        sign = -1 if op == "neg" else 1
-        for argument in places:
-            inner, more = _linear(expression, argument)
-            constant += sign * more
-            for key, factor in inner.items():
-                factors[key] = factors.get(key, arb(0)) + sign * factor
-        return factors, constant
-    if op in ("mul", "div"):
-        parts = [_linear(expression, argument) for argument in places]
-        varying = [n for n, (inner, _) in enumerate(parts) if inner]
-        if not varying or (len(varying) == 1 and (op == "mul" or varying[0] == 0)):
-            scale = arb(1)
-            for n, (inner, constant) in enumerate(parts):
-                if not inner:
-                    scale = scale / constant if op == "div" and n == 1 else scale * constant
-            if scale.is_finite():
-                inner, constant = parts[varying[0]] if varying else ({}, arb(1))
-                return {key: factor * scale for key, factor in inner.items()}, constant * scale
-    return {place: arb(1)}, arb(0)
-
-
 def _term(weight: np.ndarray, radius: np.ndarray | None, q: Forms, quantities: Quantities) -> Forms:
-    if weight.ndim == 2:
-        result, uncertain = mapped(weight, None, q, quantities, EXACT), None
-        if radius is not None:
-            uncertain = q.size(quantities) @ radius.T
-    elif weight.ndim == 3:
-        result = joined([mapped(w, None, q.tokens([i]), quantities, EXACT) for i, w in enumerate(weight)])
-        uncertain = None if radius is None else np.einsum("tof,tf->to", radius, q.size(quantities))
-    else:
-        tokens, outputs = weight.shape[:2]
-        flat = q.reshaped(1, q.shape[0] * q.shape[1])
-        result = mapped(weight.reshape(tokens * outputs, -1), None, flat, quantities, EXACT).reshaped(tokens, outputs)
-        uncertain = None if radius is None else np.einsum("jonf,nf->jo", radius, q.size(quantities))
-    if uncertain is None:
-        return result
-    return Forms(result.ids, *result.arrays[:3], result.rounding + uncertain * (1 + 1e-9))
+    """The weights, which may be so far off, of a quantity."""
+    off = np.zeros(weight.shape) if radius is None else radius
+    if weight.ndim == 3:  # as one across tokens, that has nothing to do with others than its own
+        weight, off = (each[:, :, None] if len(q.constant) == 1 else _apart(each) for each in (weight, off))
+    shape = None
+    if weight.ndim == 4:
+        shape, q = weight.shape[:2], q.reshaped(1, q.shape[0] * q.shape[1])
+        weight, off = (each.reshape(shape[0] * shape[1], -1) for each in (weight, off))
+    require(weight.shape[1] == q.shape[1], f"weights {weight.shape} of a quantity {q.shape} in the program")
+    result = mapped(weight, None, q, quantities, EXACT)
+    result = Forms(result.ids, *result.arrays[:3], result.rounding + q.size(quantities) @ off.T * (1 + 1e-9))
+    return result if shape is None else result.reshaped(*shape)
 
 
-def _scaled(form: Forms, factor: arb, quantities: Quantities) -> Forms:
-    middle = float(factor.mid())
-    off = max(above(factor) - middle, middle - below(factor)) if not (factor - middle).is_zero() else 0.0
-    result = mapped(np.array([[middle]]), None, form, quantities, EXACT)
-    return Forms(result.ids, *result.arrays[:3], result.rounding + off * form.size(quantities))
+def _apart(weight: np.ndarray) -> np.ndarray:
+    """(tokens, outputs, features) as (tokens, outputs, tokens, features)."""
+    return np.einsum("tof,ts->tosf", weight, np.eye(len(weight)))
 
 
 def _constant(value: arb) -> Forms:
+    """What is not known of a constant of the program counts as rounding: no head is to blame for it."""
     if value.is_exact() and (value - float(value)).is_zero():
         return Forms.constants(np.array([[float(value)]]))
-    return _as_error(Forms.between(np.array([[below(value)]]), np.array([[above(value)]])))
-
-
-def _as_error(form: Forms) -> Forms:
-    """What is not known of a constant of the program counts as rounding: no head is to blame for it."""
+    form = Forms.between(np.array([[below(value)]]), np.array([[above(value)]]))
     return Forms(form.ids, form.coefficients, form.constant, form.rounding, form.approximation)

@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from flint import arb, arb_series
@@ -89,13 +89,20 @@ class Expression:
         return shown[-1]
 
 
+ASINH = Expression.of((
+    ("number", 1.0, ()), ("variable", "x", ()), ("integer_power", 2, (1,)), ("add", None, (0, 2)), ("sqrt", None, (3,)),
+    ("add", None, (0, 4, 1)), ("log", None, (5,)), ("neg", None, (1,)), ("add", None, (0, 4, 7)), ("log", None, (8,)),
+    ("neg", None, (9,)), ("add", None, (6, 10)),
+))  # fmt: skip
+"""log(1 + r + x) - log(1 + r - x), r = sqrt(1 + x^2), as files write asinh(x), which has no name in them. Proof: as
+r^2 - x^2 = 1, (1 + r - x)(r + x) = r + x + 1, so that it is log(r + x)."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}(\[[0-9]{1,6}(,[0-9]{1,6})?\])?")
 
 
 def is_plain(name: str) -> bool:
     """Whether a name can stand in a formula and be taken for nothing else: an identifier that no function or constant
     has, with indices or without."""
-    return _PLAIN.fullmatch(name) is not None and name not in _ARGUMENTS
+    return _PLAIN.fullmatch(name) is not None and name not in OPERATIONS
 
 
 def read_expression(data: Any) -> Expression:
@@ -109,6 +116,8 @@ def read_expression(data: Any) -> Expression:
         varies.append(op == "variable" or any(varies[place] for place in places))
         if op in _PARAMETERS and any(varies[place] for place in places[1:]):
             raise Unreadable(f"{op} with a parameter that is no constant")
+    if nodes == ASINH.nodes:
+        nodes = (nodes[1], ("asinh", None, (0,)))
     return Expression.of(nodes)
 
 
@@ -124,7 +133,7 @@ def _node(row: Any, place: int) -> tuple[str, Any, tuple[int, ...]]:
     for one in rest:
         if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < place:
             raise Unreadable(f"node {place} of an expression reads node {str(one)[:20]}")
-    most, least = _ARGUMENTS.get(op, (-1, 0))
+    most, least = OPERATIONS.get(op, (-1, 0))
     if not least <= len(rest) <= most:
         raise Unreadable(f"node {place} of an expression is {op[:40]!r} of {len(rest)} arguments")
     return op, data, tuple(rest)
@@ -154,16 +163,14 @@ def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[s
     found: list[Number] = []
     for op, data, places in expression.nodes:
         args = [found[place] for place in places]
-        if op == "number":
-            found.append(arb(data))
-        elif op == "variable":
+        if op == "variable":
             if data not in at:
                 raise NotVerified(f"{expression} depends on {data!a}, which it is not given")
             found.append(at[data])
-        elif op in ("integer_power", "where"):
-            found.append(rules[op](data, *args))
+        elif op == "number" and op not in rules:
+            found.append(arb(data))
         elif op in rules:
-            found.append(rules[op](*args))
+            found.append(rules[op](*args) if data is None else rules[op](data, *args))
         else:
             found.append(NAMED[op](rules, *args))
     return found[-1]
@@ -224,6 +231,7 @@ NAMED: dict[str, Callable[..., Number]] = {
     "softsign": lambda r, x: r["div"](x, r["add"](arb(1), r["abs"](x))),
     "square": lambda r, x: r["integer_power"](2, x),
     "reciprocal": lambda r, x: r["div"](arb(1), x),
+    "asinh": lambda r, x: evaluated(ASINH, {"x": x}, r),
     "tan": lambda r, x: r["div"](r["sin"](x), r["cos"](x)),
     "soft_threshold": _soft_threshold,
 }
@@ -284,33 +292,28 @@ def _general_power(a: Number, b: Number) -> Number:
     return SERIES["exp"](b * SERIES["log"](a))
 
 
-def _series_abs(a: Number) -> Number:
-    first = _first(a)
-    if first >= 0:
-        return a
-    if first <= 0:
-        return -a
-    raise Undecided("abs")
+def switches(first: Callable[[Number], arb], either: Callable[[str, Number, Number], Number]) -> dict[str, Any]:
+    """Switches between numbers that are compared by balls; `either` where these do not tell the larger of two."""
+
+    def where(relation: str, a: Number, b: Number, then: Number, other: Number) -> Number:
+        side = decided(relation, first(a), first(b))
+        if side is None:
+            raise Undecided("where")
+        return then if side else other
+
+    def extreme(op: str, sign: int) -> Callable[..., Number]:
+        def of_two(a: Number, b: Number) -> Number:
+            x, y = sign * first(a), sign * first(b)
+            return b if x <= y else a if y <= x else either(op, a, b)
+
+        return lambda *args: reduce(of_two, args)
+
+    largest = extreme("max", 1)
+    return {"where": where, "min": extreme("min", -1), "max": largest, "abs": lambda a: largest(a, -a)}
 
 
-def _series_where(relation: str, a: Number, b: Number, then: Number, other: Number) -> Number:
-    side = decided(relation, _first(a), _first(b))
-    if side is None:
-        raise Undecided("where")
-    return then if side else other
-
-
-def _extreme(sign: int) -> Callable[..., Number]:
-    def found(*args: Number) -> Number:
-        best = args[0]
-        for other in args[1:]:
-            if sign * (_first(other) - _first(best)) >= 0:
-                best = other
-            elif not sign * (_first(best) - _first(other)) >= 0:
-                raise Undecided("min or max")
-        return best
-
-    return found
+def _undecided(op: str, *args: Number) -> Number:
+    raise Undecided(op)
 
 
 SERIES: dict[str, Callable[..., Number]] = {
@@ -322,26 +325,19 @@ SERIES: dict[str, Callable[..., Number]] = {
     "div": _series_quotient,
     "integer_power": _series_power,
     "power": _general_power,
-    "exp": _analytic("exp", arb_series.exp),
+    **{name: _analytic(name, getattr(arb_series, name)) for name in ("exp", "sin", "cos", "erf", "erfc")},
     "expm1": _analytic("expm1", lambda a: a.exp() - 1),
     "log": _analytic("log", arb_series.log, lambda a: bool(a > 0)),
     "log1p": _analytic("log1p", lambda a: (1 + a).log(), lambda a: bool(a > -1)),
     "sqrt": _analytic("sqrt", arb_series.sqrt, lambda a: bool(a > 0)),
-    "sin": _analytic("sin", arb_series.sin),
-    "cos": _analytic("cos", arb_series.cos),
     "tanh": _analytic("tanh", lambda a: 2 * _series_sigmoid(2 * a) - 1),
     "sigmoid": _analytic("sigmoid", _series_sigmoid),
     "softplus": _analytic("softplus", _series_softplus),
-    "erf": _analytic("erf", arb_series.erf),
-    "erfc": _analytic("erfc", arb_series.erfc),
-    "abs": _series_abs,
-    "min": _extreme(-1),
-    "max": _extreme(1),
-    "where": _series_where,
+    **switches(_first, _undecided),
 }
 
 _MANY = 10_000
-_ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
+OPERATIONS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(SERIES, (1, 1)),
     **dict.fromkeys(("add", "mul", "min", "max"), (_MANY, 1)),
     **dict.fromkeys(("div", "power"), (2, 2)),
@@ -349,3 +345,4 @@ _ARGUMENTS: dict[str, tuple[int, int]] = {  # most, least
     "where": (4, 4),
     **{op: (1 + _PARAMETERS.get(op, 0), 1 + _PARAMETERS.get(op, 0)) for op in NAMED},
 }
+"""How many arguments each takes, at most and at least."""

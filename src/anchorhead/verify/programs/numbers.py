@@ -88,6 +88,7 @@ def _switched(relation: str, a: arb, b: arb, then: arb, other: arb) -> arb:
     return then.union(other) if side is None else then if side else other
 
 
+MONOTONE = ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "erf", "erfc", "asinh")
 POINTS: dict[str, Callable[..., arb]] = {
     "pi": arb.pi,
     "e": arb.const_e,
@@ -97,17 +98,7 @@ POINTS: dict[str, Callable[..., arb]] = {
     "div": lambda a, b: a / b,
     "integer_power": lambda n, a: a ** arb(n),
     "power": lambda a, b: a**b,
-    "exp": arb.exp,
-    "expm1": arb.expm1,
-    "log": arb.log,
-    "log1p": arb.log1p,
-    "sqrt": arb.sqrt,
-    "sin": arb.sin,
-    "cos": arb.cos,
-    "tanh": arb.tanh,
-    "erf": arb.erf,
-    "erfc": arb.erfc,
-    "asinh": arb.asinh,
+    **{name: getattr(arb, name) for name in (*MONOTONE, "sin", "cos")},
     "sigmoid": lambda a: 1 / (1 + (-a).exp()),
     "softplus": lambda a: a.exp().log1p(),
     "abs": arb.__abs__,
@@ -115,9 +106,6 @@ POINTS: dict[str, Callable[..., arb]] = {
     "max": lambda *args: reduce(arb.max, args),
     "where": _switched,
 }
-
-
-MONOTONE = ("exp", "expm1", "log", "log1p", "sqrt", "tanh", "sigmoid", "softplus", "erf", "erfc", "asinh")
 
 
 def _monotone(name: str, a: Range) -> Range:
@@ -183,6 +171,6 @@ RANGES: dict[str, Callable[..., Any]] = {op: _of_ranges(rule) for op, rule in {
     "min": partial(_extreme, arb.min),
     "max": partial(_extreme, arb.max),
     "where": _where,
-    **{name: partial(_monotone, name) for name in MONOTONE},
+    **{name: partial(_monotone, name) for name in (*MONOTONE, "sigmoid", "softplus")},
 }.items()}  # fmt: skip
 BALLS: dict[str, Callable[..., arb]] = {op: _of_balls(rule) for op, rule in RANGES.items()}

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import Unreadable
+from anchorhead.verify.errors import Unreadable, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.programs.expressions import Expression, is_plain, read_expression
 
@@ -122,8 +122,11 @@ def read_lowered(stored: Stored) -> Program | None:
     """The program in the form of which the network was built, if the derivation has one: a hint, of which it is proven
     that it is the same function. Its numbers are taken as they are written, whatever they may have been rounded from.
     """
-    data = (stored.derivation or {}).get("lowered")
+    known = stored.derivation or {}
+    data = known.get("lowered")
     if data is None:
+        old = "the file was saved before files held the parts of which such a network was built: build it again"
+        require(known.get("kind") != "expressions", old)
         return None
     found = _Reader(stored).program(data, "lowered.", 0)
     steps = [

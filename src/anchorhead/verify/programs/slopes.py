@@ -20,7 +20,7 @@ from typing import Any
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import coefficient
-from anchorhead.verify.programs.expressions import SERIES, Expression, Undecided, evaluated
+from anchorhead.verify.programs.expressions import SERIES, Expression, Undecided, evaluated, switches
 from anchorhead.verify.programs.numbers import BALLS, Range, decided
 
 
@@ -40,33 +40,25 @@ def _series(a: Any) -> arb_series:
     return a if isinstance(a, arb_series) else arb_series([a], prec=2)
 
 
+def _first(a: Any) -> arb:
+    return _series(a)[0]
+
+
 def _either(ball: arb, a: Any, b: Any) -> arb_series:
     """One of two sides that meet, with values in the ball."""
     slopes = [coefficient(_series(one), 1) for one in (a, b)]
     return arb_series([ball, slopes[0].union(slopes[1])], prec=2)
 
 
-def _extreme(op: str, sign: int) -> Callable[..., Any]:
-    def found(*args: Any) -> Any:
-        best = args[0]
-        for other in args[1:]:
-            firsts = [_series(one)[0] for one in (best, other)]
-            side = decided("<=", sign * firsts[0], sign * firsts[1])
-            best = _either(BALLS[op](*firsts), best, other) if side is None else other if side else best
-        return best
-
-    return found
-
-
 def _beside(below: Callable[..., Any]) -> Callable[..., Any]:
     """x above 0, and below it a function of what is then negative, which is 0 at 0."""
 
     def found(x: Any, *parameters: Any) -> Any:
-        other, first = below(SLOPES["min"](x, arb(0)), *parameters), _series(x)[0]
+        other, first = below(SLOPES["min"](x, arb(0)), *parameters), _first(x)
         side = decided("<=", arb(0), first)
         if side is not None:
             return x if side else other
-        return _either(_series(other)[0].union(BALLS["max"](first, arb(0))), x, other)
+        return _either(_first(other).union(BALLS["max"](first, arb(0))), x, other)
 
     return found
 
@@ -91,9 +83,7 @@ def _sigmoid_slope(a: arb) -> arb:
 
 SLOPES: dict[str, Callable[..., Any]] = {
     **SERIES,
-    "min": _extreme("min", -1),
-    "max": _extreme("max", 1),
-    "abs": lambda a: SLOPES["max"](a, -a),
+    **switches(_first, lambda op, a, b: _either(BALLS[op](_first(a), _first(b)), a, b)),
     "sigmoid": _chain("sigmoid", _sigmoid_slope),
     "softplus": _chain("softplus", BALLS["sigmoid"]),
     "tanh": lambda a: 2 * SLOPES["sigmoid"](2 * a) - 1,

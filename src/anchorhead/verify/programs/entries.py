@@ -1,0 +1,121 @@
+"""The entries of a program's quantities, one by one, in any kind of number: as texts, or as values that are compared.
+
+A kind is a table of rules, by which expressions are evaluated (`expressions.evaluated`). Its rule "number" takes a
+float and a radius: a number that is meant to be somewhere within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.programs.expressions import Expression, evaluated
+from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
+
+Rules = Mapping[str, Callable[..., Any]]
+Rows = list[list[Any]]
+"""Tokens, and their features."""
+
+
+def entries(program: Program, inputs: Rows, rules: Rules) -> Rows:
+    """What the program puts out, given its inputs."""
+    require(len(program.outputs) == 1, "a program of several outputs")
+    found: list[Rows] = []
+    for place, step in enumerate(program.steps):
+        require(isinstance(step, Input) == (place == 0), "a program of several inputs")
+        found.append(inputs if place == 0 else _step(step, found, rules))
+    return found[program.outputs[0]]
+
+
+def _step(step: object, found: Sequence[Rows], rules: Rules) -> Rows:
+    match step:
+        case Affine():
+            return _affine(step, found, rules)
+        case Apply():
+            given = [found[of] for of in step.of]
+            tokens, width = max(map(len, given)), len(step.which)
+            fits = all(len(q) in (1, tokens) and len(q[0]) in (1, width) for q in given)
+            require(fits, "functions and quantities of a program do not fit")
+            rows: Rows = []
+            for t in range(tokens):
+                at = [[q[t % len(q)][f % len(q[0])] for q in given] for f in range(width)]
+                named = (dict(zip(step.arguments, one, strict=True)) for one in at)
+                rows.append([_applied(step.functions[k], one, rules) for k, one in zip(step.which, named, strict=True)])
+            return rows
+        case Dot():
+            return [[_inner(a, b, rules) for b in found[step.b]] for a in found[step.a]]
+        case Attend():
+            return _attended(step, found, rules)
+        case Normalise():
+            return [_normalised(step, row, rules) for row in found[step.of]]
+    raise NotVerified(f"a {type(step).__name__} is not modelled")
+
+
+def _applied(function: Expression | Opaque, at: Mapping[str, Any], rules: Rules) -> Any:
+    if isinstance(function, Opaque):
+        return rules["opaque"](*(at[name] for name in function.arguments))
+    return evaluated(function, at, rules)
+
+
+def _affine(step: Affine, found: Sequence[Rows], rules: Rules) -> Rows:
+    bias_radius = np.zeros(step.bias.shape) if step.bias_radius is None else step.bias_radius
+    radii = [np.zeros(w.shape) if r is None else r for w, r in zip(step.weights, step.radii, strict=True)]
+    given = [found[of] for of in step.of]
+    tokens, width = step.bias.shape
+    for q, weight in zip(given, step.weights, strict=True):
+        tokens = max(tokens, len(q) if weight.ndim == 2 else len(weight))
+    fits = len(step.bias) in (1, tokens)
+    for q, weight in zip(given, step.weights, strict=True):
+        each = len(q) in (1, tokens) if weight.ndim < 4 else weight.shape[2] == len(q)
+        rows, own = (1, weight.shape[0]) if weight.ndim == 2 else weight.shape[:2]
+        fits = fits and each and weight.shape[-1] == len(q[0]) and own == width and rows in (1, tokens)
+    require(fits, "weights and quantities of a program do not fit")
+
+    def entry(t: int, f: int) -> Any:
+        terms = []
+        for q, weight, radius in zip(given, step.weights, radii, strict=True):
+            row, off = (a[f] if a.ndim == 2 else a[t % len(a), f].ravel() for a in (weight, radius))
+            of = [one for token in q for one in token] if weight.ndim == 4 else q[t % len(q)]
+            used = [(w, e, one) for w, e, one in zip(row.tolist(), off.tolist(), of, strict=True) if w or e]
+            terms += [one if (w, e) == (1, 0) else rules["mul"](rules["number"](w, e), one) for w, e, one in used]
+        bias, off = (float(a[t % len(a), f]) for a in (step.bias, bias_radius))
+        terms += [rules["number"](bias, off)] if bias or off or not terms else []
+        return terms[0] if len(terms) == 1 else rules["add"](*terms)
+
+    return [[entry(t, f) for f in range(width)] for t in range(tokens)]
+
+
+def _inner(a: Sequence[Any], b: Sequence[Any], rules: Rules) -> Any:
+    return rules["add"](*(rules["mul"](x, y) for x, y in zip(a, b, strict=True)))
+
+
+def _attended(step: Attend, found: Sequence[Rows], rules: Rules) -> Rows:
+    values = found[step.values]
+    if step.queries is None or step.keys is None:
+        require(step.queries is step.keys and step.mask is None, "a mean with queries, keys or a mask is not modelled")
+        return [[_mean(column, rules) for column in zip(*values, strict=True)]]
+    rows = []
+    for i, query in enumerate(found[step.queries]):
+        seen = len(values) if step.mask is None else i + 1
+        weights = [rules["exp"](_inner(query, key, rules)) for key in found[step.keys][:seen]]
+        total = rules["add"](*weights)
+        columns = zip(*values[:seen], strict=True)
+        rows.append([rules["div"](_inner(weights, column, rules), total) for column in columns])
+    return rows
+
+
+def _normalised(step: Normalise, row: Sequence[Any], rules: Rules) -> list[Any]:
+    require(step.norm in ("layer", "rms"), f"a norm {step.norm[:40]!r} is not modelled")
+    if step.norm == "layer":
+        mean = rules["neg"](_mean(row, rules))
+        row = [rules["add"](one, mean) for one in row]
+    square = _mean([rules["integer_power"](2, one) for one in row], rules)
+    root = rules["sqrt"](rules["add"](square, rules["number"](step.eps)))
+    return [rules["div"](one, root) for one in row]
+
+
+def _mean(all_of: Sequence[Any], rules: Rules) -> Any:
+    return rules["div"](rules["add"](*all_of), rules["number"](float(len(all_of))))
