@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.grids.cover import CELLS, _on_cells, cover
+from anchorhead.verify.grids.cells import CELLS, _on_cells, cover
+from anchorhead.verify.grids.functions import Known, Lipschitz
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.lipschitz import Lipschitz
-from anchorhead.verify.grids.rounding import on_cells
+from anchorhead.verify.grids.rounding import bends
 from anchorhead.verify.rounding import arithmetic_of
 
 FLOAT32 = arithmetic_of("float32")
@@ -49,10 +49,8 @@ def _worst(grid: Grid, function: Callable[..., Any]) -> float:
     return float(np.abs(read - function(x)).max())
 
 
-def _known(function: Callable[..., Any], steep: float, d: int) -> tuple[Any, Any]:
-    """What `cover` asks for."""
-    ways = Lipschitz((steep,) * d, euclidean=False).ways(lambda x: (function(x), 1e-15 * np.ones(len(x))))
-    return ways, lambda grid: lambda cells, moved: on_cells(grid, cells.cuts, FLOAT32)
+def _known(function: Callable[..., Any], steep: float, d: int) -> Known:
+    return Lipschitz((steep,) * d, euclidean=False).known(lambda x: (function(x), 1e-15 * np.ones(len(x))))
 
 
 CASES: dict[str, tuple[tuple[int, ...], float, Callable[..., Any], float, int, float]] = {
@@ -67,8 +65,8 @@ CASES: dict[str, tuple[tuple[int, ...], float, Callable[..., Any], float, int, f
 @pytest.mark.parametrize("case", CASES)
 def test_no_difference_exceeds_the_bounds_on_cells(case: str) -> None:
     sides, scale, function, steep, count, least = CASES[case]
-    grid, (ways, rounding) = _grid(sides, scale), _known(function, steep, len(sides))
-    bound, _, _ = _on_cells(grid, ways, rounding(grid), [np.linspace(-1, 1, count + 1)] * len(sides))
+    grid, known = _grid(sides, scale), _known(function, steep, len(sides))
+    bound, _, _ = _on_cells(grid, known, FLOAT32, [np.linspace(-1, 1, count + 1)] * len(sides))
     assert least < _worst(grid, function) / float(bound.max()) <= 1
 
 
@@ -77,37 +75,56 @@ def test_what_is_stated_is_shown_or_refused(sides: tuple[int, ...]) -> None:
     def function(x: np.ndarray) -> np.ndarray:
         return np.abs(x).max(axis=1)
 
-    grid, (ways, rounding) = _grid(sides), _known(function, 1.0, len(sides))
+    grid, known = _grid(sides), _known(function, 1.0, len(sides))
     worst, low, high = _worst(grid, function), [-1.0] * len(sides), [1.0] * len(sides)
-    assert cover(grid, ways, rounding(grid), low, high, 1.3 * worst) > 0
+    assert cover(grid, known, FLOAT32, low, high, 1.3 * worst) > 0
     for stated in (0.97 * worst, 0.0):
         with pytest.raises(NotVerified, match="does not follow"):
-            cover(grid, ways, rounding(grid), low, high, stated)
+            cover(grid, known, FLOAT32, low, high, stated)
 
 
 def test_a_constant_that_values_contradict_is_refused() -> None:
-    grid, (ways, rounding) = _grid((5, 4)), _known(ripple, 1.0, 2)
+    grid, known = _grid((5, 4)), _known(ripple, 1.0, 2)
     with pytest.raises(NotVerified, match="contradict"):
-        cover(grid, ways, rounding(grid), [-1.0] * 2, [1.0] * 2, 9.0)
+        cover(grid, known, FLOAT32, [-1.0] * 2, [1.0] * 2, 9.0)
 
 
-def test_an_anchor_that_is_heard_between_the_centres_of_cells_alone_counts() -> None:
-    """At all centres of the first cells its weight is below the smallest number, beside one where it is 1."""
+def test_an_anchor_that_is_heard_within_cells_alone_counts() -> None:
+    """At all centres and corners of the first cells its weight is below the smallest number, and elsewhere 1."""
     steep, at = 1e7, 0.3 / CELLS[2]
     axis = np.array([-steep, 0.0, steep]), np.array([steep * at - 100.0, 0.0, -steep * at - 100.0])
     grid = Grid([axis, (np.zeros(1), np.zeros(1))], np.zeros(2), np.array([[0.0], [1.0], [0.0]]))
-    ways, _ = _known(flat, 1e-6, 2)
     with pytest.raises(NotVerified, match="does not follow"):
-        cover(grid, ways, lambda cells, moved: 0 * moved, [-1.0] * 2, [1.0] * 2, 0.01)
+        cover(grid, _known(flat, 1e-6, 2), arithmetic_of("float64"), [-1.0] * 2, [1.0] * 2, 0.01)
 
 
-def test_what_is_between_the_centres_of_cells_counts() -> None:
-    """A function that is 0 at the centres of all the first cells, and rises from there."""
+def test_what_is_between_the_corners_of_cells_counts() -> None:
+    """A function that is 0 at the corners of all the first cells, and rises from there."""
     width = 2 / CELLS[2]
 
     def function(x: np.ndarray) -> np.ndarray:
-        return (np.abs((x + 1) / width % 1 - 0.5) * width).sum(axis=1)
+        return ((0.5 - np.abs((x + 1) / width % 1 - 0.5)) * width).sum(axis=1)
 
-    grid, (ways, rounding) = _grid((5, 4), 0.0), _known(function, 1.0, 2)
+    grid, known = _grid((5, 4), 0.0), _known(function, 1.0, 2)
     with pytest.raises(NotVerified, match="does not follow"):
-        cover(grid, ways, rounding(grid), [-1.0] * 2, [1.0] * 2, 0.6 * width)
+        cover(grid, known, FLOAT32, [-1.0] * 2, [1.0] * 2, 0.6 * width)
+
+
+def test_heads_bend_by_no_more_than_is_said() -> None:
+    """From corners at which it is right, a head moves away by nothing but its curvature."""
+    shares = []
+    for count in (1, 2, 5, 20):
+        grid, cuts = _grid((5,)), [np.linspace(-1, 1, count + 1)]
+        for i in range(count):
+            x = np.linspace(cuts[0][i], cuts[0][i + 1], 200)
+            w = np.exp(x[:, None] * grid.axes[0][0] + grid.axes[0][1])
+            read = w @ grid.values / w.sum(axis=1)
+            away = np.abs(read - np.interp(x, x[[0, -1]], read[[0, -1]])).max()
+            shares.append(away / bends(grid, cuts)[i, 0])
+    assert 0.05 < max(shares) <= 1
+
+
+def test_rounding_counts() -> None:
+    grid = Grid([(np.zeros(1), np.zeros(1))] * 2, np.zeros(2), np.ones((1, 1)))
+    bound, _, _ = _on_cells(grid, _known(lambda x: np.ones(len(x)), 1e-9, 2), FLOAT32, [np.array([0.0, 1.0])] * 2)
+    assert float(bound.max()) > FLOAT32.unit

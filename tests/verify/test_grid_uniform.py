@@ -20,11 +20,10 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64
 from anchorhead.proof.grids.uniform_grid import prove_uniform_lipschitz
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.grids import lipschitz as verified_by
-from anchorhead.verify.grids.cover import Ways, cover
+from anchorhead.verify.grids import functions as verified_by
+from anchorhead.verify.grids.cells import cover
+from anchorhead.verify.grids.functions import Known, known_of
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.points import ways_of
-from anchorhead.verify.grids.rounding import on_cells
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.slopes import slopes_of
@@ -56,13 +55,12 @@ def built(case: Case) -> tuple[Network, Grid, Expression, Entries]:
     return network, grid, less(target.expressions[0], bias), target
 
 
-def covered(grid: Grid, ways: Ways, box: tuple[Sequence[float], Sequence[float]], dtype: str, stated: float) -> None:
-    model = arithmetic_of(dtype)
-    cover(grid, ways, lambda cells, moved: on_cells(grid, cells.cuts, model), *box, stated)
+def covered(grid: Grid, known: Known, box: tuple[Sequence[float], Sequence[float]], dtype: str, stated: float) -> None:
+    cover(grid, known, arithmetic_of(dtype), *box, stated)
 
 
 def verified(grid: Grid, function: Expression, target: Entries, dtype: str, stated: float) -> None:
-    covered(grid, ways_of(function, target.variables), (target.low, target.high), dtype, stated)
+    covered(grid, known_of(function, target.variables), (target.low, target.high), dtype, stated)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -112,8 +110,8 @@ def test_a_function_with_its_constant(constants: float | tuple[float, float]) ->
         def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return f(x)[:, 0] - bias + by * x[:, 0], np.full(len(x), 1e-15)
 
-        ways = verified_by.Lipschitz(lipschitz.constants, lipschitz.euclidean).ways(values)
-        covered(grid, ways, ((-1.0, -1.0), (1.0, 1.0)), "float64", stated)
+        known = verified_by.Lipschitz(lipschitz.constants, lipschitz.euclidean).known(values)
+        covered(grid, known, ((-1.0, -1.0), (1.0, 1.0)), "float64", stated)
 
     verify(0.0, stated)
     with pytest.raises(NotVerified):
@@ -142,3 +140,25 @@ def test_slopes_hold_every_difference_quotient(text: str) -> None:
                     assert values.ball.overlaps(ends[0])
                     assert slopes[j].is_finite()
                     assert slopes[j].overlaps((ends[1] - ends[0]) / (arb(float(r[j])) - float(p[j])))
+
+
+@pytest.mark.parametrize("text", ["max(x, y*y)", "abs(x - y)/(2 + y)", "sqrt(x + 1)*y", "sin(4*x*y)"])
+def test_between_corners_expressions_are_as_near_to_chords_as_is_said(text: str) -> None:
+    """On cells that are interpolated from their corners, by the best of what is known."""
+    parsed, shares = parse(text, ("x", "y")), []
+    known = known_of(read_expression(parsed.to_json()), ("x", "y"))
+    for count in (1, 3):
+        cuts = [np.linspace(-1, 1, count + 1)] * 2
+        corners, _, spreads = known(cuts)
+        most = np.min([one.sum(axis=-1) for one in spreads], axis=0)
+        for cell in np.ndindex(count, count):
+            t = np.random.default_rng(0).random((500, 2))
+            low, high = (np.array([cut[i + end] for cut, i in zip(cuts, cell, strict=True)]) for end in (0, 1))
+            x = low + (high - low) * t
+            (i, j), chords = cell, np.zeros(len(x))
+            for a, b in np.ndindex(2, 2):
+                chords += np.abs(1 - a - t[:, 0]) * np.abs(1 - b - t[:, 1]) * corners[i + a, j + b]
+            away = np.abs(parsed.values({"x": x[:, 0], "y": x[:, 1]}) - chords).max()
+            assert away <= most[cell] + 1e-12
+            shares.append(away / most[cell])
+    assert max(shares) > 0.2

@@ -23,8 +23,7 @@ from anchorhead.verify.certificate import Certificate, require_only
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import Forms
-from anchorhead.verify.grids.cover import Values
-from anchorhead.verify.grids.lipschitz import VALUE_ERROR, Lipschitz
+from anchorhead.verify.grids.functions import UP, VALUE_ERROR, Lipschitz, Values
 from anchorhead.verify.programs.program import Apply, Input, Opaque, Program
 
 PROBES, CROWDED = 64, 33
@@ -57,7 +56,7 @@ class Given:
         values = self(middle)[0]
         require(len(values) == outputs, f"a function of {len(values)} outputs, where {outputs} belong")
         reach = np.maximum(self.high - middle, middle - self.low)
-        away = self.lipschitz.over(reach)[0] + 4 * VALUE_ERROR * np.abs(values)
+        away = self.lipschitz.along(reach)[0].sum() * UP + 4 * VALUE_ERROR * np.abs(values)
         return values - away, values + away
 
     def summed(self, which: list[int], form: Forms, beta: float) -> Values:

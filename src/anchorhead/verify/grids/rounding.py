@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -59,13 +60,15 @@ def grid_rounding(
 def on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarray:
     """(cells_1, …, cells_d)."""
     d, anchors, u = len(cuts), grid.values.size, model.unit
-    weights, errors = zip(*(_axis(grid, j, cuts[j], d, model) for j in range(d)), strict=True)
+    weights, errors = zip(
+        *((upper_weights(grid, j, cuts[j])[2], axis_errors(grid, j, cuts[j], d, model)) for j in range(d)), strict=True
+    )
     most = sum(float(error.max()) for error in errors)
     shared = model.exp_error + 2 * u * most + 8 * d * model.tiny
     require(most + shared < 20, f"logits of a grid that {model.dtype} cannot hold")
     grown = math.exp(2 * (most + shared))
     size, sides = np.abs(grid.values), [[-1 if i == j else 1 for i in range(d)] for j in range(d)]
-    read = contract(size, list(weights))
+    read = contract(size, weights)
     wrong, mean, norm = shared * read, np.full((1,) * d, shared), np.full((1,) * d, shared)
     heard, beyond = np.ones((1,) * d), np.zeros((1,) * d)
     for j, error in enumerate(errors):
@@ -75,14 +78,14 @@ def on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarra
         norm = norm + np.sqrt((leaning * error).sum(axis=1)).reshape(sides[j])
         heard = heard * loud.sum(axis=1).reshape(sides[j])
         beyond = beyond + np.where(loud, 0.0, weights[j]).sum(axis=1).reshape(sides[j])
-    moved = grown * np.minimum(wrong + mean * read, norm * spread(grid, list(weights)))
+    moved = grown * np.minimum(wrong + mean * read, norm * spread(grid, weights))
     few, many = model.gamma(heard), model.gamma(heard + 1)
     summed = (many * grown * read + few * (read + moved)) / (1 - few) + 8 * grown * beyond * size.max()
     lost = 8 * anchors * model.tiny * (size.max() + 1)
     return (moved + summed + lost) * UP
 
 
-def spread(grid: Grid, weights: list[np.ndarray]) -> np.ndarray:
+def spread(grid: Grid, weights: Sequence[np.ndarray]) -> np.ndarray:
     """At least the root of sum_k w_k (v_k - v')^2 on each cell, v' being about what is read: from sum w (1, v, v^2), in
     which float64 errs by at most some units of sum w (v^2 + v'^2)."""
     own = 8 * (sum(grid.values.shape) + 8) * OWN_UNIT
@@ -92,32 +95,54 @@ def spread(grid: Grid, weights: list[np.ndarray]) -> np.ndarray:
     return np.sqrt(np.maximum(square, 0.0) + own * (second + near**2 * total))
 
 
-def _axis(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> tuple[np.ndarray, np.ndarray]:
-    """Upper bounds on the weights of one axis on each cell, and lambda^j: (cells, p)."""
-    return upper_weights(grid, j, cuts)[3], axis_errors(grid, j, cuts, d, model)
+def bends(grid: Grid, cuts: list[np.ndarray]) -> np.ndarray:
+    """w_j^2 / 8 sup |d_j^2 r| on each cell of widths w_j, (cells_1, …, cells_d, d).
+
+    Along one axis w_k' = w_k (a_k - A), A = sum w a, A' the variance V of the slopes, so w_k'' = w_k ((a_k - A)^2 - V).
+    With U_k >= w_k on the cell, |a_k - A| <= |a_k - A(c)| + h V and V <= sum U (a - A(c))^2,
+
+        |d_j^2 r| <= sum_k U_k ((a_k - A)^2 + V) |v_k - v'| <= |(a - A)^2 + V| |v - v'|
+
+    in the norm |g|^2 = sum_k U_k g_k^2, for any constant v', which derivatives do not see.
+    """
+    half, _, upper, lean = zip(*(upper_weights(grid, j, one) for j, one in enumerate(cuts)), strict=True)
+    sums, apart = [one.sum(axis=1) for one in upper], spread(grid, upper) * UP
+    found = np.empty((*apart.shape, len(cuts)))
+    for j, (one, h, u) in enumerate(zip(lean, half, upper, strict=True)):
+        variance = (u * one**2).sum(axis=1, keepdims=True) * UP
+        bent = (u * ((one + h * variance) ** 2 + variance) ** 2).sum(axis=1)
+        norm = reduce(np.multiply.outer, [bent if i == j else total for i, total in enumerate(sums)])
+        sides = [-1 if i == j else 1 for i in range(len(cuts))]
+        found[..., j] = apart * np.sqrt(norm) * h.reshape(sides) ** 2 / 2 * UP
+    return found
+
+
+def log_weights(grid: Grid, j: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Along one axis, at points: logarithms of the weights, and how far off they may be; (points, p) both."""
+    (slopes, offsets), t = grid.axes[j], points[:, None] - float(grid.origins[j])
+    # logits less that of the largest, which changes no weight: what anchors share is not rounded
+    top = (t * slopes + offsets).argmax(axis=1)[:, None]
+    steep, rest = slopes - slopes[top], offsets - offsets[top]
+    noise = 8 * OWN_UNIT * (np.abs(steep * t) + np.abs(rest) + 1)
+    z = t * steep + rest
+    z = z - z.max(axis=1, keepdims=True)
+    log_w = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    off = 4 * (noise + (np.exp(log_w) * noise).sum(axis=1, keepdims=True)) + 1e-14
+    require(bool((off < 1).all()), "keys of a grid that float64 cannot hold")
+    return log_w, off
 
 
 def upper_weights(grid: Grid, j: int, cuts: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Along one axis, for each cell: centre and half width (cells, 1), the weights there and upper bounds on them on
-    the cell (cells, p), the mean of the slopes (cells, 1), and how far off the weights may be, relatively (cells,
-    p)."""
-    (slopes, offsets), origin = grid.axes[j], float(grid.origins[j])
-    centre, half = (cuts[:-1] + cuts[1:])[:, None] / 2, np.diff(cuts)[:, None] / 2 * UP
-    half = half + 4 * OWN_UNIT * np.abs(cuts).max()
-    # logits less that of the largest, which changes no weight: what anchors share is not rounded
-    top = ((centre - origin) * slopes + offsets).argmax(axis=1)[:, None]
-    steep, rest = slopes - slopes[top], offsets - offsets[top]
-    z = (centre - origin) * steep + rest
-    noise = 8 * OWN_UNIT * (np.abs(steep) * (np.abs(centre - origin) + half) + np.abs(rest) + 1)
-    z = z - z.max(axis=1, keepdims=True)
-    log_w = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-    w = np.exp(log_w)
-    off = 4 * (noise + (w * noise).sum(axis=1, keepdims=True)) + 1e-14
-    mean = (w * slopes).sum(axis=1, keepdims=True)
-    tilt = np.abs(slopes - mean)
-    tilt = tilt + (w * off * tilt).sum(axis=1, keepdims=True) + 1e-14 * np.abs(slopes).max()
-    upper = np.exp(np.minimum(log_w + tilt * half + off, 0.0)) + 1e-300  # not from w, which may have vanished
-    return centre, half, w, upper, mean, off
+    """Along one axis, for each cell: half its width, (cells, 1), the logarithms of the weights at its centre, upper
+    bounds on the weights on the cell, and on |a - A| at the centre, (cells, p) all."""
+    half = np.diff(cuts)[:, None] / 2 * UP + 4 * OWN_UNIT * np.abs(cuts).max()
+    log_w, off = log_weights(grid, j, cuts[:-1] / 2 + cuts[1:] / 2)
+    w, slopes = np.exp(log_w), grid.axes[j][0]
+    steep = slopes - slopes[w.argmax(axis=1)][:, None]  # what all slopes share is no error of a - A
+    lean = np.abs(steep - (w * steep).sum(axis=1, keepdims=True))
+    lost = (w * (off + (len(slopes) + 8) * OWN_UNIT) * np.abs(steep)).sum(axis=1, keepdims=True)
+    lean = (lean + 2 * lost + 4 * OWN_UNIT * np.abs(steep)) * UP
+    return half, log_w, np.exp(np.minimum(log_w + lean * half + off, 0.0)) + 1e-300, lean
 
 
 def axis_errors(grid: Grid, j: int, cuts: np.ndarray, d: int, model: Arithmetic) -> np.ndarray:

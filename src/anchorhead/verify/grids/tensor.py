@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
@@ -22,24 +22,20 @@ from flint import arb
 
 from anchorhead.verify.balls import precision
 from anchorhead.verify.claims import Explained, Unit
-from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, summed
-from anchorhead.verify.grids.cover import Cells, Rounding, cover
-from anchorhead.verify.grids.grid import verify_grid
-from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.points import ways_of
-from anchorhead.verify.grids.rounding import on_cells
+from anchorhead.verify.grids.cells import cover
+from anchorhead.verify.grids.functions import known_of
+from anchorhead.verify.grids.head import Grid, Unsettled
+from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.scalar.part import Part
-from anchorhead.verify.scalar.softmax import Softmax
 
 SAMPLES = 48
 GATE = 4000.0
-STEEP = 24.0
-"""How far logits may differ over half a box before cells are looked at first."""
+STEEP, FEW = 24.0, 2
+"""How far logits may differ over half a box before so many boxes of cells are looked at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +84,25 @@ def grid_reading(
                 return None
             index.append(np.array(picked))
             continue
-        if len(one.t.ids) != 1 or one.t.ids[0] not in exact.inputs or one.t.coefficients[0, 0, 0] != 1:
-            return None
-        largest = max(abs(end) for end in one.ends)
-        rounded = model.unit * largest if one.t.constant[0, 0] else 0.0
-        if one.t.error[0, 0] > (1 + 1e-7) * rounded + 64 * model.tiny or (one.logits.terms > 1).any():
+        origin = _origin(one.t, one.ends, one.logits.terms, exact, model)
+        if origin is None:
             return None
         ids.append(int(one.t.ids[0]))
         axes.append((one.logits.slopes, one.logits.offsets))
-        origins.append(-float(one.t.constant[0, 0]))
+        origins.append(origin)
         index.append(np.arange(side))
     if not ids or len(set(ids)) < len(ids):
         return None
     places = np.ravel_multi_index(np.ix_(*index), sides).reshape([len(slopes) for slopes, _ in axes])
     return GridReading(tuple(ids), tuple(axes), np.array(origins), places)
+
+
+def _origin(t: Forms, ends: tuple[float, float], terms: np.ndarray, exact: Exact, model: Arithmetic) -> float | None:
+    """The origin, if t is an input less that, rounded once, and offsets of logits are single products."""
+    if len(t.ids) != 1 or t.ids[0] not in exact.inputs or t.coefficients[0, 0, 0] != 1 or (terms > 1).any():
+        return None
+    rounded = model.unit * max(map(abs, ends)) if t.constant[0, 0] else 0.0
+    return None if t.error[0, 0] > (1 + 1e-7) * rounded + 64 * model.tiny else -float(t.constant[0, 0])
 
 
 def _gates(one: Reading) -> bool:
@@ -126,15 +127,13 @@ def _largest(one: Reading) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
-    """A grid that may be `allowed` off a sum of functions of the inputs `ids`, a form (1, 1), and beta; of one axis
-    with the softmax as the walk has it."""
+    """A grid that may be `allowed` off a sum of functions of the inputs `ids`, a form (1, 1), and beta."""
 
     grid: Grid
     form: Forms
     beta: float
     ids: tuple[int, ...]
     allowed: float
-    part: Part | None
 
 
 @dataclass(eq=False)
@@ -149,7 +148,7 @@ class Grids:
     _met: list[GridReading] = field(default_factory=list)
 
     def explain(
-        self, reading: GridReading, values: np.ndarray, betas: Sequence[float], part: Part | None = None
+        self, reading: GridReading, values: np.ndarray, betas: Sequence[float]
     ) -> tuple[Forms, float, str] | None:
         """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may
         be missing from a function."""
@@ -178,7 +177,7 @@ class Grids:
         allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
         _, form, beta = best
         grid = Grid(reading.axes, reading.origins, table)
-        self.waiting.append(Waiting(grid, form, beta, reading.ids, allowed, part))
+        self.waiting.append(Waiting(grid, form, beta, reading.ids, allowed))
         constant = Forms.constants(np.array([[beta]]))
         found = summed([form, constant], quantities)
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
@@ -190,14 +189,17 @@ class Grids:
     def of_unit(self, unit: Unit) -> Explained | None:
         """A head on one number, the only input, that stands for a function which is given: a grid of one axis."""
         (part, *more), t = unit.parts, unit.reading.t
-        exactly = not (part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or (part.terms > 1).any())
-        plain = t.ids.tolist() == self.exact.inputs.tolist() == [0] and t.coefficients[0, 0, 0] == 1
-        rounded = self.model.unit * max(map(abs, unit.reading.ends)) if t.constant[0, 0] else 0.0
-        if more or not exactly or not plain or t.error[0, 0] > (1 + 1e-7) * rounded + 64 * self.model.tiny:
+        wrong = (
+            part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or part.lean or part.own is not None
+        )
+        origin = _origin(t, unit.reading.ends, part.terms, self.exact, self.model)
+        if more or wrong or origin is None:
             return None
-        reading = GridReading((0,), ((part.slopes, part.offsets),), -t.constant[0], np.arange(len(part.slopes)))
+        reading = GridReading(
+            (int(t.ids[0]),), ((part.slopes, part.offsets),), np.array([origin]), np.arange(len(part.slopes))
+        )
         betas = [0.0, *(beta for pairs in unit.hints.values() for alpha, beta in pairs if alpha == 1)]
-        found = self.explain(reading, part.values, betas, replace(part, lean=part.lean + float(t.error[0, 0])))
+        found = self.explain(reading, part.values, betas)
         if found is None:
             return None
         form, size, words = found
@@ -242,20 +244,7 @@ class Grids:
         def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return sums(x[:, back])
 
-        cover(one.grid, lipschitz.ways(values), self._rounding(one), low, high, one.allowed)
-
-    def _rounding(self, one: Waiting) -> Rounding:
-        """That of a grid on cells; of a head on one number that of a scalar head."""
-        if one.part is None:
-            return _on_cells(one.grid, self.model)
-        origin, part = float(one.grid.origins[0]), one.part
-        softmax = Softmax(part, part.model)
-
-        def found(cells: Cells, moved: np.ndarray) -> np.ndarray:
-            nothing = np.zeros(len(moved))
-            return softmax.rounding(cells.centre - origin, cells.half, moved[:, None], None, nothing)[0][:, 0]
-
-        return found
+        cover(one.grid, lipschitz.known(values), self.model, low, high, one.allowed)
 
 
 def prove(
@@ -266,28 +255,15 @@ def prove(
     high: tuple[float, ...],
     model: Arithmetic,
     allowed: float,
-) -> None:
-    """By cells where the softmax is steep, as it is for functions with kinks, by the lemma of smooth functions where it
-    is gentle; and by the other one where that does not do."""
-
-    def by_cells() -> None:
-        cover(grid, ways_of(function, variables), _on_cells(grid, model), low, high, allowed)
-
-    def smoothly() -> None:
-        verify_grid(grid, function, variables, low, high, model.dtype, allowed)
-
-    reach = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), a, b in zip(grid.axes, low, high, strict=True))
-    first, second = (by_cells, smoothly) if reach > STEEP else (smoothly, by_cells)
-    try:
-        first()
-    except NotVerified:
-        with suppress(NotVerified):
-            return second()
-        raise
-
-
-def _on_cells(grid: Grid, model: Arithmetic) -> Rounding:
-    return lambda cells, moved: on_cells(grid, cells.cuts, model)
+) -> int:
+    """By the lemma of smooth functions, or by cells; where the softmax is steep, by a few cells first."""
+    known = known_of(function, variables)
+    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), a, b in zip(grid.axes, low, high, strict=True)) > STEEP
+    with suppress(Unsettled):
+        return cover(grid, known, model, low, high, allowed, FEW if steep else 0)
+    with suppress(Unsettled):
+        return verify_grid(grid, function, variables, low, high, model.dtype, allowed)
+    return cover(grid, known, model, low, high, allowed)
 
 
 def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:

@@ -18,9 +18,9 @@ from flint import arb
 
 from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.grids.grid import verify_grid
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.rounding import grid_rounding
+from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
