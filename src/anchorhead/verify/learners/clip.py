@@ -1,9 +1,7 @@
-"""The soft threshold at the end of a step: S(w) = w - clip(w, -tau, tau), a head for each entry of w that is shrunk.
+"""How far a soft threshold is off: S(w) = w - clip(w, -tau, tau), a softmax on one number in the place of every clip.
 
-The skip carries w, and a head subtracts what it reads from registers: logits affine in its entry of w, so it is a
-scalar head (scalar.py), compared with clip on all w that a path may reach. clip moves by no more than tau does, so the
-head is compared with the float next to tau. S brings points no further apart, so its own error adds to that of the
-step.
+It is compared with clip on all w that a path may reach. clip moves by no more than tau does, so it is compared with the
+float next to tau. S brings points no further apart, so its own error adds to that of the step.
 """
 
 from __future__ import annotations
@@ -23,35 +21,27 @@ from anchorhead.verify.scalar.part import Part, silent
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """The heads as softmaxes on one number, and the tau of each, as a float and how far it may be off.
+    """A softmax on one number for each of so many entries of w, and tau: as a float, and how far it may be off.
 
     aim   an error of a head that is good enough, so that no more work is done
     """
 
-    parts: tuple[Part, ...]
-    taus: tuple[tuple[float, float], ...]
+    part: Part
+    tau: float
+    off: float
+    entries: int
     aim: float
 
     def error(self, reach: float, model: Arithmetic) -> float:
         """How long S(w) is wrong by for |w| <= reach, with the last subtraction."""
         step = 2.0 ** (8 * math.ceil(math.log2(max(reach, 2.0**-20)) / 8))  # few different proofs
-        each = [self._each(number, step, model) for number in range(len(self.parts))]
-        total = math.sqrt(sum(one * one for one in each))
+        total = math.sqrt(self.entries) * (self._proven(step, model) + self.off)
         return (total + model.unit * (reach + total) + MANY * 4 * model.tiny) * SLACK
 
     @lru_cache(maxsize=256)  # noqa: B019
-    def _each(self, number: int, reach: float, model: Arithmetic) -> float:
-        part, (tau, off) = self.parts[number], self.taus[number]
-        for other in range(number):
-            if self.parts[other].key() == part.key() and self.taus[other] == (tau, off):
-                return self._each(other, reach, model)
-        return _proven(part, tau, reach, self.aim, model) + off
-
-
-def _proven(part: Part, tau: float, reach: float, aim: float, model: Arithmetic) -> float:
-    intervals = [(-reach, reach)]
-    near = part.only(np.flatnonzero(~silent(part, intervals, model)))
-    nodes = (
-        ("variable", "x", ()), ("number", -tau, ()), ("number", tau, ()), ("clip", None, (0, 1, 2)),
-    )  # fmt: skip
-    return prove([near], Claim(Expression.of(nodes), 1.0, 0.0, 1.0, 0.0), intervals, model, aim).total
+    def _proven(self, reach: float, model: Arithmetic) -> float:
+        intervals = [(-reach, reach)]
+        near = self.part.only(np.flatnonzero(~silent(self.part, intervals, model)))
+        ends = ("number", -self.tau, ()), ("number", self.tau, ())
+        claim = Claim(Expression.of((("variable", "x", ()), *ends, ("clip", None, (0, 1, 2)))), 1.0, 0.0, 1.0, 0.0)
+        return prove([near], claim, intervals, model, self.aim).total

@@ -21,8 +21,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
+
+VANISHED = 2.0**46
+"""More than what underflow loses in any number here, in units of the smallest normal number and of the factors that the
+number is then multiplied by: tiny in each operation on its way, of which there are a few."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,137 @@
+"""Networks of learners as they are laid out.
+
+In every layout few numbers are free: sharpnesses, what heads write, the factors of w and v, anchors. The verifier reads
+these where they stand, writes down the whole network from them, and the network of a file must be that one, weight by
+weight. So there is nothing in it but what the lemmas of its layout speak of: which token holds what, who sees whom, and
+that all others are out of reach, is shown once, where the layout is written down (direct.py, transformer.py,
+sequence.py, many.py), and not for each file.
+
+What all of them rest on: a product with 1, 0 or a power of two rounds nothing; a token whose logit is 2 SILENT below
+that of another weighs exactly 0; and nothing overflows (finite.py), so that what is multiplied by 0 is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat
+from anchorhead.verify.learners.link import Link
+from anchorhead.verify.learners.same import same
+from anchorhead.verify.learners.step import Update
+from anchorhead.verify.learners.target import Descent
+from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
+
+FAR = 2.0**20
+"""What lowers logits of tokens that are not meant, where these are not those of anchors: more than 2 SILENT."""
+
+MAX_TERMS = 2**10
+"""Products in a logit. gamma of so many roundings is below 2^-12 in float32."""
+
+
+class Features:
+    """The features of tokens, one block after the other: `at` says where those of a name are; called with names, it
+    gives rows that pick them."""
+
+    def __init__(self, **counts: int) -> None:
+        ends = np.cumsum([0, *counts.values()]).tolist()
+        self.at = {name: list(range(a, b)) for name, (a, b) in zip(counts, pairwise(ends), strict=True)}
+        self.width = int(ends[-1])
+
+    def __call__(self, *names: str) -> np.ndarray:
+        return np.eye(self.width)[[place for name in names for place in self.at[name]]]
+
+    def anchors(self, tokens: np.ndarray) -> np.ndarray:
+        """(parts, tokens, 3): slope, offset and value of every part."""
+        return tokens[:, self.at["anchors"]].reshape(len(tokens), -1, 3).transpose(1, 0, 2)
+
+    def token(self, **numbers: float) -> np.ndarray:
+        """A token that holds these numbers, and 0 in all other features."""
+        return sum((number * self(name).sum(axis=0) for name, number in numbers.items()), np.zeros(self.width))
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A network that is said to carry out a descent with links of some form. stated: the bound that is aimed at."""
+
+    network: Network
+    target: Descent
+    links: tuple[Link, ...]
+    stated: float
+    model: Arithmetic
+
+    def layers(self, count: int, features: Features, inputs: int) -> tuple[Attention, ...]:
+        """The layers of a step, from which free numbers may be read: so many, with skips, between these features."""
+        repeat = self.network.layers[-2] if len(self.network.layers) > 1 else None
+        body = repeat.layers if isinstance(repeat, Repeat) else ()
+        fits = len(body) == count and self.network.embed.weight.shape[1:] == (features.width, inputs)
+        if not fits or not all(isinstance(one, Attention) and one.skip is not None for one in body):
+            raise NotVerified(f"a step of this learner is {count} attentions between {features.width} features")
+        require(all(one.query.shape[1] <= MAX_TERMS for one in body), f"a logit of more than {MAX_TERMS:,} terms")
+        return body
+
+    def sharpness(self, stored: np.ndarray) -> tuple[float, ...]:
+        require(bool((stored > 0).all() and power_of_two(stored).all()), "a sharpness that is no power of two")
+        return tuple(stored.tolist())
+
+    def require_written(
+        self, embed: Embed, before: Sequence[Attention], body: Sequence[Attention], last: Any, output: str = "state"
+    ) -> None:
+        """The network is this one."""
+        layers = (*before, Repeat(tuple(body), self.target.times), last)
+        require(self.network.output == output and len(self.network.layers) == len(layers), "another network of layers")
+        require(same(self.network.embed, embed), "the tokens are not those of this learner")
+        for number, (one, other) in enumerate(zip(self.network.layers, layers, strict=True), start=1):
+            if isinstance(other, Repeat):
+                for inner, (mine, its) in enumerate(zip(one.layers, other.layers, strict=True)):
+                    require(same(mine, its), f"layer {inner} of a step is not that of this learner")
+            require(same(one, other), f"layer {number} is not that of this learner")
+
+    def update(self, layer: Attention, features: Features) -> tuple[Update, np.ndarray, np.ndarray, np.ndarray]:
+        """What becomes of w and v in a layer that adds to both what its heads read; o_a, by which head a does; and its
+        skip and its output, written: all other features stay as they are."""
+        target, w, v = self.target, features.at["w"], features.at["v"]
+        stored = _linear(layer.skip)
+        kept, pulled = stored[w, w], stored[v, w] if v else np.zeros(len(w))
+        momentum, outputs = float(stored[w[0], v[0]]) if v else 0.0, layer.output[:, w[0], 0]
+        skip, output = np.eye(features.width), np.zeros((layer.heads, features.width, len(w)))
+        skip[w, w] = kept
+        output[:, w] = outputs[:, None, None] * np.eye(len(w))
+        if v:
+            skip[w, v] = skip[v, v] = momentum
+            skip[v, w], output[:, v] = pulled, output[:, w]
+        pulls = [Fraction(target.rate) * decay for decay in target.decays]
+        off = [abs(Fraction(float(k)) - (1 - pull)) for k, pull in zip(kept, pulls, strict=True)]
+        off_v = [abs(Fraction(float(k)) + pull) for k, pull in zip(pulled, pulls, strict=True) if v]
+        wrong = max(off), max(off_v, default=Fraction(0)), abs(Fraction(momentum) - Fraction(target.momentum))
+        product = int(not power_of_two(np.concatenate([kept, pulled])).all())
+        sums = bool(v) + layer.heads  # w, v and what heads read are added in any order
+        largest = float(np.abs(kept).max()), float(np.abs(pulled).max()), abs(momentum)
+        found = Update(*largest, *(float(one) * SLACK for one in wrong), (product + sums, 1 + sums, 1 + sums))
+        return found, outputs, skip, output
+
+
+def attention(
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray | None,
+    mask: str | None = None, grid: tuple[int, ...] | None = None,
+) -> Attention:  # fmt: skip
+    """A layer; keys and values that all heads share are given once."""
+    shared = (one if one.ndim == 3 else one[None] for one in (key, value))
+    return Attention(query, *shared, output, None, mask, None if skip is None else linear(skip), grid)
+
+
+def linear(weight: np.ndarray) -> Linear:
+    return Linear(weight, None, None)
+
+
+def _linear(skip: Linear | None) -> np.ndarray:
+    """The matrix of a skip as it is stored; a map that is stored in another way is none of a learner."""
+    if skip is None or skip.weight.ndim != 2:
+        raise NotVerified("a skip of a learner is a matrix")
+    return skip.weight
