@@ -40,6 +40,7 @@ FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.keys_that_overflow, "logistic, sequence, four steps"),
     (forged.reference_that_moves, "logistic lasso"),
     (forged.something_that_is_off, "two variables"),
+    (forged.a_head_without_anchors, "hinge, sequence"),
 ]
 
 

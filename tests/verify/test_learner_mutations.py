@@ -25,6 +25,7 @@ from anchorhead.verify.learners import (
     many,
     prompt,
     score,
+    sequence,
     step,
     target,
     transformer,
@@ -252,6 +253,10 @@ MUTATIONS = {
     "transformer: a grid may read what is off": Mutation(
         transformer, "require", lambda f: lambda holds, why: f(holds or "grid come" in why, why),
         accepts("two variables", forged.something_that_is_off),
+    ),
+    "sequence: a head need not have anchors": Mutation(
+        sequence, "require", lambda f: lambda holds, why: f(holds or "no anchors" in why, why),
+        accepts("hinge, sequence", forged.a_head_without_anchors),
     ),
     "many: what is no example may have any link": Mutation(
         many, "require", lambda f: lambda holds, why: f(holds or "out of reach" in why, why),

@@ -42,6 +42,6 @@ def read_direct(given: Given) -> Step:
         for one, stored in zip(others, (embed.registers, embed.states), strict=True):
             one[:, f.at["clip"]] = stored[: len(one), f.at["clip"]]
     require(bool(target.shrinks or not len(embed.registers)), "registers, and no threshold")
-    rows = np.eye(f.width, inputs)[None], np.zeros((1, f.width))
-    given.require_written(Embed(*rows, *others, None, None), [], body, linear(f("w")))
+    tokens = Embed(np.eye(f.width, inputs)[None], np.zeros((1, f.width)), others[0], others[1], None, None)
+    given.require_written(tokens, [], body, linear(f("w")))
     return Step(Average(sharpness, tuple(outputs.tolist()), size + 1), update, clip)

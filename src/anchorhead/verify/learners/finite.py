@@ -10,18 +10,15 @@ from anchorhead.verify.rounding import Arithmetic
 
 
 def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmetic) -> None:
-    """No number that is computed overflows, queries, keys and values of all
-    tokens: bounds on the features of every kind are followed through all steps.
+    """Queries, keys, values, logits and features of all tokens stay finite: bounds on features are followed through all
+    steps.
 
     box: bounds on the entries of a prompt of at most so many rows. What a head reads is at most the largest value that
     it may see, up to rounding: sums over all tokens, and over features.
     """
     embed = network.embed
-    sizes = {
-        "input": (np.abs(embed.weight) @ box + np.abs(embed.bias)).max(axis=0),
-        "register": np.abs(embed.registers).max(axis=0, initial=0.0),
-        "state": np.abs(embed.states).max(axis=0, initial=0.0),
-    }
+    shown = (np.abs(embed.weight) @ box + np.abs(embed.bias)).max(axis=0)
+    sizes = np.maximum(shown, np.abs(np.concatenate([embed.registers, embed.states])).max(axis=0, initial=0.0))
     tokens = (embed.positions or rows) + len(embed.registers) + len(embed.states)
     limit = model.largest / 2.0**12
     more = 1 + float(model.gamma(4 * (tokens + len(box) + embed.weight.shape[1] + 16)))
@@ -32,13 +29,12 @@ def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmet
         for _ in range(getattr(group, "times", 1)):
             before = sizes
             for (query, key, value, output), skip in zip(parts, skips, strict=True):
-                largest = np.max(list(sizes.values()), axis=0)
-                asked, held, read = (np.einsum("hsf,f->hs", one, largest) for one in (query, key, value))
+                asked, held, read = (np.einsum("hsf,f->hs", one, sizes) for one in (query, key, value))
                 wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
-                sizes = {kind: more * (wrote + (0.0 if skip is None else skip @ one)) for kind, one in sizes.items()}
-                every = largest, asked, held, read, (asked * held).sum(axis=1), *sizes.values()
-                top = max(float(one.max()) for one in every)
+                every = sizes, asked, held, read, (asked * held).sum(axis=1)
+                sizes = more * (wrote + (0.0 if skip is None else skip @ sizes))
+                top = max(float(one.max()) for one in (*every, sizes))
                 if not top < limit:
                     raise NotVerified(f"numbers may overflow in {model.dtype}: up to {top:.3g}")
-            if all(sizes[kind].shape == one.shape and (sizes[kind] <= one).all() for kind, one in before.items()):
+            if sizes.shape == before.shape and (sizes <= before).all():
                 break

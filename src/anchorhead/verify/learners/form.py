@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 from anchorhead.verify.errors import require
 from anchorhead.verify.programs.expressions import Expression
@@ -23,11 +24,14 @@ WHOLE = {"labelled": ("add", "-y"), "margin": ("mul", "y")}
 """By form, what the whole is a sum or a product with."""
 MAX_BITS = 2**15
 Line = tuple[Fraction, Fraction]
+Node = tuple[str, Any, tuple[int, ...]]
 
 
 def phi_of(g: Expression, form: str, y: str = "y") -> Expression | None:
     """phi, where g has this form in s and y."""
-    nodes, where, called = [("variable", "x", ())], [], []
+    nodes: list[Node] = [("variable", "x", ())]
+    where: list[int] = []
+    called: list[str | None] = []
     for place, (op, data, args) in enumerate(g.nodes):
         rest = list(args)
         called.append(
@@ -68,9 +72,10 @@ def by_flag(g: Expression, flags: Sequence[str]) -> list[Expression]:
     require(less == (("variable", "b", ()), ("neg", None, (0,))), "a link is not a sum of those of flags, less b")
     found = []
     for flag, term in zip(flags, terms, strict=False):
-        kind, _, args = g.nodes[term]
-        require(kind == "mul" and g.nodes[args[0]] == ("variable", flag, ()), "a link is not a product with its flag")
-        product = ("mul", None, args[1:]) if len(args) > 2 else g.nodes[args[1]]
+        kind, _, (first, *rest) = g.nodes[term] if g.nodes[term][2] else ("", None, (term,))
+        good = kind == "mul" and bool(rest) and g.nodes[first] == ("variable", flag, ())
+        require(good, "a link is not a product with its flag")
+        product = ("mul", None, tuple(rest)) if len(rest) > 1 else g.nodes[rest[0]]
         found.append(Expression.of((*g.nodes[:term], product)).part(-1))
     return found
 

@@ -49,6 +49,7 @@ def read_sequence(given: Given) -> Step:
     labels = embed.weight[:each, f.at["y"][0], -1]
     offsets = embed.bias[:each, f.at["offset"] + f.at["offset_y"]]
     which = embed.bias[:each, f.at["part"]].argmax(axis=1)
+    require(set(which.tolist()) == set(range(parts)), "a head of the link has no anchors")
     weight, bias = np.zeros((each, f.width, inputs)), np.zeros((n, each, f.width))
     weight[:, f.at["x"]], weight[:, f.at["value"]] = (one[:, None, None] * columns for one in (slopes, values))
     weight[:, f.at["y"][0], -1] = labels
@@ -96,7 +97,8 @@ def _heads(
         along, beside = (np.stack(pair).reshape(2, p, -1) for pair in zip((slopes, labels), offsets.T, strict=True))
         grid = (along == along[:, :, :1]).all() and (beside == beside[:, :1]).all()
         require(bool(grid), "the anchors of a link are no grid")
-        return Heads(grid=Grid((along[:, :, 0], beside[:, 0]), np.zeros(2), values.reshape(p, -1)), **more)
+        axes = (along[0, :, 0], along[1, :, 0]), (beside[0, 0], beside[1, 0])
+        return Heads(grid=Grid(axes, np.zeros(2), values.reshape(p, -1)), **more)
     require(not offsets[:, 1].any(), "an anchor of a link has too many offsets")
     parts, of_label = [], []
     for one in range(int(which.max()) + 1):

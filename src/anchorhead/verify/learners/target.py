@@ -89,7 +89,8 @@ def _single(program: Program, path: Repeat) -> Written:
     """Of examples (x, y), which are A and y; w and v begin with 0."""
     body, given = path.body, _step(program, 0, Input)
     d, size = len(given.features) - 1, _step(program, 1, Affine).bias.shape[1]
-    require(d >= 1 and size in (d, d + 1) and given.most is not None, "examples are any number of tokens up to a most")
+    if given.most is None or d < 1 or size not in (d, d + 1):
+        raise NotVerified("examples are any number of tokens up to a most")
     pick, ones = np.eye(size, d + 1), np.zeros((1, size))
     if size > d:
         pick[d], ones[0, d] = 0.0, 1.0

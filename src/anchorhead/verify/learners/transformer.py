@@ -138,13 +138,16 @@ class _Held:
 
     def grid(self, most: float) -> tuple[Heads, Attention]:
         """Registers are the points of the grid, row by row, the reference, and those of a threshold."""
-        f, sides = self.f, self.layer.grid or ()
-        require(len(sides) == 2 and sides[0] > 1 and len(f.at["anchors"]) == 6, "a link of two variables has a grid")
-        self._refer(sides[0] * sides[1])
-        points = self.registers[: sides[0] * sides[1], f.at["anchors"]].reshape(*sides, 6)
+        f, labels, sides = self.f, self.given.links[0].labels, self.layer.grid or ()
+        if len(sides) != 2 or sides[0] < 2 or len(f.at["anchors"]) != 6:
+            raise NotVerified("a link of two variables has a grid")
+        p, q = sides
+        self._refer(p * q)
+        points = self.registers[: p * q, f.at["anchors"]].reshape(p, q, 6)
         slopes, offsets, gates = points[:, 0, :3].T
         far = float(gates[-1])
         steep = float(np.abs(slopes[:-1]).max() * most + np.abs(offsets[:-1]).max())
+        steep += float(np.abs(points[0, :, 3]).max() * labels + np.abs(points[0, :, 4]).max())
         off = (slopes[-1], offsets[-1]) == (0.0, -far) and (gates[:-1] == -far).all() and not points[-1, :, 5].any()
         require(bool(off) and 4 * (steep + SILENT) <= far, "points of a grid come within reach that are not meant")
         held = Grid(((slopes[:-1], offsets[:-1]), (points[0, :, 3], points[0, :, 4])), np.zeros(2), points[:-1, :, 5])
@@ -156,4 +159,4 @@ class _Held:
         key = np.concatenate([np.eye(f.width)[f.at["anchors"][:5]], nothing])
         output = np.stack([sign * f("link").T for sign, _ in signs])
         value = np.eye(f.width)[f.at["anchors"][5:]]
-        return Heads(grid=held), attention(query, key, value, output, without(f, "link"), grid=sides)
+        return Heads(grid=held), attention(query, key, value, output, without(f, "link"), grid=(p, q))

@@ -109,11 +109,12 @@ class Given:
         pulls = [Fraction(target.rate) * decay for decay in target.decays]
         off = [abs(Fraction(float(k)) - (1 - pull)) for k, pull in zip(kept, pulls, strict=True)]
         off_v = [abs(Fraction(float(k)) + pull) for k, pull in zip(pulled, pulls, strict=True) if v]
-        wrong = max(off), max(off_v, default=Fraction(0)), abs(Fraction(momentum) - Fraction(target.momentum))
+        off_speed = abs(Fraction(momentum) - Fraction(target.momentum))
+        wrong, wrong_pull, wrong_speed = (float(max(one)) * SLACK for one in (off, [*off_v, Fraction(0)], [off_speed]))
         product = int(not power_of_two(np.concatenate([kept, pulled])).all())
         sums = bool(v) + layer.heads  # w, v and what heads read are added in any order
         largest = float(np.abs(kept).max()), float(np.abs(pulled).max()), abs(momentum)
-        found = Update(*largest, *(float(one) * SLACK for one in wrong), (product + sums, 1 + sums, 1 + sums))
+        found = Update(*largest, wrong, wrong_pull, wrong_speed, (product + sums, 1 + sums, 1 + sums))
         return found, outputs, skip, output
 
 
@@ -122,8 +123,8 @@ def attention(
     mask: str | None = None, grid: tuple[int, ...] | None = None,
 ) -> Attention:  # fmt: skip
     """A layer; keys and values that all heads share are given once."""
-    shared = (one if one.ndim == 3 else one[None] for one in (key, value))
-    return Attention(query, *shared, output, None, mask, None if skip is None else linear(skip), grid)
+    key, value = (one if one.ndim == 3 else one[None] for one in (key, value))
+    return Attention(query, key, value, output, None, mask, None if skip is None else linear(skip), grid)
 
 
 def linear(weight: np.ndarray) -> Linear:
