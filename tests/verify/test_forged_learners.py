@@ -15,8 +15,8 @@ from anchorhead.verify.files import Stored
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners import learner as of_learners
 from anchorhead.verify.learners.link import read_links
-from anchorhead.verify.learners.step import Update
 from anchorhead.verify.learners.target import read_descent
+from anchorhead.verify.learners.update import Update
 from anchorhead.verify.programs.program import read_program
 from anchorhead.verify.rounding import arithmetic_of
 

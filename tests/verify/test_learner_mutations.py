@@ -15,7 +15,7 @@ from anchorhead.verify.grids import rounding as grid_rounding
 from anchorhead.verify.learners import (
     average,
     box,
-    clip,
+    direct,
     form,
     growth,
     heads,
@@ -26,9 +26,10 @@ from anchorhead.verify.learners import (
     prompt,
     score,
     sequence,
-    step,
     target,
+    threshold,
     transformer,
+    update,
     written,
 )
 
@@ -179,10 +180,10 @@ MUTATIONS = {
         fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
     ),
     "clip: thresholds have no error": Mutation(
-        clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
+        threshold.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
     ),
     "update: stored factors are right": Mutation(
-        step.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
+        update.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
     ),
     "sequence: all anchors are far": Mutation(
@@ -222,8 +223,7 @@ MUTATIONS = {
         fails(paths.test_which_links_are_lines, "2*x - 1"),
     ),
     "update: the skip is added last": Mutation(
-        written.Given, "update",
-        _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
+        direct, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
         fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
     ),
     "finite: numbers may overflow": Mutation(

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from anchorhead.verify import verify
-from anchorhead.verify.learners import clip, heads
+from anchorhead.verify.learners import heads, threshold
 from tests.networks import names
 from tests.networks import network as of_table
 
@@ -129,7 +129,7 @@ def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[st
     """For how many files of these numbers a bound follows for a prompt, whatever it is, and which err by more. It is
     sharper than that of a box, and follows from files too that do not do what they state."""
     one, count, problems = subject(name), 0, []
-    with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
+    with patch.object(heads, "prove", one.known), patch.object(threshold, "prove", one.known):
         for number in numbers:
             made = CHANGES[kind](one, number)
             network = None if made is None else loaded(made[0].content())
@@ -153,7 +153,7 @@ CHANGES = {"place": place, "pair": pair}
 def hunt(name: str, kind: str, numbers: Iterable[int], tally: Tally | None = None) -> Tally:
     """Tries the places or pairs of these numbers."""
     one, found = subject(name), tally or Tally()
-    with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
+    with patch.object(heads, "prove", one.known), patch.object(threshold, "prove", one.known):
         for number in numbers:
             made = CHANGES[kind](one, number)
             if made is None:

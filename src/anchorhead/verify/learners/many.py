@@ -33,6 +33,7 @@ from anchorhead.verify.learners.heads import Heads, heard
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.transformer import without
+from anchorhead.verify.learners.update import read_update
 from anchorhead.verify.learners.written import FAR, Features, Given, attention
 
 
@@ -73,7 +74,7 @@ def read_many(given: Given, off: float) -> Step:
     value, output = np.eye(f.width)[places[:, 2:]], np.stack([f("link").T] * len(places))
     linked = attention(query, key, value, output, without(f, "link", -f("b")), grid=(count,))
     sharpness = given.sharpness(collect.query[:, 0, f.at["sign"][0]])
-    update, outputs, skip, output = given.update(collect, f)
+    update, outputs, skip, output = read_update(target, collect, f)
     require(
         4 * max(sharpness) * float(np.abs(held[:, :, 2]).max(axis=1).sum()) <= FAR / 2,
         "a token is not out of reach of those that carry w",

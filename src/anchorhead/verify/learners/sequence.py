@@ -26,6 +26,7 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.learners.average import Mean
 from anchorhead.verify.learners.heads import Heads, part_of
 from anchorhead.verify.learners.step import Step
+from anchorhead.verify.learners.update import read_update
 from anchorhead.verify.learners.written import Features, Given, attention, linear
 
 
@@ -69,7 +70,7 @@ def read_sequence(given: Given) -> Step:
     push = np.stack([f("push").T] * parts)
     keys, stays = np.eye(f.at["one"][0] + 1, f.width), np.eye(f.width)
     stays[f.at["push"]] = 0.0
-    update, outputs, skip, output = given.update(mean, f)
+    update, outputs, skip, output = read_update(target, mean, f)
     nothing = np.zeros((1, f.width))
     body = [
         attention(query, keys, f("value"), push, stays),

@@ -38,6 +38,7 @@ from anchorhead.verify.learners.heads import Heads, heard
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.threshold import shrinking
+from anchorhead.verify.learners.update import read_update
 from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear
 from anchorhead.verify.rounding import SILENT
 
@@ -58,7 +59,7 @@ def read_transformer(given: Given) -> Step:
     held = _Held(given, f, layers[1])
     heads, its = held.grid(score.most) if link.form == "both" else held.heads(score.most)
     sharpness = given.sharpness(layers[2].query[:, 0, f.at["state"][0]])
-    update, outputs, skip, output = given.update(layers[2], f)
+    update, outputs, skip, output = read_update(target, layers[2], f)
     query = np.stack([np.concatenate([h * f("state"), f("state"), f("other") - f("state")]) for h in sharpness])
     key = np.concatenate([f("link"), -FAR * f("other"), -FAR * f("example")])
     body, clip = [written, its, attention(query, key, np.eye(size, width), output, skip)], None

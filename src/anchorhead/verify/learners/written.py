@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -24,15 +23,14 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Attention, Embed, Linear, Network, Repeat
 from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.same import same
-from anchorhead.verify.learners.step import Update
 from anchorhead.verify.learners.target import Descent
-from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
+from anchorhead.verify.rounding import Arithmetic, power_of_two
 
 FAR = 2.0**20
 """What lowers logits of tokens that are not meant, where these are not those of anchors: more than 2 SILENT."""
 
 MAX_TERMS = 2**10
-"""Products in a logit. gamma of so many roundings is below 2^-12 in float32."""
+"""Products in a logit, and heads of a layer: gamma of so many roundings is about 2^-14 in float32."""
 
 
 class Features:
@@ -73,7 +71,8 @@ class Given:
         fits = len(body) == count and self.network.embed.weight.shape[1:] == (features.width, inputs)
         if not fits or not all(isinstance(one, Attention) and one.skip is not None for one in body):
             raise NotVerified(f"a step of this learner is {count} attentions between {features.width} features")
-        require(all(one.query.shape[1] <= MAX_TERMS for one in body), f"a logit of more than {MAX_TERMS:,} terms")
+        few = all(max(one.query.shape[:2]) <= MAX_TERMS for one in body)
+        require(few, f"a layer of more than {MAX_TERMS:,} heads, or of logits of more terms")
         return body
 
     def sharpness(self, stored: np.ndarray) -> tuple[float, ...]:
@@ -93,30 +92,6 @@ class Given:
                     require(same(mine, its), f"layer {inner} of a step is not that of this learner")
             require(same(one, other), f"layer {number} is not that of this learner")
 
-    def update(self, layer: Attention, features: Features) -> tuple[Update, np.ndarray, np.ndarray, np.ndarray]:
-        """What becomes of w and v in a layer that adds to both what its heads read; o_a, by which head a does; and its
-        skip and its output, written: all other features stay as they are."""
-        target, w, v = self.target, features.at["w"], features.at["v"]
-        stored = _linear(layer.skip)
-        kept, pulled = stored[w, w], stored[v, w] if v else np.zeros(len(w))
-        momentum, outputs = float(stored[w[0], v[0]]) if v else 0.0, layer.output[:, w[0], 0]
-        skip, output = np.eye(features.width), np.zeros((layer.heads, features.width, len(w)))
-        skip[w, w] = kept
-        output[:, w] = outputs[:, None, None] * np.eye(len(w))
-        if v:
-            skip[w, v] = skip[v, v] = momentum
-            skip[v, w], output[:, v] = pulled, output[:, w]
-        pulls = [Fraction(target.rate) * decay for decay in target.decays]
-        off = [abs(Fraction(float(k)) - (1 - pull)) for k, pull in zip(kept, pulls, strict=True)]
-        off_v = [abs(Fraction(float(k)) + pull) for k, pull in zip(pulled, pulls, strict=True) if v]
-        off_speed = abs(Fraction(momentum) - Fraction(target.momentum))
-        wrong, wrong_pull, wrong_speed = (float(max(one)) * SLACK for one in (off, [*off_v, Fraction(0)], [off_speed]))
-        product = int(not power_of_two(np.concatenate([kept, pulled])).all())
-        sums = bool(v) + layer.heads  # w, v and what heads read are added in any order
-        largest = float(np.abs(kept).max()), float(np.abs(pulled).max()), abs(momentum)
-        found = Update(*largest, wrong, wrong_pull, wrong_speed, (product + sums, 1 + sums, 1 + sums))
-        return found, outputs, skip, output
-
 
 def attention(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray | None,
@@ -129,10 +104,3 @@ def attention(
 
 def linear(weight: np.ndarray) -> Linear:
     return Linear(weight, None, None)
-
-
-def _linear(skip: Linear | None) -> np.ndarray:
-    """The matrix of a skip as it is stored; a map that is stored in another way is none of a learner."""
-    if skip is None or skip.weight.ndim != 2:
-        raise NotVerified("a skip of a learner is a matrix")
-    return skip.weight
