@@ -20,7 +20,7 @@ from anchorhead.verify.learners.average import Average
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.threshold import shrinking
 from anchorhead.verify.learners.update import read_update
-from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear
+from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear, powers
 
 
 def read_direct(given: Given) -> Step:
@@ -30,7 +30,7 @@ def read_direct(given: Given) -> Step:
     size, inputs = target.size, target.features + 2
     f = Features(x=inputs - 2, sign=1, label=1, kind=1, w=size, v=size * (target.momentum > 0), clip=3 * target.shrinks)
     layer = given.layers(1 + target.shrinks, f, inputs)[0]
-    sharpness = given.sharpness(layer.query[:, 0, f.at["w"][0]])
+    sharpness = powers(layer.query[:, 0, f.at["w"][0]])
     update, outputs, skip, output = read_update(target, layer, f)
     columns = np.eye(size, f.width)
     query = np.stack([np.concatenate([h * f("w", "kind"), f("kind")]) for h in sharpness])

@@ -33,14 +33,8 @@ def phi_of(g: Expression, form: str, y: str = "y") -> Expression | None:
     where: list[int] = []
     called: list[str | None] = []
     for place, (op, data, args) in enumerate(g.nodes):
-        rest = list(args)
-        called.append(
-            {"s": "s", y: "y"}.get(data)
-            if op == "variable"
-            else "-y"
-            if op == "neg" and called[args[0]] == "y"
-            else None
-        )
+        rest, minus = list(args), "-y" if op == "neg" and called[args[0]] == "y" else None
+        called.append({"s": "s", y: "y"}.get(data) if op == "variable" else minus)
         whole, joined = WHOLE.get(form, ("",)), JOINED.get(form, ("",))
         if place == len(g.nodes) - 1 and form in WHOLE and (op != whole[0] or not _without(rest, called, whole[1:])):
             return None

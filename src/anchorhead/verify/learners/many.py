@@ -32,9 +32,8 @@ from anchorhead.verify.learners.average import Average
 from anchorhead.verify.learners.heads import Heads, heard
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
-from anchorhead.verify.learners.transformer import without
 from anchorhead.verify.learners.update import read_update
-from anchorhead.verify.learners.written import FAR, Features, Given, attention
+from anchorhead.verify.learners.written import FAR, Features, Given, attention, link_layer, powers, without
 
 
 def read_many(given: Given, off: float) -> Step:
@@ -49,7 +48,7 @@ def read_many(given: Given, off: float) -> Step:
         gates=flags, anchors=anchors, v=0,
     )  # fmt: skip
     ask, _, collect = given.layers(3, f, inputs)
-    h, outputs = given.sharpness(ask.query[:, 0, 0]), ask.output[:, f.at["score"][0], 0]
+    h, outputs = powers(ask.query[:, 0, 0]), ask.output[:, f.at["score"][0], 0]
     score = Score(tuple(2 * one for one in h), tuple(outputs.tolist()), size, True)
     query = np.stack([one * f("x") for one in h])
     written = attention(
@@ -68,12 +67,8 @@ def read_many(given: Given, off: float) -> Step:
         lowered = registers[:, f.at["gates"][2 * k]]
         parts = [heard(one, lowered, plus, minus, most, given.model) for one in held]
         made.append(Heads(tuple(parts), taken=True))
-    places = np.array(f.at["anchors"]).reshape(-1, 3)
-    query = np.stack([f("score", "one", "flags")] * len(places))
-    key = np.stack([np.concatenate([np.eye(f.width)[place[:2]], f("gates")]) for place in places])
-    value, output = np.eye(f.width)[places[:, 2:]], np.stack([f("link").T] * len(places))
-    linked = attention(query, key, value, output, without(f, "link", -f("b")), grid=(count,))
-    sharpness = given.sharpness(collect.query[:, 0, f.at["sign"][0]])
+    linked = link_layer(f, f("score", "one", "flags"), f("gates"), without(f, "link", -f("b")), None, (count,))
+    sharpness = powers(collect.query[:, 0, f.at["sign"][0]])
     update, outputs, skip, output = read_update(target, collect, f)
     require(
         4 * max(sharpness) * float(np.abs(held[:, :, 2]).max(axis=1).sum()) <= FAR / 2,

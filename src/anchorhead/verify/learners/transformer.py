@@ -39,7 +39,7 @@ from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.threshold import shrinking
 from anchorhead.verify.learners.update import read_update
-from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear
+from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear, link_layer, powers, without
 from anchorhead.verify.rounding import SILENT
 
 FLAGS = ("sign", "label", "score", "link", "example", "plus", "minus", "other", "state", "zero", "hidden", "of_plus",
@@ -58,7 +58,7 @@ def read_transformer(given: Given) -> Step:
     score, written = _score(given, f, layers[0])
     held = _Held(given, f, layers[1])
     heads, its = held.grid(score.most) if link.form == "both" else held.heads(score.most)
-    sharpness = given.sharpness(layers[2].query[:, 0, f.at["state"][0]])
+    sharpness = powers(layers[2].query[:, 0, f.at["state"][0]])
     update, outputs, skip, output = read_update(target, layers[2], f)
     query = np.stack([np.concatenate([h * f("state"), f("state"), f("other") - f("state")]) for h in sharpness])
     key = np.concatenate([f("link"), -FAR * f("other"), -FAR * f("example")])
@@ -69,7 +69,7 @@ def read_transformer(given: Given) -> Step:
         _, offsets, values = held.registers[:, f.at["clip"]].T
         lowest = offsets <= offsets.min() + 2 * SILENT
         require(not values[lowest].any(), "registers change the key of the reference in a threshold")
-    weight, bias, mark = np.eye(width, inputs), np.zeros(width), inputs - 2 + (link.form == "margin")
+    weight, mark = np.eye(width, inputs), inputs - 2 + (link.form == "margin")
     weight[f.at["plus"], mark], weight[f.at["minus"], mark] = 0.5, -0.5
     bias = f.token(example=1.0, plus=0.5, minus=0.5)
     embed = Embed(weight[None], bias[None], held.registers, held.state, None, None)
@@ -79,7 +79,7 @@ def read_transformer(given: Given) -> Step:
 
 def _score(given: Given, f: Features, layer: Attention) -> tuple[Score, Attention]:
     residual, size = given.links[0].form == "residual", given.target.size
-    sharpness, outputs = given.sharpness(layer.query[:, 0, 0]), layer.output[:, f.at["score"][0], 0]
+    sharpness, outputs = powers(layer.query[:, 0, 0]), layer.output[:, f.at["score"][0], 0]
     asked = np.concatenate([np.eye(size, f.width), *([-f("label")] if residual else [])])
     query = np.stack([np.concatenate([h * asked, f("example", "other")]) for h in sharpness])
     far = [-FAR * f("hidden"), -FAR * (f("state") + f("zero"))]
@@ -87,13 +87,6 @@ def _score(given: Given, f: Features, layer: Attention) -> tuple[Score, Attentio
     output, value = outputs[:, None, None] * f("score").T, f("state") - f("zero")
     written = attention(query, key, value, output, without(f, "score"), "registers+states")
     return Score(sharpness, tuple(outputs.tolist()), size + residual), written
-
-
-def without(f: Features, name: str, less: np.ndarray | float = 0.0) -> np.ndarray:
-    """A skip that keeps all features but one, which becomes something else."""
-    kept = np.eye(f.width)
-    kept[f.at[name]] = less
-    return kept
 
 
 class _Held:
@@ -128,14 +121,9 @@ class _Held:
         lowered = np.zeros(anchors.shape[1])
         lowered[minus] = -far
         parts = [heard(one, lowered, plus, minus, most, self.given.model) for one in anchors]
-        gates = -far * f("of_minus", "of_plus", "hidden")
-        places = np.array(f.at["anchors"]).reshape(-1, 3)
-        query = np.stack([f("score", "example", "plus", "minus", "other")] * len(parts))
-        key = np.stack([np.concatenate([np.eye(f.width)[place[:2]], gates]) for place in places])
-        value = np.eye(f.width)[places[:, 2:]]
-        output = np.stack([f("link").T] * len(parts))
+        asked, gates = f("score", "example", "plus", "minus", "other"), -far * f("of_minus", "of_plus", "hidden")
         skip = without(f, "link", -f("label") if labelled else 0.0)
-        return Heads(tuple(parts), taken=labelled), attention(query, key, value, output, skip, "registers+states")
+        return Heads(tuple(parts), taken=labelled), link_layer(f, asked, gates, skip, "registers+states", None)
 
     def grid(self, most: float) -> tuple[Heads, Attention]:
         """Registers are the points of the grid, row by row, the reference, and those of a threshold."""

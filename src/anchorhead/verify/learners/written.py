@@ -75,10 +75,6 @@ class Given:
         require(few, f"a layer of more than {MAX_TERMS:,} heads, or of logits of more terms")
         return body
 
-    def sharpness(self, stored: np.ndarray) -> tuple[float, ...]:
-        require(bool((stored > 0).all() and power_of_two(stored).all()), "a sharpness that is no power of two")
-        return tuple(stored.tolist())
-
     def require_written(
         self, embed: Embed, before: Sequence[Attention], body: Sequence[Attention], last: Any, output: str = "state"
     ) -> None:
@@ -100,6 +96,30 @@ def attention(
     """A layer; keys and values that all heads share are given once."""
     key, value = (one if one.ndim == 3 else one[None] for one in (key, value))
     return Attention(query, key, value, output, None, mask, None if skip is None else linear(skip), grid)
+
+
+def link_layer(
+    f: Features, asked: np.ndarray, gates: np.ndarray, skip: np.ndarray, mask: str | None, grid: tuple[int, ...] | None
+) -> Attention:
+    """Whoever asks with these rows, score and 1 first, reads the anchors of each part with a head of its own: slope,
+    offset and gates are keys, and the sum of what is read is added to the link."""
+    places, eye = np.array(f.at["anchors"]).reshape(-1, 3), np.eye(f.width)
+    key = np.stack([np.concatenate([eye[place[:2]], gates]) for place in places])
+    output = np.stack([f("link").T] * len(places))
+    return attention(np.stack([asked] * len(places)), key, eye[places[:, 2:]], output, skip, mask, grid)
+
+
+def without(f: Features, name: str, less: np.ndarray | float = 0.0) -> np.ndarray:
+    """A skip that keeps all features but one, which becomes something else."""
+    kept = np.eye(f.width)
+    kept[f.at[name]] = less
+    return kept
+
+
+def powers(stored: np.ndarray) -> tuple[float, ...]:
+    """Sharpnesses, which are powers of two."""
+    require(bool((stored > 0).all() and power_of_two(stored).all()), "a sharpness that is no power of two")
+    return tuple(stored.tolist())
 
 
 def linear(weight: np.ndarray) -> Linear:
