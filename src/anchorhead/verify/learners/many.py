@@ -60,7 +60,7 @@ def read_many(given: Given, off: float) -> Step:
     gates = embed.registers[2:, f.at["gates"]]
     which, away = gates.argmax(axis=1), float(gates.min())
     registers[2:, f.at["gates"]] = away * (1 - np.eye(flags)[which])
-    held, most = f.anchors(registers), score.most + off
+    held, most = f.anchors(registers), score.most(off)
     made = []
     for k in range(len(given.links)):
         plus, minus = (2 + np.flatnonzero(which == 2 * k + sign) for sign in (0, 1))

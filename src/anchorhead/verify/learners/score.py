@@ -37,10 +37,9 @@ class Score:
     terms: int
     taken: bool = False
 
-    @property
-    def most(self) -> float:
-        """No computed score is larger."""
-        return float(np.abs(self.outputs).sum()) * (1 + 1e-4)
+    def most(self, taken: float = 0.0) -> float:
+        """No computed score is larger, of which so much is taken off: sums of MAX_TERMS heads round by less."""
+        return (float(np.abs(self.outputs).sum()) + taken) * (1 + 1e-4)
 
     def distance(self, z: np.ndarray) -> np.ndarray:
         """d(z) for z >= 0."""

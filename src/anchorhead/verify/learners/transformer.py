@@ -55,9 +55,10 @@ def read_transformer(given: Given) -> Step:
     counts = {"x": target.features, **dict.fromkeys(FLAGS, 1), "anchors": anchors}
     f = Features(**counts, w=size, v=size * (target.momentum > 0), clip=3 * shrinks)
     layers = given.layers(3 + shrinks, f, inputs)
+    require(len(given.network.embed.states) == 1, "a learner has one state")
     score, written = _score(given, f, layers[0])
     held = _Held(given, f, layers[1])
-    heads, its = held.grid(score.most) if link.form == "both" else held.heads(score.most)
+    heads, its = held.grid(score.most()) if link.form == "both" else held.heads(score.most())
     sharpness = powers(layers[2].query[:, 0, f.at["state"][0]])
     update, outputs, skip, output = read_update(target, layers[2], f)
     query = np.stack([np.concatenate([h * f("state"), f("state"), f("other") - f("state")]) for h in sharpness])

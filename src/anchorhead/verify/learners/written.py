@@ -69,7 +69,9 @@ class Given:
         repeat = self.network.layers[-2] if len(self.network.layers) > 1 else None
         body = repeat.layers if isinstance(repeat, Repeat) else ()
         fits = len(body) == count and self.network.embed.weight.shape[1:] == (features.width, inputs)
-        if not fits or not all(isinstance(one, Attention) and one.skip is not None for one in body):
+        for one in body:
+            fits = fits and isinstance(one, Attention) and one.skip is not None and one.outputs == features.width
+        if not fits:
             raise NotVerified(f"a step of this learner is {count} attentions between {features.width} features")
         few = all(max(one.query.shape[:2]) <= MAX_TERMS for one in body)
         require(few, f"a layer of more than {MAX_TERMS:,} heads, or of logits of more terms")
