@@ -1,8 +1,9 @@
 """Learners with other numbers in one place of their files, or in two: whatever is accepted must keep its bound.
 
 `place` number n is one of all places and numbers, in an order that is mixed but the same everywhere; `pair` number n is
-two places, of one array or of two, whose changes may make up for one another. Every other time places are those of
-numbers of a learner's own, which the verifier takes as they are: neither 0 nor 1 nor what puts tokens out of reach.
+two places, of one array or of two, whose changes may make up for one another. Every other time these are places of a
+learner's own numbers, which the verifier takes as they are: neither 0 nor 1 nor what puts tokens out of reach.
+`everywhere` number n is one of these numbers that becomes another one wherever it stands.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from .search import Claim
 
 TIMES = (0.0, -1.0, 2.0, 0.5, 1.001, 1 + 2.0**-20, 2.0**-40, 2.0**-100, 2.0**40)
 """What numbers that are not 0 are multiplied by."""
+FACTORS = (0.0, -1.0, 0.5, 2.0, 0.25, 4.0, 1 + 1e-6, 1 - 1e-4, 1.001, 0.99, 1.1, 2.0**-8, 2.0**8, 2.0**-30, 2.0**30)
+"""What a number is multiplied by wherever it stands."""
 INSTEAD = (1.0, -1.0, 2.0**-20, 2.0**-60, 0.01, -1000.0, 2.0**20, -(2.0**20), 2.0**60)
 """What stands in the place of a number, too, and of 0."""
 USUAL = (0.0, 1.0, -1.0, 2.0**20, -(2.0**20))
@@ -147,7 +150,19 @@ def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[st
     return count, problems
 
 
-CHANGES = {"place": place, "pair": pair}
+def everywhere(one: Subject, number: int) -> tuple[File, str] | None:
+    """One of a learner's own numbers changed wherever it stands, with either sign: copies and mirror images agree."""
+    rng, file = np.random.default_rng([number, *one.name.encode()]), one.file()
+    name, at = one.places[1][rng.integers(len(one.places[1]))]
+    before = abs(float(one.arrays[name].flat[at]))
+    after = before * float(rng.choice(FACTORS)) + float(rng.choice([0.0, 0.0, 0.0, 2.0**-10, 1.0]))
+    for array in file.weights():
+        held = np.array(file.arrays[array])
+        file.arrays[array] = np.where(np.abs(held) == before, np.sign(held) * after, held).astype(held.dtype)
+    return (file, f"all {before!r} -> {after!r}") if after != before else None
+
+
+CHANGES = {"place": place, "pair": pair, "everywhere": everywhere}
 
 
 def hunt(name: str, kind: str, numbers: Iterable[int], tally: Tally | None = None) -> Tally:
