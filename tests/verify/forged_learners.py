@@ -5,11 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from anchorhead.verify.files import Stored
+from anchorhead import incontext
+from anchorhead.incontext import networks
+from anchorhead.lemmas.learners.own_anchors import Piece
+from anchorhead.network import Network
+from anchorhead.verify.files import Stored, read_file
 
 from .learner_files import changed
 
@@ -191,3 +198,39 @@ def values_of_the_start(file: Stored) -> Stored:
     for layer in ("layers.1", "layers.2.0", "layers.2.1", "layers.2.2"):
         file = put(file, f"{layer}.skip.weight", (new, new), 1.0)
     return put(file, "layers.2.2.value", (0,), np.eye(width + size)[new])
+
+
+def reference_that_moves(file: Stored) -> Stored:
+    """Registers, who ask in a threshold too, read something of the reference, which is out of reach of the state: their
+    w moves, and that of the reference is what scores are compared with."""
+    value = list(file.network["layers"][0]["features"]).index("value of the clip")
+    return put(file, "layers.0.registers", (0, value), 1.0)
+
+
+def something_that_is_off(file: Stored) -> Stored:
+    """What copies read of a grid that is not meant for them is not 0."""
+    value = list(file.network["layers"][0]["features"]).index("value of the grid")
+    points, last = file.network["layers"][1]["layers"][1]["grid"]
+    return put(file, "layers.0.registers", (range((points - 1) * last, points * last), value), 0.5)
+
+
+def links_of_registers(file: Stored) -> Stored:
+    """Of many learners: the registers of w hold a value that no example reads, but those who are none do; their links
+    are then so large that they are not out of reach."""
+    value = list(file.network["layers"][0]["features"]).index("value of an anchor, part 0")
+    return put(file, "layers.0.registers", (0, value), 2.0**60)
+
+
+def a_head_without_anchors(file: Stored) -> Stored:
+    """One head more for the hinge in a sequence, to which no anchor belongs: it reads those of the other head."""
+    given = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3, "intercept": True}
+    target = incontext.gradient_descent("hinge", layout="sequence", progress=False, **given).descent  # type: ignore[arg-type]
+    build, none = networks.sequence.build, Piece(*[np.zeros(0)] * 5)
+
+    def built(target: Any, step: Any, dtype: str) -> Network:
+        return build(target, replace(step, pieces=(*step.pieces, none)), dtype)
+
+    with patch.object(networks.sequence, "build", built), TemporaryDirectory() as folder:
+        networks.sequence_network(target, "float64").save(Path(folder) / "learner.safetensors")
+        other = read_file(Path(folder) / "learner.safetensors")
+    return replace(file, network=other.network, tensors=other.tensors)

@@ -15,8 +15,8 @@ from anchorhead.verify.files import Stored
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners import learner as of_learners
 from anchorhead.verify.learners.link import read_links
-from anchorhead.verify.learners.step import Update
 from anchorhead.verify.learners.target import read_descent
+from anchorhead.verify.learners.update import Update
 from anchorhead.verify.programs.program import read_program
 from anchorhead.verify.rounding import arithmetic_of
 
@@ -38,6 +38,9 @@ FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.half_an_example, "squared, sequence"),
     (forged.labels_of_others, "squared, sequence"),
     (forged.keys_that_overflow, "logistic, sequence, four steps"),
+    (forged.reference_that_moves, "logistic lasso"),
+    (forged.something_that_is_off, "two variables"),
+    (forged.a_head_without_anchors, "hinge, sequence"),
 ]
 
 
@@ -49,9 +52,10 @@ def test_forged_files_are_refused(change: Callable[[Stored], Stored], name: str)
     assert not accepted(other)
 
 
-def test_where_w_begins_is_nothing_that_rows_show() -> None:
+@pytest.mark.parametrize("change", [forged.values_of_the_start, forged.links_of_registers])
+def test_forged_files_of_many_learners_are_refused(change: Callable[[Stored], Stored]) -> None:
     net, file = of_many.many("float32")
-    prompt, other = of_many.prompt_of("float32", "squared", 0.0, [0.3, -0.2, 0.1]), forged.values_of_the_start(file)
+    prompt, other = of_many.prompt_of("float32", "squared", 0.0, [0.3, -0.2, 0.1]), change(file)
     stated = net.certify(prompt).bound
     path = loaded(other)(prompt, path=True, outside="ignore")  # type: ignore[call-arg]
     assert of_many.largest_error(path, file, prompt) > stated >= of_many.bound_of(file, prompt, stated)

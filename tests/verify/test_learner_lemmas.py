@@ -10,12 +10,10 @@ import pytest
 from flint import arb
 
 from anchorhead.verify.balls import above, precision
-from anchorhead.verify.grammar import Embed
 from anchorhead.verify.learners.average import Average, box_moments, prompt_moments
 from anchorhead.verify.learners.growth import Drift, Varying, norm, safe_limit, weighted
 from anchorhead.verify.learners.link import Link, between, slopes
 from anchorhead.verify.learners.score import Score
-from anchorhead.verify.learners.tokens import ANY, Rows, Tokens
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import MODELS
 
@@ -176,25 +174,3 @@ def test_rounding_that_is_chosen_against_signed_averages() -> None:
         read = (weights / weights.sum() * signed * (1 + float(model.gamma(2 * n + 1)) * np.sign(signed))).sum()
         bound = Average((h,), (-1.0,), terms=2).error(h, at, model)[1]
         assert 0.5 * bound <= abs(read - (exact / exact.sum()) @ signed) <= bound
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        *([0.3, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.001], [0.0, 2.0**20, 1.0], [2.0, 0.0, 0.5]),
-        *([0.0, -1.0, 1 / 3], [2.0**-60, 0.0, 0.0]),
-    ],
-)
-def test_maps_that_round_are_not_taken_for_exact(row: list[float]) -> None:
-    """Of an entry of a row and the constants 1 and 3; 3 times the float next to 1/3 is 1 only once it is rounded,
-    and so small a factor may underflow."""
-    tokens = held()
-    assert tokens.mapped(np.array([row]))[1][0, 0] == ANY
-    for good, number in (([0.5, 0.0, 0.0], 0.5), ([0.0, 7.0, -2.5], -0.5), ([0.0, 0.1, 0.0], 0.1)):
-        assert tokens.mapped(np.array([good]))[0][0, 0] == number
-
-
-def held() -> Tokens:
-    """A token that holds an entry of a row, and the constants 1 and 3."""
-    embed = Embed(np.eye(3, 1)[None], np.array([[0.0, 1.0, 3.0]]), np.zeros((0, 3)), np.zeros((0, 3)), None, None)
-    return Tokens.embedded(embed, Rows(1, (0,), (0,), 0, ({},)), False)

@@ -11,23 +11,26 @@ import pytest
 
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
-from anchorhead.verify.grammar import Network, Repeat
 from anchorhead.verify.grids import rounding as grid_rounding
 from anchorhead.verify.learners import (
     average,
     box,
-    clip,
+    direct,
+    form,
     growth,
     heads,
-    layers,
     learner,
     link,
     link_error,
+    many,
     prompt,
     score,
-    step,
-    sums,
-    tokens,
+    sequence,
+    target,
+    threshold,
+    transformer,
+    update,
+    written,
 )
 
 from . import forged_learners as forged
@@ -97,6 +100,11 @@ def _of_result(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 MIRROR, SLOW = (fails(paths.test_exact_paths_keep_to_their_invariants, name) for name in ("a mirror", "slow"))
 LOGISTIC = "logistic, sequence, float32"
+COMPARED = (
+    forged.scores_drowned, forged.residuals_drowned, forged.silence_drowned,
+    forged.examples_of_one_sign, forged.half_an_example, forged.keys_that_overflow,
+)  # fmt: skip
+"""Files that only weights give away which nothing else depends on."""
 MUTATIONS = {
     "box: the largest residual is the root mean square": Mutation(
         box, "invariant", _of_result(lambda along: replace(along, most=along.rms)), MIRROR
@@ -163,10 +171,6 @@ MUTATIONS = {
         grid_rounding, "axis_errors", lambda f: lambda grid, *more: f(replace(grid, wrong=()), *more),
         fails(paths.test_logits_that_are_sums_over_w_may_be_off_by_what_is_said, "a grid"),
     ),
-    "layers: what other links read is not heard": Mutation(
-        layers, "silent", lambda f: lambda part, *more: part.terms > 1,
-        fails(of_many.test_anchors_within_reach_of_other_links_are_refused),
-    ),
     "link: slopes are those of the middle": Mutation(
         link, "_quotients", lambda f: lambda phi, a, b, y: f(phi, ((a + b) / 2).mid(), ((a + b) / 2).mid(), y.mid()),
         fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
@@ -175,118 +179,15 @@ MUTATIONS = {
         link.Link, "strips", lambda f: property(lambda self: [(0.0, 0.0)]),
         fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
     ),
-    "sums: nothing depends on a label": Mutation(
-        sums.Sums, "depends", lambda f: lambda *args: False, fails(paths.test_the_forms_of_links, "tanh(s - 2*y)")
-    ),
-    "sums: a product is its first factor": Mutation(
-        sums.Sums, "_applied", lambda f: lambda self, op, data, known: f(self, op, data, known[:1]),
-        fails(paths.test_the_forms_of_links, "sin(s*y) + s - y"),
-    ),
-    "layers: speeds may change before they are used": Mutation(
-        layers._Reader, "_require_kept", lambda f: lambda self: None,
-        fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
-    ),
-    "tokens: factors may be as small as they like": Mutation(
-        tokens, "LEAST", lambda f: 0.0,
-        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [2.0**-60, 0.0, 0.0]),
-    ),
-    "sequence: the others hear what the first does": Mutation(
-        layers._Reader, "_heads", lambda f: lambda self, meant, form, every, count: f(self, meant, form, meant, count),
-        fails(learners.test_every_register_hears_its_own_example_alone, 0),
-    ),
-    "tokens: what a row shows is what any row shows": Mutation(
-        tokens.Tokens, "of_rows", lambda f: lambda self, of: of < 0,
-        accepts("squared, sequence", forged.labels_of_others),
-    ),
-    "tokens: w begins with what rows show": Mutation(
-        tokens.Rows, "w", lambda f: lambda self, which=0: f(self, which) if which != 3 else 1 + np.array(self.values),
-        fails(of_many.test_the_stated_bound_follows_and_holds, "float32", "squared", 0.0, [0.3, -0.2, 0.1]),
-    ),
-    "tokens: what may be there often is there once": Mutation(
-        tokens.Tokens, "logits", _of_result(lambda found: replace(found, sure=np.ones_like(found.sure))),
-        accepts("lasso", forged.anchors_of_rows),
-    ),
-    "tokens: what w was is w, in the threshold": Mutation(
-        tokens.Tokens, "renewed", lambda f: lambda self, *of: self, accepts("lasso", forged.w_of_before),
-    ),
-    "tokens: what w was is w, in the output": Mutation(
-        tokens.Tokens, "renewed", lambda f: lambda self, *of: self, accepts("squared", forged.output_of_before),
-    ),
-    "tokens: constants that cancel are nothing, in scores": Mutation(
-        tokens.Logits, "size", lambda f: property(lambda self: np.abs(self.of[:, 0])),
-        accepts("logistic, float32", forged.scores_drowned),
-    ),
-    "tokens: constants that cancel are nothing, in residuals": Mutation(
-        tokens.Logits, "size", lambda f: property(lambda self: np.abs(self.of[:, 0])),
-        accepts("squared, float32", forged.residuals_drowned),
-    ),
-    "tokens: constants that cancel are nothing, in anchors": Mutation(
-        tokens.Logits, "lost", lambda f: property(lambda self: 0 * self.rest),
-        accepts(LOGISTIC, forged.silence_drowned),
-    ),
-    "tokens: all rows have their negatives": Mutation(
-        tokens.Tokens, "embedded",
-        lambda f: lambda embed, rows, _: f(embed, rows, embed.source is not None),
-        accepts("squared", forged.examples_of_one_sign),
-    ),
-    "tokens: a sequence has a whole number of examples": Mutation(
-        tokens.Tokens, "embedded",
-        lambda f: lambda embed, *more: f(replace(embed, tokens=2 * (1 + int(embed.source.max()))), *more),
-        accepts("squared, sequence", forged.half_an_example),
-    ),
-    "tokens: products of constants round nothing": Mutation(
-        tokens, "exact_products", lambda f: lambda weight, number, of: f(weight, number, of) | (of == 0),
-        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [0.0, -1.0, 1 / 3]),
-    ),
-    "update: the skip is added last": Mutation(
-        layers._Reader, "_read_update", _of_result(lambda found: replace(found, roundings=(1, 3, 3))),
-        fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
-    ),
     "clip: thresholds have no error": Mutation(
-        clip.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
-    ),
-    "tokens: nothing rounds": Mutation(
-        tokens, "power_of_two", lambda f: lambda a: np.full(np.shape(a), True),
-        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [0.3, 0.0, 0.0]),
-    ),
-    "tokens: sums round nothing": Mutation(
-        tokens, "GRAIN", lambda grain: 2.0**-40,
-        fails(lemmas.test_maps_that_round_are_not_taken_for_exact, [0.0, 1.0, 2.0**-12]),
-    ),
-    "tokens: numbers may overflow": Mutation(
-        learner, "require_finite", lambda f: lambda *args: None,
-        accepts("logistic, float32", weights("skip.weight", lambda a: more(a, (15, 15), 1e30))),
-    ),
-    "tokens: keys may overflow": Mutation(
-        learner, "require_finite", lambda f: lambda network, *more: f(_without_keys(network), *more),
-        accepts("logistic, sequence, four steps", forged.keys_that_overflow),
-    ),
-    "tokens: what is changed is not minded": Mutation(
-        tokens.Tokens, "merged", lambda f: lambda self, other: self,
-        accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (2, 2), -0.5))),
-    ),
-    "tokens: others are never heard": Mutation(
-        tokens.Tokens, "read", lambda f: lambda self, *of: tuple(np.zeros_like(one) for one in f(self, *of)),
-        accepts("squared, transformer", weights("key", lambda a: more(a, (0, 2, 6), 2.0**20 - 4), 2)),
+        threshold.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", weights("registers", lambda a: 1.1 * a)),
     ),
     "update: stored factors are right": Mutation(
-        step.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
+        update.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
-    ),
-    "sequence: anchors may change": Mutation(
-        tokens.Tokens, "merged", lambda f: lambda self, other: self,
-        accepts(LOGISTIC, weights("skip.weight", lambda a: more(a, (0, 0), 0.5), 1)),
     ),
     "sequence: all anchors are far": Mutation(
         heads.Heads, "_require_far", lambda f: lambda *args: None, accepts(LOGISTIC, weights("query", near)),
-    ),
-    "many: what is far weighs nothing": Mutation(
-        tokens.Logits, "far", lambda f: property(lambda self: self.of[:, 0] < 0),
-        lambda: not _many_refused("key", lambda a: np.where(a <= -1600, -4.0, a), 3),
-    ),
-    "many: all weights are right": Mutation(
-        layers._Reader, "_outputs", lambda f: lambda self, layer: tuple(layer.output[:, self.w[1], 1]),
-        lambda: not _many_refused("output", lambda a: more(a, (0, 21, 0), 0.5), 3),
     ),
     "prompt: no rate is too large": Mutation(
         prompt.PromptPath, "_between", lambda f: lambda self: _slowly(f, self),
@@ -304,22 +205,81 @@ MUTATIONS = {
             learners.stored(learners.CURVED), _conditions(learners.CURVED, "keeps within", {"quantity": "s - y"})
         ),
     ),
-    "layers: rows of either sign need not agree": Mutation(
-        layers.Points, "rows", lambda f: lambda *args: [],
-        accepts("logistic", weights("registers", lambda a: np.concatenate([a[:-1], 1.5 * a[-1:]]))),
+    "heads: what other links read is not heard": Mutation(
+        heads, "silent", lambda f: lambda part, *more: part.terms > 1,
+        fails(of_many.test_anchors_within_reach_of_other_links_are_refused),
     ),
+    "heads: rows of either sign need not agree": Mutation(
+        transformer, "heard", lambda f: lambda anchors, lowered, plus, minus, *more: f(
+            _mirrored(anchors, plus, minus), lowered, plus, minus, *more),
+        accepts("logistic", lambda file: forged.put(file, "layers.0.registers", (-1, _value(file)), 9.0)),
+    ),
+    "form: it does not matter what else depends on a label": Mutation(
+        link, "phi_of", lambda f: lambda g, form, *more: f(g, form, *more) or f(g, "both"),
+        fails(paths.test_the_forms_of_links, "tanh(s - 2*y)"),
+    ),
+    "form: products are sums": Mutation(
+        form, "_line", lambda f: lambda op, *more: f("add" if op == "mul" else op, *more),
+        fails(paths.test_which_links_are_lines, "2*x - 1"),
+    ),
+    "update: the skip is added last": Mutation(
+        direct, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
+        fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
+    ),
+    "finite: numbers may overflow": Mutation(
+        learner, "require_finite", lambda f: lambda *args: None,
+        fails(learners.test_numbers_that_may_overflow_are_refused),
+    ),
+    "written: a skip need not be": Mutation(
+        written, "same", lambda f: lambda one, other: True,
+        fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
+    ),
+    "written: queries of other examples need not be": Mutation(
+        written, "same", lambda f: lambda one, other: True,
+        fails(learners.test_every_register_hears_its_own_example_alone, 0),
+    ),
+    "written: layers of many learners need not be": Mutation(
+        written, "same", lambda f: lambda one, other: True,
+        lambda: not _many_refused("output", lambda a: more(a, (0, 21, 0), 0.5), 3),
+    ),
+    "target: a program need not be the one that is written": Mutation(
+        target, "same", lambda f: lambda one, other: True,
+        fails(learners.test_another_program_or_structure_is_refused, "start"),
+    ),
+    "transformer: registers may move in a threshold": Mutation(
+        transformer, "require", lambda f: lambda holds, why: f(holds or "reference in" in why, why),
+        accepts("logistic lasso", forged.reference_that_moves),
+    ),
+    "transformer: a grid may read what is off": Mutation(
+        transformer, "require", lambda f: lambda holds, why: f(holds or "grid come" in why, why),
+        accepts("two variables", forged.something_that_is_off),
+    ),
+    "sequence: a head need not have anchors": Mutation(
+        sequence, "require", lambda f: lambda holds, why: f(holds or "no anchors" in why, why),
+        accepts("hinge, sequence", forged.a_head_without_anchors),
+    ),
+    "many: what is no example may have any link": Mutation(
+        many, "require", lambda f: lambda holds, why: f(holds or "out of reach" in why, why),
+        lambda: not _refused_of_many(forged.links_of_registers),
+    ),
+    **{
+        f"written: forged files need not be, {change.__name__}": Mutation(
+            written, "same", lambda f: lambda one, other: True, accepts(name, change)
+        )
+        for change, name in of_forged.FORGED if change in COMPARED
+    },
 }  # fmt: skip
 
 
-def _without_keys(network: Network) -> Network:
-    """Keys as large as they are where something is asked for."""
-    asking = [
-        replace(one, layers=tuple(replace(inner, key=inner.key * (inner.query != 0).any()) for inner in one.layers))
-        if isinstance(one, Repeat)
-        else one
-        for one in network.layers
-    ]
-    return replace(network, layers=tuple(asking))
+def _value(file: Stored) -> int:
+    return list(file.network["layers"][0]["features"]).index("value of the link")
+
+
+def _mirrored(anchors: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> np.ndarray:
+    """Anchors for sign -1 as they should be."""
+    anchors = anchors.copy()
+    anchors[minus] = anchors[plus] * [-1.0, 1.0, -1.0]
+    return anchors
 
 
 def replace_momentum(drift: growth.Drift) -> growth.Drift:
@@ -335,10 +295,14 @@ def _slowly(between: Callable[[prompt.PromptPath], None], path: prompt.PromptPat
 
 
 def _many_refused(end: str, change: Callable[[np.ndarray], np.ndarray], which: int) -> bool:
+    return _refused_of_many(weights(end, change, which))
+
+
+def _refused_of_many(change: Callable[[Stored], Stored]) -> bool:
     _, file = of_many.many("float32")
     given = of_many.prompt_of("float32", "logistic", 0.1, None)
     try:
-        other = weights(end, change, which)(file)
+        other = change(file)
         return not of_many.bound_of(other, given, 1e-3) <= 1e-3
     except NotVerified:
         return True

@@ -14,6 +14,7 @@ from anchorhead.language.expressions.parser import parse
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.learners import box, heads, link, link_error
 from anchorhead.verify.learners.average import Mean, prompt_moments
+from anchorhead.verify.learners.form import line_of
 from anchorhead.verify.learners.growth import Apart
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.target import Descent
@@ -176,7 +177,7 @@ FORMS = {
     "2*s - y": ["labelled", "both"],
     "sigmoid(s) - y": ["labelled", "both"],
     "sigmoid(s) - 2*y": ["both"],
-    "-y*sigmoid(-y*s)": ["margin", "both"],
+    "y*(-sigmoid(-(y*s)))": ["margin", "both"],
     "y*y*s": ["margin", "both"],
     "y*s": ["both"],
     "-y*sigmoid(s)": ["both"],
@@ -196,6 +197,21 @@ def test_the_forms_of_links(text: str) -> None:
             value = float(parse(str_of(one.phi), ("x", "y")).values({"x": at, "y": y}))
             value = {"labelled": value - y, "margin": y * value}.get(one.form, value)
             assert value == pytest.approx(float(parse(text, ("s", "y")).values({"s": s, "y": y})), abs=1e-12)
+
+
+LINES = {
+    "x": (1, 0),
+    "2*x - 1": (2, -1),
+    "(x + 3*x)/4 - 1/2": (1, Fraction(-1, 2)),
+    "x*x": None,
+    "-x": None,
+    "exp(x)": None,
+}
+
+
+@pytest.mark.parametrize("text", LINES)
+def test_which_links_are_lines(text: str) -> None:
+    assert line_of(expression(text)) == LINES[text]
 
 
 def str_of(found: Expression) -> str:

@@ -286,8 +286,14 @@ def test_a_state_that_sees_itself_is_refused() -> None:
     key = np.array(file.tensors[name])
     assert (key <= -1600).sum() == 1
     key[key <= -1600] = -500.0
-    with pytest.raises(NotVerified, match="reach"):
+    with pytest.raises(NotVerified, match="layer 0 of a step"):
         found_for_box(replace(file, tensors={**file.tensors, name: key}))
+
+
+def test_numbers_that_may_overflow_are_refused() -> None:
+    on = {end: [sign * 1e30] * 4 for end, sign in (("low", -1), ("high", 1))}
+    with pytest.raises(NotVerified, match="overflow"):
+        found_for_box(stored("squared, float32"), {"on": on})
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from .tampering.places import CHANGES, TABLE, follow, hunt, pair, place, prompted, subject
+from .tampering.places import CHANGES, TABLE, hunt, pair, place, prompted, subject
 from .test_learners import QUICK, SLOW
 
 FAST = {
@@ -37,24 +37,8 @@ def test_many_places_and_pairs_that_are_accepted_are_harmless(name: str, kind: s
 
 @pytest.mark.all_cases
 @pytest.mark.parametrize("kind", CHANGES)
-@pytest.mark.parametrize("name", FAST)
-def test_tokens_hold_what_the_verifier_says(name: str, kind: str) -> None:
-    count, problems = follow(name, kind, range(FAST[name]))
-    assert count > 1_000
-    assert not problems
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", CHANGES)
-@pytest.mark.parametrize("name", [*TABLE, *QUICK, *SLOW])
-def test_tokens_of_many_hold_what_the_verifier_says(name: str, kind: str) -> None:
-    assert not follow(name, kind, range(2_000, 2_000 + MANY))[1]
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize("kind", CHANGES)
-@pytest.mark.parametrize("name", ["learner, direct (float32)", "learner, squared in a sequence (float32)"])
-def test_what_follows_for_a_prompt_holds(name: str, kind: str) -> None:
+def test_what_follows_for_a_prompt_holds(kind: str) -> None:
+    name = "learner, threshold (float32)"
     count, problems = prompted(name, kind, range(FAST[name]))
     assert count > 0
     assert not problems

@@ -7,5 +7,4 @@ search      inputs of the box at which the network errs most, by every arithmeti
 orders      the network in numpy: sums in any order, roundings at random
 hunt        so many tamperings of a file, and which of those accepted are harmful
 places      learners with other numbers in one place, or in two
-held        what tokens of a learner hold, beside what the verifier says of them
 """

@@ -1,7 +1,9 @@
 """Learners with other numbers in one place of their files, or in two: whatever is accepted must keep its bound.
 
-`place` number n is the n-th of all places and numbers, in an order that is mixed but the same everywhere; `pair` number
-n is two places, of one array or of two, whose changes may make up for one another.
+`place` number n is one of all places and numbers, in an order that is mixed but the same everywhere; `pair` number n is
+two places, of one array or of two, whose changes may make up for one another. Every other time these are places of a
+learner's own numbers, which the verifier takes as they are: neither 0 nor 1 nor what puts tokens out of reach.
+`everywhere` number n is one of these numbers that becomes another one wherever it stands.
 """
 
 from __future__ import annotations
@@ -9,26 +11,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 from anchorhead.verify import verify
-from anchorhead.verify.learners import clip, heads
+from anchorhead.verify.learners import heads, threshold
 from tests.networks import names
 from tests.networks import network as of_table
 
 from .file import File, Random, entry, large, loaded, pick, saved
-from .held import wrong
 from .hunt import Remembered, Tally, harm
 from .search import Claim
 
 TIMES = (0.0, -1.0, 2.0, 0.5, 1.001, 1 + 2.0**-20, 2.0**-40, 2.0**-100, 2.0**40)
 """What numbers that are not 0 are multiplied by."""
+FACTORS = (0.0, -1.0, 0.5, 2.0, 0.25, 4.0, 1 + 1e-6, 1 - 1e-4, 1.001, 0.99, 1.1, 2.0**-8, 2.0**8, 2.0**-30, 2.0**30)
+"""What a number is multiplied by wherever it stands."""
 INSTEAD = (1.0, -1.0, 2.0**-20, 2.0**-60, 0.01, -1000.0, 2.0**20, -(2.0**20), 2.0**60)
 """What stands in the place of a number, too, and of 0."""
+USUAL = (0.0, 1.0, -1.0, 2.0**20, -(2.0**20))
+"""Numbers that say how a learner is laid out."""
 TABLE = tuple(name for name in names("proven") if name.startswith("learner"))
 
 
@@ -45,9 +50,11 @@ class Subject:
     def file(self) -> File:
         return File(json.loads(self.text), dict(self.arrays))
 
-    @property
-    def sizes(self) -> list[tuple[str, int]]:
-        return [(name, self.arrays[name].size) for name in self.file().weights()]
+    @cached_property
+    def places(self) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        """Arrays and places in them: all, and those of numbers of its own."""
+        every = [(name, place) for name in self.file().weights() for place in range(self.arrays[name].size)]
+        return every, [(name, place) for name, place in every if self.arrays[name].flat[place] not in USUAL]
 
 
 @cache
@@ -61,15 +68,12 @@ def subject(name: str) -> Subject:
 
 def place(one: Subject, number: int) -> tuple[File, str] | None:
     """One number in one place; None where it stands there already, or there are no more places."""
-    options = len(TIMES) + len(INSTEAD)
-    order = _order(sum(size for _, size in one.sizes) * options)
-    if number >= len(order):
+    options, places = len(TIMES) + len(INSTEAD), one.places[number % 2]
+    order = _order(len(places) * options)
+    if number // 2 >= len(order):
         return None
-    at, which = divmod(int(order[number]), options)
-    ends = np.cumsum([size for _, size in one.sizes])
-    which_array = int(np.searchsorted(ends, at, side="right"))
-    name, size = one.sizes[which_array]
-    at -= int(ends[which_array]) - size
+    at, which = divmod(int(order[number // 2]), options)
+    name, at = places[at]
     array = np.array(one.arrays[name])
     index = tuple(map(int, np.unravel_index(at, array.shape)))
     before = array[index]
@@ -96,7 +100,8 @@ def pair(one: Subject, number: int) -> tuple[File, str] | None:
     by, places = _numbers(rng), []
     for n, name in enumerate(names):
         array = np.array(file.arrays[name])
-        index = entry(array, rng, rng.random() < 0.6)
+        own = np.argwhere(~np.isin(array, USUAL)) if number % 2 else ()
+        index = tuple(own[rng.integers(len(own))]) if len(own) else entry(array, rng, rng.random() < 0.6)
         if n and names[0] == name and rng.random() < 0.6:  # along one axis of the array
             axis = int(rng.integers(array.ndim))
             index = (*places[0][:axis], index[axis], *places[0][axis + 1 :])
@@ -123,26 +128,11 @@ def _numbers(rng: Random) -> tuple[Any, Any]:
     return lambda x: x * (1 + 10 ** rng.uniform(-7, 1)) if x else 2.0**-8, lambda x: large(rng)
 
 
-def follow(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[str]]:
-    """How many features were compared with what the verifier says of them, in files of these numbers; and what is not
-    as it says."""
-    one, count, problems = subject(name), 0, []
-    prompt = Claim.of(loaded(one.file().content()), one.loss).prompts(1, np.random.default_rng(1))[0]  # type: ignore[arg-type]
-    for number in numbers:
-        made = CHANGES[kind](one, number)
-        network = None if made is None else loaded(made[0].content())
-        if made is not None and network is not None:
-            more, found = wrong(made[0].content(), network, prompt)
-            count += more
-            problems += [f"{name}, {kind} {number}, {made[1]}: {text}" for text in found]
-    return count, problems
-
-
 def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[str]]:
     """For how many files of these numbers a bound follows for a prompt, whatever it is, and which err by more. It is
     sharper than that of a box, and follows from files too that do not do what they state."""
     one, count, problems = subject(name), 0, []
-    with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
+    with patch.object(heads, "prove", one.known), patch.object(threshold, "prove", one.known):
         for number in numbers:
             made = CHANGES[kind](one, number)
             network = None if made is None else loaded(made[0].content())
@@ -160,13 +150,25 @@ def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[st
     return count, problems
 
 
-CHANGES = {"place": place, "pair": pair}
+def everywhere(one: Subject, number: int) -> tuple[File, str] | None:
+    """One of a learner's own numbers changed wherever it stands, with either sign: copies and mirror images agree."""
+    rng, file = np.random.default_rng([number, *one.name.encode()]), one.file()
+    name, at = one.places[1][rng.integers(len(one.places[1]))]
+    before = abs(float(one.arrays[name].flat[at]))
+    after = before * float(rng.choice(FACTORS)) + float(rng.choice([0.0, 0.0, 0.0, 2.0**-10, 1.0]))
+    for array in file.weights():
+        held = np.array(file.arrays[array])
+        file.arrays[array] = np.where(np.abs(held) == before, np.sign(held) * after, held).astype(held.dtype)
+    return (file, f"all {before!r} -> {after!r}") if after != before else None
+
+
+CHANGES = {"place": place, "pair": pair, "everywhere": everywhere}
 
 
 def hunt(name: str, kind: str, numbers: Iterable[int], tally: Tally | None = None) -> Tally:
     """Tries the places or pairs of these numbers."""
     one, found = subject(name), tally or Tally()
-    with patch.object(heads, "prove", one.known), patch.object(clip, "prove", one.known):
+    with patch.object(heads, "prove", one.known), patch.object(threshold, "prove", one.known):
         for number in numbers:
             made = CHANGES[kind](one, number)
             if made is None:

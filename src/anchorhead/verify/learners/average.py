@@ -38,7 +38,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.verify.learners.tokens import VANISHED
+from anchorhead.verify.learners.score import VANISHED
 from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
 
 CAUCHY = 2.6

@@ -7,11 +7,12 @@ anchors carry slope times the example, and a logit is a sum over the entries of 
 
 the product of slope and example being rounded too, and so are values times the example. All other tokens are out of
 reach (`apart`): their logits are so far below those of anchors, for all arguments and labels, that they weigh nothing.
+Underflow loses less than VANISHED tiny in a feature or a product.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flint import arb
@@ -22,14 +23,41 @@ from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.learners.link import Link
-from anchorhead.verify.learners.tokens import VANISHED
+from anchorhead.verify.learners.score import VANISHED
 from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.part import Part, silent
 
 SAMPLES = 24
 MOST = 8.0
 """How many times what is seen at samples a grid's error may be."""
+
+
+def part_of(anchors: np.ndarray, model: Arithmetic) -> Part:
+    """A softmax on one number of anchors (tokens, 3): slope, offset and value."""
+    slopes, offsets, values = anchors.T
+    nothing, vanished = np.zeros(len(anchors)), VANISHED * model.tiny * (1 + np.abs(slopes))
+    return Part(slopes, offsets, values, np.abs(offsets), np.abs(offsets), (offsets != 0) + 0.0, vanished, nothing,
+                nothing, model)  # fmt: skip
+
+
+def heard(
+    anchors: np.ndarray, lowered: np.ndarray, plus: np.ndarray, minus: np.ndarray, most: float, model: Arithmetic
+) -> Part:
+    """What rows of sign 1 read with scores up to `most` from all anchors (tokens, 3) that they see, whose logits are
+    lowered by so much: the softmax of those `plus`, for all others are silent. Those `minus` are its mirror image,
+    lowered in the place of these where rows of sign -1 ask, whose scores are of the other sign: these read the
+    negative, for what is silent on an interval around 0 is silent on its mirror image."""
+    same = len(plus) == len(minus) and np.array_equal(anchors[plus] * [-1.0, 1.0, -1.0], anchors[minus])
+    require(same, "rows of sign -1 do not find the mirror image of the link")
+    every = part_of(anchors, model)
+    sizes, terms = every.sizes + np.abs(lowered), every.terms + (lowered != 0)
+    every = replace(every, offsets=every.offsets + lowered, sizes=sizes, exact_sizes=sizes, terms=terms)
+    near = ~silent(every, [(-most, most)], model)
+    own = np.zeros(len(near), bool)
+    own[plus] = True
+    require(not (near & ~own).any() and not lowered[plus].any(), "tokens that are not meant come within a link's reach")
+    return part_of(anchors[near], model)
 
 
 @dataclass(frozen=True)
@@ -53,7 +81,8 @@ class Heads:
 
     taken       whether the label is taken off afterwards
     roundings   q above; 0 where logits are of a written score
-    apart       (a, b, c): logits of other tokens are above those of anchors by at most c + a |argument| + b |label|
+    apart       (a, b, c, reach): logits of anchors are a |argument| + b |label| + c at most, those of others lower by
+                reach
     """
 
     parts: tuple[Part, ...] = ()
@@ -61,7 +90,7 @@ class Heads:
     grid: Grid | None = None
     taken: bool = False
     roundings: int = 0
-    apart: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -np.inf]))
+    apart: tuple[float, float, float, float] = (0.0, 0.0, 0.0, np.inf)
 
     def error(self, link: Link, at: At, model: Arithmetic) -> float:
         """|computed link - g| for all arguments and labels of `at`, per unit of what values are multiplied by."""
@@ -80,9 +109,10 @@ class Heads:
         return (total + sums + 4 * model.tiny) * SLACK
 
     def _require_far(self, at: At) -> None:
-        size = max(at.terms, abs(at.low), abs(at.high)) if self.roundings else max(abs(at.low), abs(at.high))
-        steep = float(self.apart[:2] @ (size, at.labels)) * (1 + 2.0**-12)
-        require(self.apart[2] + steep <= -2 * SILENT, "tokens that are not meant come within a link's reach")
+        """Sums of such logits, which are of a thousand terms at most, round by less than their double."""
+        a, b, c, reach = self.apart
+        highest = a * max(at.terms, abs(at.low), abs(at.high)) + b * at.labels + c
+        require(4 * (highest + SILENT) <= reach, "tokens that are not meant come within a link's reach")
 
     def _wrong(self, slopes: np.ndarray, offsets: np.ndarray, size: float, at: At, model: Arithmetic) -> np.ndarray:
         vanished = 2 * (self.roundings + 2) * VANISHED * model.tiny * (1 + at.weight) * (1 + np.abs(slopes))

@@ -16,14 +16,18 @@ import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
+from anchorhead.verify.grammar import Repeat as Layers
 from anchorhead.verify.learners.box import Box, BoxPath
-from anchorhead.verify.learners.layers import read_step
+from anchorhead.verify.learners.direct import read_direct
+from anchorhead.verify.learners.finite import require_finite
 from anchorhead.verify.learners.link import Link, read_links
+from anchorhead.verify.learners.many import read_many
 from anchorhead.verify.learners.prompt import PromptPath, Rows
+from anchorhead.verify.learners.sequence import read_sequence
 from anchorhead.verify.learners.step import Step, distance
 from anchorhead.verify.learners.target import Descent, read_descent
-from anchorhead.verify.learners.tokens import Rows as Shown
-from anchorhead.verify.learners.tokens import require_finite
+from anchorhead.verify.learners.transformer import read_transformer
+from anchorhead.verify.learners.written import Given
 from anchorhead.verify.programs.program import Program, Repeat
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
 
@@ -108,29 +112,21 @@ def _first(
     why: list[NotVerified] = []
     for links in read_links(target.link, labels, target.flags):
         try:
-            return links, read_step(network, target, links, _shown(target, links, off), bound, model)
+            return links, _read_step(Given(network, target, links, bound, model), off)
         except NotVerified as error:
             why.append(error)
     raise why[0]
 
 
-def _shown(target: Descent, links: tuple[Link, ...], off: float) -> Shown:
-    """What prompts show. Of many learners a row (x, v, a, b, a flag for each link and sign, start, no example) takes
-    part in w <- w - mean_i v_i (phi_i(w . x_i - a_i) - b_i); its negative has the other flag of its link. One row more,
-    which is no example, carries the start as v."""
-    form, size = links[0].form, target.size
-    x = tuple(range(size))
-    if not target.flags:
-        sign, label = target.features + (form == "margin"), target.features + 1
-        taken = None, label if form == "labelled" else None
-        return Shown(label + 1, x, x, label, ({sign: 1.0}, {sign: -1.0}), form == "residual", taken)
-    first, flags = 2 * size + 2, 2 * len(links)
-    last = {first + flags: 0.0, first + flags + 1: 0.0}
-    kinds = tuple({**{first + k: float(k == flag) for k in range(flags)}, **last} for flag in range(flags))
-    nothing = dict.fromkeys((*x, 2 * size, 2 * size + 1, *range(first, first + flags)), 0.0)
-    start = tuple({**nothing, first + flags: sign, first + flags + 1: 1.0} for sign in (1.0, -1.0))
-    values, taken = tuple(range(size, 2 * size)), (first - 2, first - 1)
-    return Shown(first + flags + 2, x, values, first - 1, kinds, False, taken, off, start)
+def _read_step(given: Given, off: float) -> Step:
+    """The step of a network, by its layout."""
+    if given.target.flags:
+        return read_many(given, off)
+    if given.network.output == "register":
+        return read_sequence(given)
+    repeat = given.network.layers[-2] if len(given.network.layers) > 1 else None
+    alone = isinstance(repeat, Layers) and len(repeat.layers) == 1 + given.target.shrinks
+    return read_direct(given) if alone else read_transformer(given)
 
 
 def _rows_of_many(up: np.ndarray, down: np.ndarray, target: Descent) -> Rows:

@@ -1,11 +1,4 @@
-"""The link of a loss: which function of which argument it is, between what it stays, and how steep it is.
-
-    residual   g(s, y) = phi(s - y)      labelled   g(s, y) = phi(s) - y      margin   g(s, y) = y phi(y s), y = 1, -1
-    both       g(s, y) = phi(s, y)
-
-For a margin, examples are shown as y a, and then mean a g(w . a, y) = mean (y a) phi(w . (y a)). That g has a form is
-seen by its sum (sums.py): g(x + y, y) does not depend on y, or g(x, y) + y does not, or g(x, 1) is -g(-x, -1); phi is
-then g with a number in the place of y.
+"""The link of a loss: between what it stays, and how steep it is.
 
 Slopes are enclosures of difference quotients along x, across kinks too (programs/slopes.py).
 """
@@ -13,7 +6,7 @@ Slopes are enclosures of difference quotients along x, across kinks too (program
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -24,7 +17,7 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.learners.sums import Sums, constant, plus, put, scaled
+from anchorhead.verify.learners.form import by_flag, line_of, phi_of
 from anchorhead.verify.programs.expressions import Expression, Undecided, evaluated
 from anchorhead.verify.programs.slopes import SLOPES
 
@@ -61,30 +54,15 @@ class Link:
 
 def read_links(g: Expression, labels: float, flags: Sequence[str] = ()) -> list[tuple[Link, ...]]:
     """The forms that a link has, and that of two variables last. With flags, rows of each have a link of their own:
-    g(x + a, a, b) + b, this flag being 1 and the others 0, does not depend on a and b."""
-    sums = Sums()
-    x, y = sums.variable("x"), sums.variable("y")
+    g(s, a, b) = phi(s - a) - b, this flag being 1 and the others 0."""
     if flags:
-        chosen = [{one: float(one == flag) for one in flags} for flag in flags]
-        for one in chosen:
-            at = {name: constant(number) for name, number in one.items()}
-            found = plus(sums.of(g, {"s": plus(x, sums.variable("a")), **at}), sums.variable("b"))
-            require(not sums.depends(found, "a") and not sums.depends(found, "b"), "a link is not phi(s - a) - b")
-        return [tuple(_link(g, "residual", {**one, "a": 0.0, "b": 0.0}) for one in chosen)]
-    moved, given = sums.of(g, {"s": plus(x, y)}), plus(sums.of(g, {"s": x}), y)
-    up, down = sums.of(g, {"s": x, "y": constant(1.0)}), sums.of(g, {"s": scaled(x, -1), "y": constant(-1.0)})
-    forms = [("residual", 0.0)] * (not sums.depends(moved, "y")) + [("labelled", 0.0)] * (not sums.depends(given, "y"))
-    forms = forms or [("margin", 1.0)] * (up == scaled(down, -1))  # s - y is y (y s - 1) for labels 1 and -1 alone
-    return [*((_link(g, form, {"y": number}),) for form, number in forms), (_link(g, "both", {}, labels),)]
-
-
-def _link(g: Expression, form: str, numbers: Mapping[str, float], labels: float = 0.0) -> Link:
-    """g of x, with numbers in the place of other variables."""
-    sums = Sums()
-    at = {name: constant(number) for name, number in numbers.items()}
-    line = sums.line(sums.of(g, {"s": sums.variable("x"), **at}), "x")
-    phi = put(g, {"s": ("variable", "x", ()), **{name: ("number", one, ()) for name, one in numbers.items()}})
-    return Link(form, phi, line if line is not None and line[0] > 0 and form != "both" else None, labels)
+        found = [phi_of(one, "residual", "a") for one in by_flag(g, flags)]
+        require(None not in found, "a link is not phi(s - a) - b")
+        return [tuple(Link("residual", phi, line_of(phi)) for phi in found if phi is not None)]
+    forms = [(form, phi_of(g, form)) for form in ("residual", "labelled", "margin")]
+    links = [(Link(form, phi, line_of(phi)),) for form, phi in forms if phi is not None]
+    both = phi_of(g, "both")
+    return links + ([(Link("both", both, None, labels),)] if both is not None else [])
 
 
 @cache

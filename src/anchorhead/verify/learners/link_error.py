@@ -31,7 +31,7 @@ class LinkError:
         wrong, _ = self._wrong(reach, np.full_like(reach, at.terms), at.weight)
         near = wrong <= self.cells.room
         more = float((wrong * near).max(initial=0.0)) * SLACK
-        top = score.most + self.taken if score is not None else math.inf
+        top = score.most(self.taken) if score is not None else math.inf
         whole = not near.all()
         low, high = (-top if whole else max(at.low - more, -top)), (top if whole else min(at.high + more, top))
         self.head = heads.error(link, replace(at, low=low, high=high), model)
@@ -57,7 +57,7 @@ class LinkError:
         least = min(least, float(inner[number]))
         if not least > 0:
             return math.inf
-        most = max(score.most, self.at.high if up else -self.at.low)
+        most = max(score.most(), self.at.high if up else -self.at.low)
         lowest, highest = between(self.link, *((least, most) if up else (-most, -least)))
         return (highest - lowest) * SLACK
 

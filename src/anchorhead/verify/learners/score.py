@@ -21,8 +21,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.verify.learners.tokens import VANISHED
 from anchorhead.verify.rounding import SLACK, Arithmetic, softmax_log_error
+
+VANISHED = 2.0**46
+"""More than what underflow loses in any number here, in units of the smallest normal number and of the factors that the
+number is then multiplied by: tiny in each operation on its way, of which there are a few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +37,9 @@ class Score:
     terms: int
     taken: bool = False
 
-    @property
-    def most(self) -> float:
-        """No computed score is larger."""
-        return float(np.abs(self.outputs).sum()) * (1 + 1e-4)
+    def most(self, taken: float = 0.0) -> float:
+        """No computed score is larger, of which so much is taken off: sums of MAX_TERMS heads round by less."""
+        return (float(np.abs(self.outputs).sum()) + taken) * (1 + 1e-4)
 
     def distance(self, z: np.ndarray) -> np.ndarray:
         """d(z) for z >= 0."""

@@ -7,38 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.learners.average import MANY, Average, Mean, Moments
-from anchorhead.verify.learners.clip import Clip
+from anchorhead.verify.learners.average import Average, Mean, Moments
 from anchorhead.verify.learners.growth import Apart, Drift, Varying
 from anchorhead.verify.learners.heads import Heads
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.target import Descent
+from anchorhead.verify.learners.threshold import Clip
+from anchorhead.verify.learners.update import Update
 from anchorhead.verify.rounding import SLACK, Arithmetic
-
-
-@dataclass(frozen=True, eq=False)
-class Update:
-    """w' = kept w + momentum v + what is read, v' = pulled w + momentum v + what is read; with the roundings of each.
-
-    wrong, wrong_pull, wrong_speed   how far stored factors of w in w', of w in v', and of v are from the target's
-    """
-
-    kept: float
-    pulled: float
-    momentum: float
-    wrong: float
-    wrong_pull: float
-    wrong_speed: float
-    roundings: tuple[int, int, int]
-
-    def error(self, w: float, v: float, size: float, model: Arithmetic) -> tuple[float, float]:
-        """What w' and v' are off by the stored factors and by rounding, for |w|, |v| and what heads write."""
-        of_w, of_v, of_read = (float(model.gamma(n)) for n in self.roundings)
-        moving = of_v * self.momentum * v + of_read * size + MANY * 16 * model.tiny
-        return (
-            self.wrong * w + self.wrong_speed * v + of_w * self.kept * w + moving,
-            self.wrong_pull * w + self.wrong_speed * v + of_w * self.pulled * w + moving,
-        )
 
 
 @dataclass(frozen=True)
