@@ -2,6 +2,7 @@
 
 import sys
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,9 +14,18 @@ from tests.type_checks import WrongType, checked, count_anew
 
 def within(text: str) -> dict:
     """What a module of the package would hold after this text."""
-    held = {"__name__": "anchorhead.made_up", "np": np, "Float": Float, "__checked__": checked}
+    module = ModuleType("anchorhead.made_up")
+    held = vars(module)
+    held.update({"np": np, "Float": Float, "__checked__": checked})
+    sys.modules[module.__name__] = module  # where dataclass and beartype look for names
     exec(compile(text, "made_up.py", "exec"), held)  # noqa: S102
     return held
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    yield
+    sys.modules.pop("anchorhead.made_up", None)
 
 
 def test_every_module_of_the_package_is_checked():
@@ -78,3 +88,49 @@ def test_a_function_is_looked_at_again_ever_more_rarely():
     assert [n for n in range(1, 40) if looked_at()] == [1, 2, 4, 8, 16, 32]
     count_anew()
     assert looked_at()
+
+
+MEMBERS = """
+from __future__ import annotations
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+@__checked__
+@dataclass
+class Pair:
+    first: float
+    second: float
+
+    @classmethod
+    def of(cls, made) -> Self:
+        return made
+
+    @staticmethod
+    def zero() -> float:
+        return "0"
+
+    @property
+    def sum(self) -> str:
+        return self.first + self.second
+
+    @cached_property
+    def product(self) -> str:
+        return self.first * self.second
+
+    def plus(self, other: Pair) -> Self:
+        return Pair(self.first + other.first, self.second + other.second)
+"""
+
+
+@pytest.mark.parametrize(
+    "wrong", ["Pair(1.0, '2')", "Pair.of(3)", "Pair.zero()", "pair.sum", "pair.product", "pair.plus(3.0)"]
+)
+@pytest.mark.all_cases
+def test_members_of_classes_are_checked(wrong):
+    held = within(f"{MEMBERS}\ndef calls(pair):\n    return {wrong}")
+    pair = held["Pair"](1.0, 2.0)
+    assert held["Pair"].of(pair).plus(pair) == held["Pair"](2.0, 4.0)
+    count_anew()
+    with pytest.raises(WrongType):
+        held["calls"](pair)

@@ -81,25 +81,21 @@ CHECKS = BeartypeConf(
 def checked(defined: Any) -> Any:
     """The function or class, its annotations checked at each call."""
     if not inspect.isclass(defined):
-        return _now_and_then(beartype(defined, conf=CHECKS), defined)
+        return _now_and_then(defined)
     own = vars(defined).get("__init__")
     if is_dataclass(defined) and own is not None:
         _resolve_inherited(defined, own)
-    kept = {name: vars(defined)[name] for name in COUNTED.get(f"{defined.__module__}.{defined.__qualname__}", ())}
-    if hasattr(defined, "__post_init__") and own is not None:
-        kept["__init__"] = own  # a class that looks at its fields itself says in words what is wrong with them
-    plain = dict(vars(defined))
-    functions = {name: bare.func for name, bare in plain.items() if isinstance(bare, cached_property)}
-    made = beartype(defined, conf=CHECKS)
-    for name, bare in plain.items():
+    kept = COUNTED.get(f"{defined.__module__}.{defined.__qualname__}", ())
+    if hasattr(defined, "__post_init__"):
+        kept = (*kept, "__init__")  # a class that looks at its fields itself says in words what is wrong with them
+    for name, plain in list(vars(defined).items()):
         if name in kept:
-            setattr(made, name, bare)
-        elif isinstance(bare, FunctionType | property | classmethod | staticmethod):
-            setattr(made, name, _now_and_then(vars(made)[name], bare))
-        elif isinstance(bare, cached_property):
-            bare.func = _now_and_then(beartype(functions[name], conf=CHECKS), functions[name])
-            setattr(made, name, bare)
-    return made
+            continue
+        if isinstance(plain, cached_property):
+            plain.func = _member(plain.func, defined)
+        elif isinstance(plain, FunctionType | property | classmethod | staticmethod):
+            setattr(defined, name, _member(plain, defined))
+    return defined
 
 
 def _resolve_inherited(defined: type, init: Any) -> None:
@@ -110,25 +106,30 @@ def _resolve_inherited(defined: type, init: Any) -> None:
                 init.__annotations__[name] = get_type_hints(base)[name]
 
 
-def _now_and_then(member: Any, plain: Any) -> Any:
-    """The member with checks for calls that are ever further apart, the plain one for all between.
+def _member(plain: Any, of: type) -> Any:
+    """A member of a class, of the same kind, with checks in it."""
+    if isinstance(plain, property):
+        parts = (getattr(plain, name) for name in ("fget", "fset", "fdel"))
+        return property(*(None if one is None else _member(one, of) for one in parts), doc=plain.__doc__)
+    if isinstance(plain, classmethod | staticmethod):
+        return type(plain)(_member(plain.__func__, of))
+    for name, hint in plain.__annotations__.items():
+        if isinstance(hint, str):  # alone, a function does not know whose it is
+            plain.__annotations__[name] = re.sub(r"\bSelf\b", of.__name__, hint)
+    return _now_and_then(plain)
 
-    To look at arrays takes tens of microseconds; late calls are of other kinds than the first. If any annotation is one
-    of arrays, a call is a scope in which the name of an axis has one size.
+
+def _now_and_then(plain: Any) -> Any:
+    """The function with checks for calls that are ever further apart, the plain one for all between.
+
+    To look at arrays takes tens of microseconds; late calls are of other kinds than the first. To write the checks
+    takes a millisecond: they are written at the first call, since most functions are not called in most runs.
     """
-    if isinstance(member, property):
-        parts = ((getattr(member, name), getattr(plain, name)) for name in ("fget", "fset", "fdel"))
-        return property(*(None if own is None else _now_and_then(own, bare) for own, bare in parts), doc=member.__doc__)
-    if isinstance(member, classmethod | staticmethod):
-        return type(member)(_now_and_then(member.__func__, plain.__func__))
-    if member is plain:
-        return plain  # without annotations
-    known = getattr(inspect.unwrap(member), "__globals__", {})
-    hints = " ".join(map(str, (*plain.__annotations__.values(), *member.__annotations__.values())))
-    arrays = "jaxtyping." in hints or any("jaxtyping." in str(known.get(name)) for name in re.findall(r"\w+", hints))
-    watched = jaxtyped(member, typechecker=None) if arrays else member
+    if not plain.__annotations__:
+        return plain
     calls = [1, 1]  # until the next that is checked, and from there to the one after it
     _calls.append(calls)
+    watched: list[Any] = []
 
     @wraps(plain)
     def call(*args: Any, **words: Any) -> Any:
@@ -137,9 +138,21 @@ def _now_and_then(member: Any, plain: Any) -> Any:
             return plain(*args, **words)
         calls[0] = calls[1]
         calls[1] *= 2
-        return watched(*args, **words)
+        if not watched:
+            watched.append(_watched(plain))
+        return watched[0](*args, **words)
 
     return call
+
+
+def _watched(plain: Any) -> Any:
+    """The function with checks at every call; with any annotation of arrays, a call is a scope in which the name of an
+    axis has one size."""
+    member = beartype(plain, conf=CHECKS)
+    known = getattr(inspect.unwrap(plain), "__globals__", {})
+    hints = " ".join(map(str, (*plain.__annotations__.values(), *member.__annotations__.values())))
+    arrays = "jaxtyping." in hints or any("jaxtyping." in str(known.get(name)) for name in re.findall(r"\w+", hints))
+    return jaxtyped(member, typechecker=None) if arrays else member
 
 
 _calls: list[list[int]] = []
