@@ -4,6 +4,7 @@ No outcome depends on the clock: nothing that hypothesis draws is too slow. Of a
 part, the same on every machine, and `make slow` the others.
 """
 
+import gc
 import os
 from collections import defaultdict
 from zlib import crc32
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.type_checks import check_annotations, count_anew
 
+gc.disable()
 check_annotations()
 settings.register_profile("without clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("without clocks")
@@ -39,8 +41,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end: it is not looked through for garbage, neither now nor later."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::tests.type_checks.WrongArgument")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _networks_are_built_once(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
+    if hasattr(pytestconfig, "workerinput"):  # one of several processes, whose folders stand side by side in the run's
+        from tests import networks
+
+        networks.share(tmp_path_factory.getbasetemp().parent / "networks")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -36,7 +36,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("scratch")
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, place / part)  # with bytecode, which is as good there: files keep their times
         else:
             shutil.copy(ROOT / part, place / part)
     for kind, path, text in blocks():
@@ -53,15 +53,31 @@ def run(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=False)
 
 
+WITHOUT = """
+import pytest
+from anchorhead.constructions.theorems.running_mean import running_mean
+from anchorhead.lemmas import attention, copy
+
+def test_without_its_lemma_the_bound_of_a_running_mean_is_that_of_an_interval(monkeypatch):
+    assert running_mean(3, 2, (-1, 1)).certificate.bound < 1e-12
+    monkeypatch.setattr(attention, "LEMMAS", (copy,))
+    assert running_mean(3, 2, (-1, 1)).certificate.bound > 1
+"""
+"""What the lemma is for: the walk that does not know it states the width of the box."""
+
+
 def test_every_suite_accepts_the_example(copy: Path) -> None:
-    """The command of the section, as it is written, in both dtypes: bounds, check, files, exporters."""
+    """The command of the section, as it is written, in both dtypes: bounds, check, files, exporters; and one more."""
     (command,) = [text.strip() for kind, _, text in blocks() if kind == "sh"]
     python, module, *words = re.findall(r'"[^"]*"|[^\s\\]+', command)
     assert (python, module) == ("python", "-m")
-    found = run(copy, sys.executable, "-m", *(word.strip('"') for word in words), "-p", "no:cacheprovider")
+    (copy / "tests" / "test_without.py").write_text(WITHOUT)
+    words = [*(word.strip('"') for word in words), "tests/test_without.py", "-p", "no:cacheprovider", "-rA"]
+    found = run(copy, sys.executable, "-m", *words)
     assert found.returncode == 0, found.stdout + found.stderr
-    (passed,) = re.findall(r"^(\.+) +\[100%\]$", found.stdout, re.M)
-    assert len(passed) >= 8
+    passed = re.findall(r"^PASSED (\S+)::", found.stdout, re.M)
+    assert len(passed) >= 9
+    assert "tests/test_without.py" in passed
 
 
 def test_the_example_is_in_its_room_and_in_style(copy: Path) -> None:
@@ -70,17 +86,3 @@ def test_the_example_is_in_its_room_and_in_style(copy: Path) -> None:
     for words in (("ruff", "check", *new), ("ruff", "format", "--check", *new), ("lint-imports",)):
         found = run(copy, str(binaries / words[0]), *words[1:])
         assert found.returncode == 0, found.stdout + found.stderr
-
-
-def test_without_its_lemma_the_bound_is_that_of_an_interval(copy: Path) -> None:
-    """What the lemma is for: the walk that does not know it states the width of the box."""
-    code = """
-import anchorhead as ah
-from anchorhead.constructions.theorems.running_mean import running_mean
-from anchorhead.lemmas import attention, copy
-known = running_mean(3, 2, (-1, 1)).certificate.bound
-attention.LEMMAS = (copy,)
-print(known < 1e-12, running_mean(3, 2, (-1, 1)).certificate.bound > 1)
-"""
-    found = run(copy, sys.executable, "-c", code)
-    assert found.stdout.split() == ["True", "True"], found.stdout + found.stderr

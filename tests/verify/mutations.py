@@ -63,6 +63,10 @@ class Mutation:
         compiled = compile(whole, own.co_filename, "exec", dont_inherit=True)
         return next(one for one in _codes(compiled) if one.co_qualname == own.co_qualname)
 
+    def stands(self) -> Any:
+        """What stands there now: the function's code, or the constant."""
+        return getattr(self.module, self.where) if self.where.isupper() else self.function().__code__
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         forget()
@@ -70,8 +74,7 @@ class Mutation:
             if self.where.isupper():
                 yield from self._constant()
             else:
-                function, broken = self.function(), self.code()
-                before = function.__code__
+                function, broken, before = self.function(), self.code(), self.stands()
                 function.__code__ = broken
                 try:
                     yield
@@ -82,7 +85,7 @@ class Mutation:
 
     def _constant(self) -> Iterator[None]:
         """Everywhere where it was imported."""
-        before = getattr(self.module, self.where)
+        before = self.stands()
         having = [
             one
             for name, one in list(sys.modules.items())
