@@ -16,8 +16,8 @@ from anchorhead.incontext.layouts.transformer import LinkedStep, least_far
 from anchorhead.incontext.link_heads import line_head, link_grid, link_head
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
+from anchorhead.lemmas.learners.anchors import ROOM, Anchors
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.body import ROOM, Anchors
 from anchorhead.lemmas.learners.own_anchors import Piece, SequenceStep
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.threshold import Clip
