@@ -18,8 +18,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets import target_of
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
+from anchorhead.lemmas.learners.anchors import ROOM, Anchors
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.body import ROOM, Anchors
 from anchorhead.lemmas.learners.own_anchors import Piece, SequenceStep
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.threshold import Clip

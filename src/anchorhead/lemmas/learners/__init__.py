@@ -3,7 +3,7 @@
 A step is read from the weights of its layers, by what they compute, whoever laid them out:
 
     tokens       what every feature of a token holds, exactly, or of which size
-    heard        which keys a number hears
+    anchors      which keys a score hears, and what stands for links
     body         which heads score, link, collect and shrink; own_anchors where examples bring anchors of their own
     steps        what a step then is: arguments written (score), links held (links), pushes collected (average)
 

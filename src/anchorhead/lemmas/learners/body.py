@@ -23,16 +23,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from anchorhead.heads.atom import Dtype, Part
-from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.heads.atom import Dtype
+from anchorhead.lemmas.learners.anchors import Anchors, constants_of, loud, read_links
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.heard import Numbers, apart, loud, mirrored
 from anchorhead.lemmas.learners.reading import (
     Shown,
     attentions,
     changed,
     dtype_of,
     features_of_v,
+    of_head,
     outputs_of,
     picked,
     refuse,
@@ -46,16 +46,9 @@ from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_attention, of_grid
+from anchorhead.proof.arithmetic.readings import Refusal, of_attention
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.arithmetic.silence import out_of_reach
-
-ROOM = 2.0**20
-"""How far logits stay from overflow."""
-SCORES = 2.0**64
-"""Scores beyond which nothing is said."""
-Anchors = tuple[Part, ...] | GridAtom
-"""What stands for a link: the parts of a head, or a grid over scores and labels, without origins and bias."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +140,7 @@ class _Reader:
     ) -> tuple[Float[np.ndarray, "asks keys"], Float[np.ndarray, "asks keys"]]:
         """Between what the logits are that some tokens of a group meet: of rows, registers, states."""
         asking = self.now.groups[group].tokens(tokens).mapped(layer.query[head], scaled=True)
-        keys = [one.mapped(_of_head(layer.key, head)) for one in self.now.seen(layer, group)]
+        keys = [one.mapped(of_head(layer.key, head)) for one in self.now.seen(layer, group)]
         found = [ends(asking, key, self.arithmetic) for key in keys]
         low, high = (np.concatenate(arrays, axis=1) for arrays in zip(*found, strict=True))
         return low, high
@@ -193,7 +186,7 @@ class _Reader:
         for number, group in enumerate(self.now.groups):
             seen, size = self.now.seen(layer, number), group.mapped(skip_of(layer)[[feature]]).size[:, 0]
             for head in range(layer.heads):
-                shown = [one.mapped(_of_head(layer.value, head)).size.max(initial=0.0) for one in seen]
+                shown = [one.mapped(of_head(layer.value, head)).size.max(initial=0.0) for one in seen]
                 size = size + abs(float(layer.output[head, feature, 0])) * max(shown)
             groups.append(group.loosened(slice(None), feature, (1 + 2.0**-8) * size))
         rows, registers, states = groups
@@ -236,8 +229,8 @@ class _Reader:
         found, shown, size = [], [], 1 + 2 * len(self.w)
         for group, away in zip(seen, far, strict=True):
             near = group.tokens(np.flatnonzero(~away))
-            logits = Logits.between(query, near.mapped(_of_head(layer.key, head)))
-            value = near.mapped(_of_head(layer.value, head))
+            logits = Logits.between(query, near.mapped(of_head(layer.key, head)))
+            value = near.mapped(of_head(layer.value, head))
             known = not (logits.loose.any() or value.loose.any() or value.varies.any())
             few = logits.terms.max(initial=0) <= len(self.w) + 2
             require(known and few, "logits or values of a score are not known")
@@ -246,82 +239,13 @@ class _Reader:
         return found, shown
 
     def _links(self, layer: Attention) -> tuple[tuple[Anchors, ...], float]:
-        """For every link what rows of sign 1 find; those of sign -1 must find its mirror image."""
-        feature, shown = self._written(layer, self.shown.taken[1]), self.shown
+        """What stands for every link, and |score| up to which all that is not meant is out of reach."""
+        feature = self._written(layer, self.shown.taken[1])
         require(layer.grid is not None or layer.mask == "registers+states", "rows see rows")
-        _, registers, states = self.now.seen(layer, 0)
-        asking = self.now.rows.tokens(np.array(shown.examples)).forms()
-        sources = Sources(-np.ones(shown.quantities - 1), np.ones(shown.quantities - 1))
-        grid = layer.grid is not None and len(layer.grid) == 2
-        if grid:
-            _require_grid(layer, registers)
-            axes = of_grid(layer, asking, registers.forms(), sources, self.arithmetic)
-        else:
-            axes = (of_attention(layer, asking, (states.forms(), registers.forms()), sources, self.arithmetic),)
-        outputs, columns = layer.output[:, feature, 0].astype(np.float64), (shown.score, 1 + shown.label)
-        kinds, most = [], np.inf
-        for kind in range(len(shown.examples)):
-            found: list[Numbers] = []
-            for head in range(layer.heads):
-                values = registers.mapped(_of_head(layer.value, head)) if grid else None
-                numbers, reach = self._anchors(axes, kind * layer.heads + head, columns, values, layer.grid)
-                most = min(most, reach)
-                if numbers[-1].any():
-                    found.append((*numbers[:-1], outputs[head] * numbers[-1]))
-            kinds.append(found)
-        alike = all(
-            len(up) == len(down) > 0 and all(mirrored(*pair) for pair in zip(up, down, strict=True))
-            for up, down in zip(kinds[::2], kinds[1::2], strict=True)
-        )
-        require(alike and (np.abs(outputs) == 1).all(), "rows of sign -1 do not find the mirror image of the link")
-        self._after(layer, feature, shown.link)
-        require(not grid or all(len(found) == 1 for found in kinds), "a link of two variables is not one grid")
-        return tuple(self._held(found, grid) for found in kinds[::2]), most
-
-    def _held(self, found: list[Numbers], grid: bool) -> Anchors:
-        if not grid:
-            return tuple(Part.of(slopes, offsets, values, self.dtype) for slopes, offsets, values in found)
-        (a, g, b, h, values), *_ = found
-        return GridAtom.of([(a, g), (b, h)], np.zeros(2), values[..., None], np.zeros(1), self.dtype)
-
-    def _anchors(
-        self,
-        axes: tuple[Readings, ...],
-        ask: int,
-        columns: tuple[int, ...],
-        points: Held | None,
-        sides: tuple[int, ...] | None,
-    ) -> tuple[Numbers, float]:
-        """Slopes and offsets along each axis and the values of what one head of a row reads; and how far scores may go.
-
-        points   the values of a grid
-        """
-        numbers: list[np.ndarray] = []
-        meant, reach = [], np.inf
-        for axis, (readings, column) in enumerate(zip(axes, columns, strict=False)):
-            keys = readings.keys[int(readings.kinds[ask])]
-            own, far = apart(keys) if axis == 0 else (loud(keys), np.inf)
-            t, reach = readings.t.features(slice(ask, ask + 1)), min(reach, far)
-            sign = float(t.coefficients[0, 0, column - 1])
-            alone = not (np.delete(t.coefficients[0, 0], column - 1).any() or t.constant.any() or t.error.any())
-            require((abs(sign) == 1 and alone) or not keys.slopes[own].any(), "anchors are not asked with the score")
-            size = float(np.abs(keys.slopes).max()) * min(reach, SCORES) + float(np.abs(keys.offsets).max())
-            require(
-                keys.plain[own].all() and size <= np.finfo(self.dtype).max / ROOM,
-                "slopes or offsets round, or logits overflow",
-            )
-            numbers += [sign * keys.slopes[own], keys.offsets[own]]
-            meant.append(own)
-        keys = axes[0].keys[int(axes[0].kinds[ask])]
-        if points is not None and sides is not None:
-            fixed = not (points.loose.any() or points.varies.any())
-            require(fixed and points.number.shape[1] == 1, "the values of a grid are not constants")
-            numbers.append(points.constant.reshape(sides)[np.ix_(*meant)])
-        else:
-            fixed = keys.values is not None and not keys.values.error[meant[0]].any()
-            require(fixed and keys.values.values.shape[1] == 1, "the values of a link are not constants")  # type: ignore[union-attr]
-            numbers.append(keys.values.values[meant[0], 0])  # type: ignore[union-attr]
-        return tuple(numbers), reach
+        rows = self.now.rows.tokens(np.array(self.shown.examples))
+        found = read_links(layer, rows, self.now.seen(layer, 0), feature, self.shown, self.dtype)
+        self._after(layer, feature, self.shown.link)
+        return found
 
     def _collect(self, linked: bool) -> Average:
         """Logits of rows are h times links, or residuals, times the sign of w; all else is out of reach of -1."""
@@ -337,7 +261,7 @@ class _Reader:
         group = 1 if len(self.signs) == 2 else 2
         sharpness: list[float] = []
         for head in range(layer.heads):
-            keys, values = (self.now.rows.mapped(_of_head(one, head)) for one in (layer.key, layer.value))
+            keys, values = (self.now.rows.mapped(of_head(one, head)) for one in (layer.key, layer.value))
             shows = np.array_equal(values.number[examples], self._entries(shown.values)[examples])
             require(shows and not values.loose[examples].any(), "what is averaged are not the examples")
             for carrier, sign in enumerate(self.signs):
@@ -377,12 +301,9 @@ class _Reader:
             once = np.array_equal(t.coefficients[0, 0], right) and not (t.constant.any() or t.error.any())
             require(once and np.array_equal(layer.output[head], written), "a head does not shrink one entry of w")
             own = loud(keys)
-            fixed = keys.values is not None and not keys.values.error[own].any()
-            require(
-                keys.plain[own].all() and fixed and 0 not in own, "anchors of the threshold round, or are not registers"
-            )
-            values = keys.values.values[own, 0]  # type: ignore[union-attr]
-            found.append(np.stack([keys.slopes[own], keys.offsets[own], values], axis=1))
+            good = keys.plain[own].all() and 0 not in own
+            require(good, "anchors of the threshold round, or are not registers")
+            found.append(np.stack([keys.slopes[own], keys.offsets[own], constants_of(keys, own)], axis=1))
         heads = layer.output[:, shrunk].any(axis=2).sum(axis=0)
         alike = len(found) == self.shrinks and all(np.array_equal(one, found[0]) for one in found)
         require(alike and (heads == 1).all(), "entries of w are not shrunk alike")
@@ -399,7 +320,7 @@ class _Reader:
             )
             low, high = self._ends(layer, head, 1, candidates[first])
             seen = self.now.seen(layer, 1)
-            shown = [(one.mapped(_of_head(layer.value, head)).size > 0).any(axis=1) for one in seen]
+            shown = [(one.mapped(of_head(layer.value, head)).size > 0).any(axis=1) for one in seen]
             always = np.arange(low.shape[1]) >= len(seen[0])  # rows of a kind may be none at all
             level = np.where(always, low, -np.inf).max(axis=1, initial=-np.inf)
             heard = ~out_of_reach(high, level[:, None]) & np.concatenate(shown)
@@ -409,20 +330,6 @@ class _Reader:
         zero = self.zero.copy()
         zero[candidates[~keeps]] = False
         self.zero = zero
-
-
-def _of_head(weight: np.ndarray, head: int) -> np.ndarray:
-    return weight[min(head, len(weight) - 1)]
-
-
-def _require_grid(layer: Attention, registers: Held) -> None:
-    """Along either axis all points of one index must have the same key."""
-    size = layer.key.shape[1] // 2
-    for head in range(len(layer.key)):
-        for axis in (0, 1):
-            key = registers.mapped(layer.key[head, axis * size : (axis + 1) * size]).constant
-            along = np.moveaxis(key.reshape(*(layer.grid or ()), size), axis, 0)
-            require((along == along[:, :1]).all(), "the points of a grid are no grid")
 
 
 def _multiple(found: np.ndarray, expected: np.ndarray) -> float:

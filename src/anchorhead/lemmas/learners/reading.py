@@ -107,6 +107,11 @@ def skip_of(layer: Attention) -> Float[np.ndarray, "width width"]:
     return np.asarray(skip.on_features(), np.float64)
 
 
+def of_head(weight: np.ndarray, head: int) -> np.ndarray:
+    """The rows of a head, where all may share them."""
+    return weight[min(head, len(weight) - 1)]
+
+
 def changed(layer: Attention) -> list[int]:
     """The features that a layer does not keep as they are."""
     kept = (skip_of(layer) == np.eye(layer.width)).all(axis=1) & ~(layer.output != 0).any(axis=(0, 2))

@@ -30,7 +30,7 @@ def rounding_of(size: Any, terms: Any, arithmetic: Arithmetic) -> Float[np.ndarr
     terms   how many there are that are not 0
     """
     size, terms = np.asarray(size, np.float64), np.asarray(terms, np.float64)
-    return (sum_error(terms, size, arithmetic) + FLOAT64.gamma(terms) * size) * _UP
+    return np.asarray((sum_error(terms, size, arithmetic) + FLOAT64.gamma(terms) * size) * _UP)
 
 
 def out_of_reach(most: Any, largest: Any) -> Bool[np.ndarray, "..."]:

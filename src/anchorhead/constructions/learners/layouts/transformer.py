@@ -37,8 +37,8 @@ from anchorhead.constructions.learners.layouts.threshold import with_threshold
 from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer, hidden_register
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
+from anchorhead.lemmas.learners.anchors import Anchors
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.body import Anchors
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Linear, Network, Repeat
