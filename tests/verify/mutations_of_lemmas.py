@@ -95,6 +95,8 @@ LEMMAS = (
              "constant softmax: 2"),
     Mutation("constant.py", "constant_softmax", "logits.logit_error(np.full(1, far), np.abs(z)) + noise", "noise",
              "terms_count: what constant logits are off by counts (2)"),
+    Mutation("constant.py", "constant_softmax", "2 * LEFT_OUT * size.sum(axis=1)", "0.0",
+             "lemmas_hold: weights that are left out of a mean count"),
     Mutation("constant.py", "constant_softmax", "np.full(1, far)", "np.zeros(1)",
              "terms_count: what constant logits are off by counts (2)"),
     Mutation("scalar/softmax.py", "Softmax.windows", "(h + part.lean)", "h",
