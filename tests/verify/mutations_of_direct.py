@@ -30,7 +30,7 @@ DIRECT = (
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, otherwise)", "error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, direct[0])", "error",
              "direct_lemmas: heads are as far off as their series"),
     Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(on.result + error, direct[1])", "on.result + error",
              "direct_lemmas: heads are as far off as their series"),

@@ -42,6 +42,9 @@ from anchorhead.verify.scalar.cells import Claim, Proven, prove
 from anchorhead.verify.scalar.part import Part
 
 SAMPLES = 33
+FITTED = 20.0
+"""So much better must numbers be that were fitted than those that were found, for a fit has errors of its own: it makes
+up for some of the head's, and is made up for nowhere else."""
 FAR = 4.0
 """What is so many times as far from what a head reads as that is large is no function of it."""
 FLAT = 1e-12
@@ -216,8 +219,9 @@ class Claims:
             known = _outside(self.exact.excluded, scale * points + shift)
             values, read = every[known], all_read[known]
             hints = unit.hints.get(None if atom is None else atom.number, [])
-            for alpha, beta in hints if unit.hints else self._factors(values, read, not atoms):
-                error = max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
+            told = [(pair, 1.0) for pair in hints]
+            for (alpha, beta), handicap in told if unit.hints else self._factors(values, read, not atoms):
+                error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
                 if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
         if best is None or best[0] > FAR * size:
@@ -280,18 +284,18 @@ class Claims:
             found.append((atom, *self.learned[-1]))
         return found
 
-    def _factors(self, values: np.ndarray, read: np.ndarray, fitted: bool) -> list[tuple[float, float]]:
+    def _factors(self, values: np.ndarray, read: np.ndarray, fitted: bool) -> list[tuple[tuple[float, float], float]]:
         """Pairs (alpha, beta) with read = alpha values + beta, nearly: numbers of the pool, up to powers of two, and
-        those that fit best, where there is no function to be told from a line."""
+        those that fit best, where there is no function to be told from a line; and how much better they must be."""
         if not np.ptp(values) > 0:
-            return [(1.0, float(read.mean() - values.mean()))]
+            return [((1.0, float(read.mean() - values.mean())), 1.0)]
         centred, pairs = values - values.mean(), []
         alpha = float((centred * (read - read.mean())).sum() / (centred**2).sum())
         flat = not alpha * np.ptp(values) > FLAT * np.abs(read).max()
         for scale, shift in self.pool.outer:
             power = 0.0 if flat else 2.0 ** round(np.log2(alpha * scale))
-            pairs += [(power / scale, beta) for beta in (-shift / scale, 0.0)]
-        return [*pairs, (alpha, float(read.mean() - alpha * values.mean()))] if fitted else pairs
+            pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)] if fitted else pairs
 
     # results
 
