@@ -51,6 +51,8 @@ DIRECT = (
     Mutation("series.py", "Series.error", "model.gamma(1 + n) * s", "0.0", _LINE),
     Mutation("series.py", "Series.error", "found.approximation + rounded", "rounded", _OFF),
     Mutation("series.py", "Series._furthest", "for t in (low, high)", "for t in (low / 4, high / 4)", _LINE),
+    Mutation("series.py", "Series.magnitude", "most < model.largest / 4", "True",
+             "direct_lemmas: series that may overflow are refused ((5, 1e-30))"),
     Mutation("series.py", "that_may_run", "one.keys <= own", "one.keys < own",
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("series.py", "_read", "float(np.dtype(dtype).type(one)) == one", "True",
