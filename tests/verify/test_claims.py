@@ -95,4 +95,4 @@ def test_heads_that_are_computed_otherwise_lean_as_well() -> None:
     """tanh, off by 1e-2 at a t that is off by 1e-2: at 0 its slope is 1."""
     part, claim, ends, _ = adversary.head("tanh, float32")
     found = prove([replace(part, lean=1e-2, direct=(1e-2, 1.0))], claim, [ends], MODEL)
-    assert 0.02 <= found.total <= 0.0202
+    assert 0.02 <= found.total <= 0.022

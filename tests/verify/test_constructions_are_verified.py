@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -48,13 +49,31 @@ def test_bounds_of_the_table_follow(name: str, tmp_path: Path) -> None:
     assert "exp within 4 ulp" in str(found)
 
 
-@pytest.mark.parametrize("what", ["kinks", "affine", "a large bias"])
+def _neurons(activation: type[torch.nn.Module], *widths: int) -> torch.nn.Module:
+    torch.manual_seed(0)
+    layers: list[torch.nn.Module] = [torch.nn.Linear(3, 6), activation()]
+    for before, after in pairwise((6, *widths)):
+        layers += [torch.nn.Linear(before, after), activation()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+@pytest.mark.parametrize(
+    "what", ["kinks", "affine", "a large bias", "a root", "a root of what is shifted", "lines", "weights of e^-700"]
+)
 def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
+    """Some of which were proven, and not verified, once."""
     nets = {
+        "a root": lambda: ah.head("sqrt(x)", on=(0, 1), within=1e-2).network,
+        "a root of what is shifted": lambda: ah.head("sqrt(1 - x)", on=(0, 1), within=1e-2, dtype="float32").network,
+        "lines": lambda: ah.convert(_neurons(torch.nn.Hardsigmoid, 4, 2), (-1, 1), 1e-2, dtype="float32"),
+        "weights of e^-700": lambda: ah.convert(
+            _neurons(torch.nn.ReLU, 1), (-1, 1), 1e-2, dtype="float32", form="two-layer", layout="sequence",
+            placement="uniform",
+        ),
         "kinks": lambda: ah.head("abs(x) + relu(x)", on=(-1, 1), within=1e-3).network,
         "a large bias": lambda: ah.head("elu(x, 1)", on=(-3, 3), within=1e-6).network,
         "affine": lambda: ah.convert(torch.nn.Linear(3, 2), (-1, 1), 1e-3),
-    }
+    }  # fmt: skip
     nets[what]().save(tmp_path / "net.safetensors")
     found = verify(tmp_path / "net.safetensors")
     assert found.verified, found.why

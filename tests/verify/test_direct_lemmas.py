@@ -45,6 +45,14 @@ def test_ends_of_series_are_numbers_of_the_dtype() -> None:
         heads_directly.as_read(replace(found, low=found.low + 1e-12), dtype)
 
 
+@pytest.mark.parametrize("power", [(2, 1e39), (5, 1e-30)])
+def test_series_that_may_overflow_are_refused(power: tuple[int, float]) -> None:
+    """A coefficient, or a power of t, of which the product would be none."""
+    mine, _ = heads_directly.both("a line, float32")
+    with pytest.raises(NotVerified, match="overflow"):
+        replace(mine, powers=(power,)).magnitude(-1e8, 1e8, MODELS["float32"])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_keys_that_are_left_out_weigh_nothing_anywhere(seed: int) -> None:
     """In fractions, at all corners of the largest line; and the library leaves out the same."""

@@ -56,7 +56,7 @@ def test_outputs_whose_values_are_not_parallel_are_off_by_no_more() -> None:
     own, unit = claims()
     context = Context(own.exact, MODEL, Pool())
     values = np.array([[-1.0, 1.0], [-0.5, 0.5 + 1e-3]])
-    found = valued(context, [(replace(unit.reading, logits=unit.parts[0]), values)], np.array([0.25, 0.0]), "here", 0)
+    found = valued(context, [(replace(unit.reading, logits=unit.parts[0]), values)], np.array([0.25, 0.0]), "here")
     (atom,) = found.ids
     for t in np.linspace(-2, 2, 41):
         weights = np.exp(np.array([-t, t]))
@@ -68,7 +68,7 @@ def test_outputs_whose_values_are_not_parallel_are_off_by_no_more() -> None:
 
 def test_groups_that_nobody_explains_lie_between_their_values() -> None:
     context = Context(claims()[0].exact, MODEL, Pool())
-    found = valued(context, [(None, np.array([[-3.0, 2.0], [1.0, 4.0]]))], None, "here", None)
+    found = valued(context, [(None, np.array([[-3.0, 2.0], [1.0, 4.0]]))], None, "here")
     low, high = found.ends(context.quantities)
     assert (low[0] <= [-3.0, 0.0]).all()
     assert (high[0] >= [2.0, 4.0]).all()

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from anchorhead.language.expressions.parser import parse
+from anchorhead.verify import constant, rounding
 from anchorhead.verify.balls import precision
+from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.programs.expressions import read_expression
+from anchorhead.verify.scalar.part import Part
 
 from .adversary import (
     HEADS,
@@ -72,3 +75,13 @@ def test_heads_never_err_by_more(name: str) -> None:
 def test_constant_softmaxes_never_err_by_more() -> None:
     assert constant_softmax_holds(2)
     assert constant_softmax_holds(5)
+
+
+def test_weights_that_are_left_out_of_a_mean_count() -> None:
+    """e^-650 of 1e300 is something, though no coefficient of float64 is as small as the weight."""
+    model, nothing = rounding.MODELS["float64"], np.zeros(2)
+    offsets = np.array([0.0, -650.0])
+    logits = Part(nothing, offsets, nothing, -offsets, -offsets, nothing, nothing, nothing, nothing, model)
+    values = Forms.constants(np.array([[0.0], [1e300]]))
+    found, _ = constant.constant_softmax(logits, 0.0, values, Quantities(), model)
+    assert abs(1e300 * np.exp(-650.0) - found.constant[0, 0]) <= found.error[0, 0] <= 1e40

@@ -87,7 +87,7 @@ def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
     """What outputs take of heads, against what they are said to take of what is proven, in fractions."""
     keys, dtype = (SMOOTH, "float32") if name == "smooth" else heads_directly.HEADS[name][:2]
     values = table(keys, dtype, 1, 4, 5)
-    context, taken, _ = _valued(keys, values, dtype, (-2.0, 2.0), (keys[2],))
+    context, taken, _ = _valued(keys, values, dtype, (-2.0, 2.0), True)
     heads = context.directly.weighed([(*keys[:2], (-2.0, 2.0))] * 5, values)
     for mine, head in zip(taken, heads, strict=True):
         assert head is not None
@@ -104,7 +104,7 @@ def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
 def test_groups_that_are_alone_are_granted_more() -> None:
     """One product with what is read, and the rounding of what is taken, have no other terms to hide behind."""
     values = np.array([[[-1.0, 0.7]], [[-0.1, 0.07]]]).astype("float32").astype(np.float64)
-    _, (mine,), _ = _valued(SMOOTH, values, "float32", (-2.0, 2.0), (SMOOTH[2],))
+    _, (mine,), _ = _valued(SMOOTH, values, "float32", (-2.0, 2.0), True)
     assert (mine.off >= 2 * MODELS["float32"].unit * np.abs(values).max(axis=(1, 2))).all()
 
 
@@ -115,7 +115,7 @@ def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> No
     keys = (*logits, (read - read[0]).astype(dtype).astype(np.float64))
     values = table(keys, dtype, 2)
     assert not values[:, :, 0].any()
-    context, taken, found = _valued(keys, values, dtype, (low, low / 2), ())
+    context, taken, found = _valued(keys, values, dtype, (low, low / 2))
     assert not taken
     heads = context.directly.weighed([(*keys[:2], (low, low / 2))] * 4, values)
     wrong = np.zeros(3)
@@ -125,7 +125,7 @@ def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> No
     assert (wrong > 0).all()
     assert (found.rounding[0] >= wrong).all()
     values = table(SMOOTH, dtype, 3)
-    context, taken, found = _valued(SMOOTH, values, dtype, (50.0, 60.0), ())
+    context, taken, found = _valued(SMOOTH, values, dtype, (50.0, 60.0))
     assert not taken
     heads = context.directly.weighed([(*SMOOTH[:2], (50.0, 60.0))] * 4, values)
     own = np.zeros(3)
@@ -146,13 +146,15 @@ def test_groups_of_constants_are_refused() -> None:
 
 
 def _valued(
-    keys: heads_directly.Keys, values: np.ndarray, dtype: str, ends: tuple[float, float], pool: tuple
+    keys: heads_directly.Keys, values: np.ndarray, dtype: str, ends: tuple[float, float], named: bool = False
 ) -> tuple[Context, list[Taken], Forms]:
-    """Groups on one number between the ends: what is taken of what is explained, which is then left out."""
+    """Groups on one number between the ends: what is taken of what is explained, which is then left out; named: whether
+    the derivation has the head."""
     exact = claims()[0].exact
     base = library.Weighed.of(*keys[:2], values, dtype).keys.column(0)
     stored = heads_directly.stored(base, dtype)
-    context = Context(exact, replace(MODELS[dtype], direct=True), Pool(values=pool), series=stored)
+    pool = ({(a, g): v for a, g, v in zip(*(one.tolist() for one in keys), strict=True)},) if named else ()
+    context = Context(exact, replace(MODELS[dtype], direct=True), Pool(heads=pool), series=stored)
     half, middle = (ends[1] - ends[0]) / 4, (ends[1] + ends[0]) / 2  # of a quantity between -2 and 2
     t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
     count, size = values.shape[1:]

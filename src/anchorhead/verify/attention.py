@@ -138,7 +138,7 @@ def _reads(
                 direct = _directly(context, one, value.tokens(visible).features([c]))
                 part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
                 hints = {} if bias is None else head_hints(context, i, one.t, weight, bias)
-                unit = Unit(one, (part,), hints, context.enough(weight), strict=True)
+                unit = Unit(one, (part,), hints, context.enough(weight))
                 taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))

@@ -45,19 +45,21 @@ SAMPLES = 33
 FITTED = 20.0
 """So much better must numbers be that were fitted than those that were found, for a fit has errors of its own: it makes
 up for some of the head's, and is made up for nowhere else."""
-UNSUITED = 1e3
-"""The same where the program's output tells which numbers these have to be."""
+FAR = 4.0
+"""What is so many times as far from what a head reads as that is large is no function of it."""
+FLAT = 1e-12
+"""What changes by no more than so much of itself is taken for a constant."""
 NEAR = 1e-4
 """How close a guessed scale must be to one of the pool to be taken for it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Scales and shifts of arguments and of results that may occur, and the values of anchors."""
+    """Scales and shifts of arguments and of results that may occur, and heads: a value for each slope and offset."""
 
     inner: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
     outer: tuple[tuple[float, float], ...] = ((1.0, 0.0),)
-    values: tuple[np.ndarray, ...] = ()
+    heads: tuple[dict[tuple[float, float], float], ...] = ()
 
 
 @dataclass(eq=False)
@@ -66,14 +68,12 @@ class Unit:
 
     hints   pairs (alpha, beta) that the maps after them suggest for an atom's number, None for a line
     limit   an error that would be good enough
-    strict  whether other pairs would not do
     """
 
     reading: Reading
     parts: tuple[Part, ...]
     hints: dict[int | None, list[tuple[float, float]]] = field(default_factory=dict)
     limit: float = np.inf
-    strict: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,17 +119,14 @@ class Claims:
         matched = [self.match(unit)[1] for unit in units]
         reach = self._arguments(units, matched)
         moves = [self._moves(unit, found, reach) for unit, found in zip(units, matched, strict=True)]
-        units = [
-            _leaning(unit, found[1].scale, moved) if found is not None and isinstance(moved, float) else unit
-            for unit, found, moved in zip(units, matched, moves, strict=True)
-        ]
+        units = [_leaning(unit, lean) for unit, (_, _, lean) in zip(units, moves, strict=True)]
         jobs: dict[tuple, _Job] = {}
         for unit, found in zip(units, matched, strict=True):
             if found is None:
                 continue
             key = _key(unit.parts, found[1])
             low, high = unit.reading.ends
-            job = jobs.setdefault(key, _Job(unit.parts, _canonical(found[1]), low, high))
+            job = jobs.setdefault(key, _Job(unit.parts, found[1], low, high))
             job.low, job.high = min(job.low, low), max(job.high, high)
             job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
             job.limit = min(job.limit, unit.limit)
@@ -147,20 +144,20 @@ class Claims:
             for unit, found, moved in zip(units, matched, moves, strict=True)
         ]
 
-    def _moves(self, unit: Unit, found: Any, reach: dict[str, tuple[float, float]]) -> tuple[float, float] | float:
-        """How far f(scale t + shift) is from the atom, for what heads before have left and for all else; where f is
-        steep, e itself."""
+    def _moves(self, unit: Unit, found: Any, reach: dict[str, tuple[float, float]]) -> tuple[float, float, float]:
+        """How far f(scale t + shift) is from the atom, for what heads before have left and for all else; or, where f is
+        steep, by how much t leans."""
         if found is None or found[0] is None:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         atom, claim = found
         f = cast("Expression", claim.function)
         approximate, rounded = self._argument_error(atom, claim, unit.reading.t)
         pieces = _without(self.exact.excluded, approximate + rounded, *reach[f.key])
         each = [behaviour(f, *piece) for piece in pieces]
         if any(one.steep for one in each) and not self.exact.excluded:
-            return (approximate + rounded) * SLACK
+            return 0.0, 0.0, (approximate + rounded) / abs(claim.scale) * SLACK
         slope, jump = max(one.slope for one in each), max(one.jump for one in each)
-        return slope * approximate * SLACK, (slope * rounded + jump) * SLACK
+        return slope * approximate * SLACK, (slope * rounded + jump) * SLACK, 0.0
 
     def _arguments(self, units: Sequence[Unit], matched: list) -> dict[str, tuple[float, float]]:
         """For each function the hull of all its arguments, with their errors."""
@@ -208,12 +205,11 @@ class Claims:
     def _match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
-        if self.exact.excluded:
-            points = self._with_turns(unit, points)
         all_read = cast("np.ndarray", sum(_values(part, points) for part in unit.parts))
         size = float(np.abs(all_read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
-        for atom, scale, shift in [*self._candidates(t), (None, 1.0, 0.0)]:
+        atoms = self._candidates(t)
+        for atom, scale, shift in [*atoms, *((None, *pair) for pair in self.pool.inner)]:
             if atom is not None and not isinstance(atom.function, Expression):
                 continue
             function = None if atom is None else self._defined(atom, scale, shift, t)
@@ -223,28 +219,14 @@ class Claims:
             known = _outside(self.exact.excluded, scale * points + shift)
             values, read = every[known], all_read[known]
             hints = unit.hints.get(None if atom is None else atom.number, [])
-            for (alpha, beta), handicap in self._factors(values, read, hints):
-                handicap = UNSUITED if unit.strict and unit.hints and (alpha, beta) not in hints else handicap
+            told = [(pair, 1.0) for pair in hints]
+            for (alpha, beta), handicap in told if unit.hints else self._factors(values, read, not atoms):
                 error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
                 if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
-        if best is None or best[0] > UNSUITED * size:
+        if best is None or best[0] > FAR * size:
             return size, None
         return best[0], (best[1], best[2])
-
-    @staticmethod
-    def _with_turns(unit: Unit, points: np.ndarray) -> np.ndarray:
-        """And points at which one anchor of a softmax passes on to the next, and between them: functions that are
-        claimed outside some intervals alone may be 0 at all points that are far apart."""
-        found = [points]
-        for part in unit.parts:
-            order = np.argsort(part.slopes)
-            gaps = np.diff(part.slopes[order])
-            turns = -np.diff(part.offsets[order])[gaps > 0] / gaps[gaps > 0]
-            turns = np.sort(turns[(turns > points[0]) & (turns < points[-1])])
-            turns = turns[:: len(turns) // SAMPLES + 1]
-            found += [turns, (turns[1:] + turns[:-1]) / 2]
-        return np.unique(np.concatenate(found))
 
     def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
         """Atoms whose argument is scale t + shift, nearly."""
@@ -302,26 +284,23 @@ class Claims:
             found.append((atom, *self.learned[-1]))
         return found
 
-    def _factors(
-        self, values: np.ndarray, read: np.ndarray, hints: list[tuple[float, float]]
-    ) -> list[tuple[tuple[float, float], float]]:
-        """Pairs (alpha, beta) with read = alpha values + beta, nearly, and how much better a later one must be."""
-        spread = float(np.ptp(values))
-        if not spread > 0:
-            return [(pair, 1.0) for pair in (*hints, (1.0, float(read.mean() - values.mean())))]
-        centred = values - values.mean()
+    def _factors(self, values: np.ndarray, read: np.ndarray, fitted: bool) -> list[tuple[tuple[float, float], float]]:
+        """Pairs (alpha, beta) with read = alpha values + beta, nearly: numbers of the pool, up to powers of two, and
+        those that fit best, where there is no function to be told from a line; and how much better they must be."""
+        if not np.ptp(values) > 0:
+            return [((1.0, float(read.mean() - values.mean())), 1.0)]
+        centred, pairs = values - values.mean(), []
         alpha = float((centred * (read - read.mean())).sum() / (centred**2).sum())
-        pairs = [(pair, 1.0) for pair in hints]
+        flat = not alpha * np.ptp(values) > FLAT * np.abs(read).max()
         for scale, shift in self.pool.outer:
-            if alpha * scale > 0:
-                power = 2.0 ** round(np.log2(alpha * scale))
-                pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
-        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)]
+            power = 0.0 if flat else 2.0 ** round(np.log2(alpha * scale))
+            pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)] if fitted else pairs
 
     # results
 
     def _result(
-        self, unit: Unit, atom: Atom | None, claim: Claim, proven: Proven, moved: tuple[float, float] | float
+        self, unit: Unit, atom: Atom | None, claim: Claim, proven: Proven, moved: tuple[float, float, float]
     ) -> Explained:
         t, zero = unit.reading.t, np.zeros((1, 1))
         if atom is None:
@@ -332,8 +311,7 @@ class Claims:
             words = "a line"
         else:
             form = Forms(np.array([atom.number]), np.array([[[claim.alpha]]]), np.array([[claim.beta]]), zero, zero)
-            moves = (0.0, 0.0) if isinstance(moved, float) else moved
-            approximation, rounding = (np.array([[abs(claim.alpha) * one * SLACK]]) for one in moves)
+            approximation, rounding = (np.array([[abs(claim.alpha) * one * SLACK]]) for one in moved[:2])
             words = f"{atom.where} = {atom.function}"
         total = proven.total
         approximation = approximation + min(proven.approximation, total)
@@ -355,17 +333,18 @@ class Claims:
         return approximate, max(whole - approximate, 0.0)
 
 
-def _leaning(unit: Unit, scale: float, error: float) -> Unit:
+def _leaning(unit: Unit, lean: float) -> Unit:
     """In the number for which the argument of f is right: t is no further from it than this."""
-    off = error / abs(scale) * SLACK
+    if not lean:
+        return unit
     low, high = unit.reading.ends
-    ends = float(np.nextafter(low - off, -np.inf)), float(np.nextafter(high + off, np.inf))
-    parts = tuple(replace(part, lean=part.lean + off) for part in unit.parts)
+    ends = float(np.nextafter(low - lean, -np.inf)), float(np.nextafter(high + lean, np.inf))
+    parts = tuple(replace(part, lean=part.lean + lean) for part in unit.parts)
     return replace(unit, reading=replace(unit.reading, ends=ends), parts=parts)
 
 
 def _key(parts: tuple[Part, ...], claim: Claim) -> tuple:
-    return (*(part.key() for part in parts), _canonical(claim))
+    return (*(part.key() for part in parts), claim)
 
 
 def _without(
@@ -389,23 +368,6 @@ def _outside(excluded: Sequence[tuple[float, float]], points: np.ndarray) -> np.
     for low, high in excluded:
         outside &= (points <= low) | (points >= high)
     return outside if outside.any() else ~outside
-
-
-HOMOGENEOUS: dict[tuple[str, ...], int] = {
-    ("variable", "relu"): 1, ("variable", "abs"): 1, ("variable", "square"): 2, ("variable", "number", "leaky_relu"): 1,
-}  # fmt: skip
-"""Operations of functions, each of the variable and at most one number, with f(c z) = c^degree f(z) for c > 0."""
-
-
-def _canonical(claim: Claim) -> Claim:
-    """The same claim with scale 1 where f allows it, so that equal heads need one proof. Powers of two are exact."""
-    f = claim.function
-    operations = () if f is None else tuple(op for op, _, _ in f.nodes)
-    places = () if f is None else f.nodes[-1][2]
-    degree = HOMOGENEOUS.get(operations) if places in ((0,), (0, 1)) else None
-    if degree is None or claim.scale <= 0 or np.frexp(claim.scale)[0] != 0.5:
-        return claim
-    return Claim(f, 1.0, claim.shift / claim.scale, claim.alpha * claim.scale**degree, claim.beta)
 
 
 def _values(part: Part, points: np.ndarray) -> np.ndarray:

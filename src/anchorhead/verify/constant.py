@@ -15,6 +15,9 @@ from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, softmax_log_error, softmax_read_error
 from anchorhead.verify.scalar.part import Part
 
+LEFT_OUT = 2.0**-900
+"""Weights below that are left out of the mean, which changes it by no more than they weigh."""
+
 
 def constant_softmax(
     logits: Part, far: float, values: Forms, quantities: Quantities, model: Arithmetic
@@ -30,6 +33,7 @@ def constant_softmax(
     gap = z.max() - z
     weights = np.exp(-gap)
     weights = weights / weights.sum()
+    weights = np.where(weights < LEFT_OUT, 0.0, weights)
     turned = Forms(values.ids, *(np.swapaxes(array, 0, 1) for array in values.arrays))
     mean = mapped(weights[None], None, turned, quantities, EXACT)  # (columns, 1)
     mean = Forms(mean.ids, *(np.swapaxes(array, 0, 1) for array in mean.arrays))
@@ -43,5 +47,5 @@ def constant_softmax(
     upper = np.minimum(-gap - np.log(np.exp(-gap).sum()) + 2 * noise.max() + (SLACK - 1), 0.0)
     upper, lam = (np.broadcast_to(one, deviation.shape) for one in (upper, lam))
     error, mass = softmax_read_error(upper, lam, (-deviation, deviation), 0.0, size, result, keys, model)
-    form = Forms(mean.ids, *mean.arrays[:3], mean.rounding + error[None])
+    form = Forms(mean.ids, *mean.arrays[:3], mean.rounding + error[None] + 2 * LEFT_OUT * size.sum(axis=1))
     return form, np.maximum(mass, form.size(quantities)[0])

@@ -62,7 +62,6 @@ class Context:
     def __post_init__(self) -> None:
         self.claims = Claims(self.exact, self.model, self.pool)
         self.directly = Directly(self.model, self.series)
-        self.bases: dict[tuple, list[np.ndarray]] = {}
 
     @property
     def quantities(self) -> Quantities:

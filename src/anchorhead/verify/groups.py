@@ -23,6 +23,8 @@ from anchorhead.verify.joint import Taken, read
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 
+PARALLEL = 1e-5
+"""How far values may be from multiples of others."""
 Groups = list[tuple[Reading | None, slice]]
 """The reading of each group of a token, and which features the group is."""
 
@@ -40,13 +42,13 @@ def after_groups(
         flat = after.weight.reshape(out * outputs, after.weight.shape[2], -1)
         pairs = [(one, flat[:, i, own]) for i, row in enumerate(inputs) for one, own in row]
         bias = None if after.bias is None else np.broadcast_to(after.bias, (out, outputs)).reshape(-1)
-        return {"input": valued(context, pairs, bias, where, None).reshaped(out, outputs)}
+        return {"input": valued(context, pairs, bias, where).reshaped(out, outputs)}
     weight = after.on_features()
     result: Tokens = {}
     for kind, forms in linear.items():
         if kind == "input":
             rows = [[(one, weight[:, own]) for one, own in row] for row in inputs]
-            each = [valued(context, pairs, after.bias, f"{where}, token {i}", i) for i, pairs in enumerate(rows)]
+            each = [valued(context, pairs, after.bias, f"{where}, token {i}") for i, pairs in enumerate(rows)]
             result[kind] = joined(each)
         else:
             result[kind] = context.map(weight, after.bias, shares(forms))
@@ -93,7 +95,7 @@ def _groups(
     return found
 
 
-def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, token: int | None) -> Forms:
+def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str) -> Forms:
     """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for pairs of a reading and V (outputs, features)."""
     outputs = len(pairs[0][1])
     taken: list[Taken] = []
@@ -129,7 +131,7 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str, t
             ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
             direct = ratio * head.error, ratio * head.size
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
-        taken.append(Taken(take, wrong, Unit(one, (part,), _hints(context, take, token))))
+        taken.append(Taken(take, wrong, Unit(one, (part,))))
     reads += read(context, [taken], where, weights=True)[0]
     if not reads:
         return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])
@@ -156,25 +158,14 @@ def _apart(head: Weighed, one: Reading, meant: np.ndarray, model: Arithmetic, al
 
 
 def _base(context: Context, one: Reading, values: np.ndarray) -> np.ndarray:
-    """Values along which a group's are measured: those that the derivation names, or of a group before it with the same
-    logits, if parallel."""
-    known = context.bases.setdefault((one.logits.slopes.tobytes(), one.logits.offsets.tobytes()), [])
-    for base in (*context.pool.values, *known):
-        lead = int(np.abs(base).argmax())
-        if len(base) != len(values) or not base[lead]:
-            continue
-        if np.abs(values * base[lead] - base * values[lead]).max() <= 1e-5 * abs(values[lead] * base[lead]):
-            return base
-    known.append(values)
+    """Values along which a group's are measured: those that the derivation names for its keys, if parallel, or its
+    own."""
+    keys = list(zip(one.logits.slopes.tolist(), one.logits.offsets.tolist(), strict=True))
+    for head in context.pool.heads:
+        if all(key in head for key in keys):
+            base = np.array([head[key] for key in keys])
+            lead = int(np.abs(base).argmax())
+            apart = np.abs(values * base[lead] - base * values[lead]).max()
+            if apart <= PARALLEL * abs(values[lead] * base[lead]) and base[lead]:
+                return base
     return values
-
-
-def _hints(context: Context, take: np.ndarray, token: int | None) -> dict:
-    """What alpha would have to be for the outputs to be the program's, where these follow."""
-    target = context.exact.output
-    target = target.reshaped(1, target.shape[0] * target.shape[1]) if token is None else target.tokens([token])
-    if target.shape[1] != len(take):
-        return {}
-    o = int(np.abs(take).argmax())
-    alphas = target.coefficients[0, o] / take[o]
-    return {int(q): [(float(alpha), 0.0)] for q, alpha in zip(target.ids, alphas, strict=True) if alpha}

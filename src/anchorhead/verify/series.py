@@ -52,9 +52,12 @@ class Series:
     shift: float
 
     def magnitude(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
-        """Bounds on |scale q|, as computed, and |shift|, for t between low and high."""
+        """Bounds on |scale q|, as computed, and |shift|, for t between low and high; refused where something on the way
+        may overflow."""
         s = self._furthest(low, high)
         q = s + sum(abs(c) * s**j for j, c in self.powers)
+        most = max([q, *(s**j for j, _ in self.powers), *(abs(c) for _, c in self.powers)])
+        require(most < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
         return abs(self.scale) * (q * (1 + 64 * model.unit) + 2 * model.tiny) * SLACK, abs(self.shift)
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:

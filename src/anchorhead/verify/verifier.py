@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -331,8 +332,15 @@ def pool_of(stored: Stored) -> Pool:
             if np.isfinite(numbers).all() and numbers[0] > 0 and numbers[2] > 0:
                 inner.add((numbers[0], numbers[1]))
                 outer.add((numbers[2], numbers[3]))
-    named = [
-        array for name, array in stored.tensors.items() if name.startswith("derivation.") and name.endswith(".values")
-    ]
-    values = [array.astype(np.float64).reshape(-1) for array in named[:64] if array.size and np.isfinite(array).all()]
-    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]), tuple(v for v in values if v.any()))
+    heads = [_head(stored, name.removesuffix("values")) for name in stored.tensors if _HEAD.fullmatch(name)]
+    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]), tuple(heads[:64]))
+
+
+_HEAD = re.compile(r"derivation\..*\.values")
+
+
+def _head(stored: Stored, prefix: str) -> dict[tuple[float, float], float]:
+    """The values of a head that is stored beside the weights, by slopes and offsets."""
+    names = ("slopes", "offsets", "values")
+    a, g, v = (stored.tensors.get(prefix + name, np.zeros(0)).reshape(-1).tolist() for name in names)
+    return {(slope, offset): value for slope, offset, value in zip(a, g, v, strict=False)}

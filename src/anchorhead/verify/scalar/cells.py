@@ -14,8 +14,6 @@ series with the whole cell as their constant term. The polynomial is bounded on 
 order around their middles; on each piece the rounding of every part is added (`Softmax.rounding`), and that of their
 sum. Cells are halved until the largest sum is close to what it is at a point, or to what is good enough. Where f is
 not analytic (a kink), cells are halved until they are narrow, and then R and f are enclosed by balls, each on its own.
-Far out R is nearly a line, and f may be one (`lines`): they are compared on cells that Taylor's theorem for f could
-not span.
 """
 
 from __future__ import annotations
@@ -33,7 +31,6 @@ from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, power_of_two
-from anchorhead.verify.scalar.lines import line_of
 from anchorhead.verify.scalar.part import Part
 from anchorhead.verify.scalar.softmax import MANY, ORDER, Softmax
 
@@ -107,7 +104,8 @@ def prove(
 @dataclass(eq=False)
 class _Cell:
     """t = c + h x: the polynomial of R - claim in x, a bound on the rest, and for each part the keys that matter, a
-    bound on the weight of the others, and one on |dr/dx|. Where f is not analytic, `rest` bounds all of it.
+    bound on the weight of the others, one on |dr/dx|, as far as the part leans beyond the cell, and |dr/dx| at c. Where
+    f is not analytic, `rest` bounds all of it.
 
     middle, edge, value, bounds   of pieces: see `_Proof._bound`
     """
@@ -123,6 +121,7 @@ class _Cell:
     near: list[np.ndarray]
     leak: list[float]
     speed: list[float]
+    rise: list[float]
     middle: np.ndarray = field(init=False)
     edge: np.ndarray = field(init=False)
     value: np.ndarray = field(init=False)
@@ -154,7 +153,9 @@ class _Proof:
 
     def run(self) -> Proven:
         """The widest cells first. Rounding is looked at where all else is good enough, for many cells together."""
-        waiting = deque((*cell, 0) for a, b in self.intervals if a <= b for cell in self._cut(exact(a), exact(b)))
+        lean = exact(max(part.lean for part in self.parts))
+        pairs = [(exact(a) - lean, exact(b) + lean) for a, b in self.intervals if a <= b]
+        waiting = deque((*cell, 0) for a, b in pairs for cell in self._cut(a, b))
         ready: list[_Cell] = []
         total = approximation = 0.0
         reach = np.zeros((2, len(self.parts)))
@@ -239,13 +240,17 @@ class _Proof:
     def _cell(
         self, a: arb, b: arb, depth: int, c: arb, half: float, near: list[np.ndarray], leaks: list[float]
     ) -> _Cell | None:
-        """Taylor's theorem on one cell, lines far out, or balls where f has a kink; None where none tells anything."""
+        """Taylor's theorem on one cell, or balls where f has a kink; None where neither tells anything."""
         t, h = float(c), (b - a) / 2
         both, far = list(zip(self.parts, near, strict=True)), (abs(t) + half) * SLACK
         leak = sum(2 * others * part.largest(far) for part, others in zip(self.parts, leaks, strict=True))
         cell = c + arb(0, 1) * h
         try:
             wide = [part.series(cell, h, keys, ORDER + 1) for part, keys in both]
+            leans = [
+                part.series(cell + arb(0, part.lean), h, keys, 2) if part.lean else one
+                for (part, keys), one in zip(both, wide, strict=True)
+            ]
         except Undecided:
             return None
         points = [part.series(c, h, keys, ORDER) for part, keys in both]
@@ -253,8 +258,14 @@ class _Proof:
         sizes = [[above(abs(coefficient(one, j))) for j in range(ORDER)] for one in points]
         # r' = sum j r_j x^(j-1), and the rest of its own Taylor series; balls know little of sums that cancel
         speed = [
-            min(above(abs(coefficient(one, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
-            for one, size, tail in zip(wide, sizes, tails, strict=True)
+            min(above(abs(coefficient(own, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
+            if own is one
+            else above(abs(coefficient(own, 1)))
+            for one, own, size, tail in zip(wide, leans, sizes, tails, strict=True)
+        ]
+        # halving tells no more of the slope of a part that leans further than the cell is wide
+        rise = [
+            size[1] if half > part.lean else most for part, size, most in zip(self.parts, sizes, speed, strict=True)
         ]
         value = sum((p.v[keys[0]] for p, keys in both), exact(self.straight.bias))
         slope = sum((p.own[keys[0]] for p, keys in both), exact(self.straight.skip))
@@ -269,26 +280,19 @@ class _Proof:
             whole = sum((coefficient(one, 0) for one in wide), value + slope * cell)
             bound = min(above(abs(whole - ball)), around) + leak
             zeros = np.zeros(ORDER)
-            return _Cell(a, b, depth, c, half, zeros, bound, 0.0, near, leaks, speed) if bound < np.inf else None
+            return _Cell(a, b, depth, c, half, zeros, bound, 0.0, near, leaks, speed, rise) if bound < np.inf else None
         difference = here - claimed
         exactly = [coefficient(difference, j) for j in range(ORDER)]
         coefficients = np.array([float(one.mid()) for one in exactly])
         lost = sum(above(one.rad()) for one in exactly) + 80 * ORDER * OWN_UNIT * np.abs(coefficients).sum()
         rest = lost + remainder + leak
         remainder = remainder / self._scale(below(abs(cell)))
-        return _Cell(a, b, depth, c, half, coefficients, rest, float(remainder), near, leaks, speed)
+        return _Cell(a, b, depth, c, half, coefficients, rest, float(remainder), near, leaks, speed, rise)
 
     def _expanded(self, cell: arb, c: arb, h: arb, wide: list[arb_series]) -> tuple[arb_series | None, float]:
-        """The claim as a polynomial in x, and the remainder of R less the claim; None where f may not be analytic. Far
-        out as a line whose coefficients are balls, where R's own remainder and their radii are next to nothing."""
-        f, near, read = self.claim.function, below(abs(cell)), sum(wide, arb_series([0], prec=ORDER + 1))
-        room, remainder = REST * self.limit * self._scale(near), above(abs(coefficient(read, ORDER)))
+        """The claim as a polynomial in x, and the remainder of R less the claim; None where f may not be analytic."""
         try:
-            if self.straight.relative and near >= 1 and f is not None and remainder <= room:
-                slope, rest = line_of(f, self.scale * cell + self.shift)
-                at, along = self.alpha * (slope * (self.scale * c + self.shift) + rest) + self.beta, self.alpha * slope
-                if above(at.rad() + (along * self.scale * h).rad()) <= room:
-                    return arb_series([at, along * self.scale * h], prec=ORDER), remainder
+            read = sum(wide, arb_series([0], prec=ORDER + 1))
             remainder = above(abs(coefficient(read - self._claimed(cell, h), ORDER)))
             return (self._claimed(c, h), remainder) if remainder < np.inf else (None, remainder)
         except Undecided:
@@ -348,16 +352,13 @@ class _Proof:
         t, half = _places(cells, x, edge)
         h = np.array([[max(cell.h, 1e-280)] for cell in cells])
         moves = np.where(edge > 0, half / h * 1.001, 0.0)  # float64 may leave the cell, if not a point
-        read = [
-            part.rounding(
-                t,
-                half,
-                np.array([[cell.speed[n]] for cell in cells]) * moves,
-                [cell.near[n] for cell in cells],
-                np.array([cell.leak[n] for cell in cells]),
-            )
-            for n, part in enumerate(self.parts)
-        ]
+        read = []
+        for n, part in enumerate(self.parts):
+            speed = np.array([[cell.speed[n]] for cell in cells])
+            near, leak = [cell.near[n] for cell in cells], np.array([cell.leak[n] for cell in cells])
+            rise = np.array([[cell.rise[n]] for cell in cells])
+            slide = np.where(edge > 0, speed, rise) / h * 1.001 * part.lean
+            read.append(part.rounding(t, half, speed * moves, near, leak, slide))
         scale, far = self._scale(np.abs(t) - half), (np.abs(t) + half) * SLACK
         rounding, total = (np.sum([one[n] for one in read], axis=0) / scale for n in (0, 1))
         if self.added:

@@ -23,8 +23,7 @@ class Part:
                                 those that round nothing, and how many they are
     wrong, wrong_slope          how far logits may be off beyond the rounding of their own sums: wrong + wrong_slope |t|
     whole                       whether `wrong` has that rounding too
-    lean                        how far t itself may be off in this part: it moves logit k by a_k times that, of which
-                                a common part changes no softmax, so that |a_k - A| lean remains, for any A
+    lean                        how far t itself may be off in this part
     value_error                 how far values may be off
     own                         what keys hold beside their values: key k holds v_k + own_k t, own_k t rounded once
     direct                      how far it is off what it is in exact arithmetic where it is computed otherwise than as

@@ -73,6 +73,7 @@ class Softmax:
 
     def __init__(self, part: Part, model: Arithmetic, terms: int | None = None) -> None:
         self.part, self.model, self.count, self.terms = part, model, len(part.slopes), terms
+        self.lean = part.lean
         own = np.zeros(self.count) if part.own is None else part.own
         columns = part.slopes, part.offsets, part.values, own
         self.a, self.g, self.v, self.own = ([exact(x) for x in column] for column in columns)
@@ -167,8 +168,8 @@ class Softmax:
         return self.expansions[name]
 
     def pieces(self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None) -> Pieces:
-        """On pieces |s - t| <= half of cells, all (cells, pieces): r less the heaviest key's line moves by at most
-        `speed` on a piece; `near` are the keys that matter on each cell, by default all."""
+        """On pieces |s - t| <= half of cells, all (cells, pieces), and as far beyond as s leans: r less the heaviest
+        key's line moves by at most `speed` there; `near` are the keys that matter on each cell, by default all."""
         if near is None:
             index, count = np.arange(self.count)[None], np.full((1, 1), self.count)
         else:
@@ -177,7 +178,7 @@ class Softmax:
         absent = (np.arange(index.shape[1]) >= count)[:, None]
         part = self.part.only(index[:, None])
         t, half = t[..., None], half[..., None]
-        half = half + 4 * OWN_UNIT * np.abs(t)
+        half = half + 4 * OWN_UNIT * np.abs(t) + self.lean * SLACK
         far, steep = np.abs(t) + half, np.abs(part.slopes)
         logits = part.slopes * t + part.offsets
         noise = 8 * OWN_UNIT * (steep * far + np.abs(part.offsets) + 1)
@@ -210,7 +211,7 @@ class Softmax:
         result = np.abs(mean + base) + around
         if part.own is not None:
             result = result + np.abs(part.own[..., 0]) * half[..., 0] + 8 * OWN_UNIT * sizes[..., 0]
-        delta = part.logit_error(far, np.abs(logits) + steep * half + noise) + tilt * part.lean * SLACK
+        delta = part.logit_error(far, np.abs(logits) + steep * half + noise)
         apart = np.maximum(gap, 0.0) + (steep + steep.max(axis=2, keepdims=True)) * half
         apart = apart + 2 * noise.max(axis=2, keepdims=True)
         lam = softmax_log_error(np.where(absent, 0.0, delta), np.where(absent, 0.0, apart), self.model)
@@ -219,16 +220,21 @@ class Softmax:
         return Pieces(index[:, None], part, count, far, half, weights, upper, lam, held, away, result)
 
     def rounding(
-        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
+        self,
+        t: np.ndarray,
+        half: np.ndarray,
+        speed: np.ndarray,
+        near: Sequence[np.ndarray] | None,
+        leak: np.ndarray,
+        slide: np.ndarray | float = 0.0,
     ) -> tuple[np.ndarray, ...]:
         """On `pieces` the rounding of what is read, bounds on |it| and on sum_k |w_k (v_k + own_k t)|; leak: bounds on
-        the weight of keys that are left out, (cells,)."""
-        on, direct = self.pieces(t, half, speed, near), self.part.direct
+        the weight of keys that are left out, (cells,); slide: by how much r moves where t leans, (cells, 1). What is
+        computed for a t that leans is off what r is there by its rounding, and that is off r by what it moves."""
+        on, direct = self.pieces(t, half, speed + slide, near), self.part.direct
         held = on.away, self.value_error(on), on.held, on.result
         error, mass = softmax_read_error(on.upper, on.lam, *held, on.count, self.model, self.count, self.terms)
-        # what is computed otherwise is off at the t that it is given, and by what that leans
-        otherwise = direct[0] + (error if self.part.lean and direct[0] else 0.0)
-        error = np.maximum(error, otherwise) + self.left_out(on, leak)
+        error = np.maximum(error, direct[0]) + slide + self.left_out(on, leak)
         return error, np.maximum(on.result + error, direct[1]), np.maximum(mass + error, direct[1])
 
     def value_error(self, on: Pieces) -> np.ndarray:
