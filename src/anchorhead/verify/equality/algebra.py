@@ -81,22 +81,19 @@ class Algebra(Polynomials):
         p = b.number
         if p is not None and a.number is not None:
             return self.constant(BALLS["power"](a.number, p))
-        whole = p is not None and p.is_integer()
-        if whole and p >= 0 and (len(a.terms) <= 1 or p <= MAX_POWER):  # type: ignore[operator]
-            n = int(p.unique_fmpz())  # type: ignore[union-attr, arg-type]
-            if len(a.terms) == 1:
-                ((m, c),) = a.terms.items()
-                found = self.scaled(self.product({atom: k * n for atom, k in m}), c**n)
-            else:
-                found = reduce(self.mul, [a] * n, self.constant(1))
+        n = None if p is None or not p.is_integer() else int(p.unique_fmpz())  # type: ignore[arg-type]
+        if n is not None and n >= 0 and len(a.terms) == 1:
+            ((m, c),) = a.terms.items()
+            found = self.scaled(self.product({atom: k * n for atom, k in m}), c**n)
             return found.within(RANGES["integer_power"](n, a.range))
+        if n is not None and 0 <= n <= MAX_POWER:
+            return reduce(self.mul, [a] * n, self.constant(1)).within(RANGES["integer_power"](n, a.range))
         a = self._with_sign(a)
         sign = a.range.sign
-        if sign > 0 or (sign and whole):
+        if sign > 0 or (sign and n is not None):
             size = self.exp(self.mul(b, self.log(self.scaled(a, arb(sign)))))
-            odd = whole and not (p / 2).is_integer()  # type: ignore[operator]
-            return self.scaled(size, arb(sign if odd else 1))
-        if p is None or not p > 0 or not (whole or a.range.low >= 0):
+            return self.scaled(size, arb(sign if n is not None and n % 2 else 1))
+        if p is None or not p > 0 or (n is None and not a.range.low >= 0):
             self.undecided("a power, a root or a reciprocal")
         return self._root(a, p)
 
