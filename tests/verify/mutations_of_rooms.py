@@ -78,7 +78,7 @@ ROOMS = (
              "one.t.error[0, 0] > (1 + 1e-7) * rounded",
              "False and one.t.error[0, 0] > (1 + 1e-7) * rounded",
              "refused: a grid's input there and back"),
-    Mutation("grids/tensor.py", "_inputs", "z.constant[0, 0] == 0", "True",
+    Mutation("programs/exact.py", "is_plain_quantity", "z.constant[0, 0] == 0", "True",
              "refused: a grid's argument in the program"),
     Mutation("grids/tensor.py", "grid_reading", "one.t.coefficients[0, 0, 0] != 1", "False",
              "refused: a grid's inputs, doubled"),
