@@ -210,8 +210,8 @@ def _nearest(self: Algebra, a: Value, b: Value) -> arb | None:
     return arb(0) if DISTANCE(self, a, b) is not None else None
 
 
-def _never_negative(self: Algebra, a: Value) -> tuple[Value, arb]:
-    return dataclasses.replace(a, range=Range.hull(arb(0), a.range.most)), arb(0)
+def _always_positive(self: Algebra, a: Value) -> Value:
+    return dataclasses.replace(a, range=Range.hull(arb(2) ** -99, a.range.most))
 
 
 MADE, DISTANCE = Algebra.made, Algebra.distance
@@ -219,7 +219,7 @@ BROKEN: dict[str, tuple[str, Any]] = {
     "errors are forgotten": ("off_by", lambda self, a, error: a),
     "what cancels is forgotten": ("made", _without_cancelled),
     "nearly the same is the same": ("distance", _nearest),
-    "every sign is known": ("decided", _never_negative),
+    "every sign is known": ("_with_sign", _always_positive),
 }
 
 
