@@ -47,7 +47,7 @@ EQUALITY = (
              f"{DIFFERS} (a sine, stretched)"),
     Mutation("equality/algebra.py", "Algebra.power", "int(p.unique_fmpz())", "int(float(p))",
              f"{DIFFERS} (a positive exponent that no float64 is)"),
-    Mutation("equality/algebra.py", "Algebra.power", "sign if odd else 1", "1",
+    Mutation("equality/algebra.py", "Algebra.power", "sign if n is not None and n % 2 else 1", "1",
              f"{DIFFERS} (the reciprocal of a negative sum)"),
     Mutation("equality/compare.py", "_bound", "algebra.minus(a, b)", "algebra.minus(a, a)", f"{DIFFERS} (a sum)"),
     Mutation("equality/polynomials.py", "Polynomials.made", "sums[m].abs_upper() * self.known(m)[0].most", "arb(0)",

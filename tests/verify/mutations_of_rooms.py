@@ -95,7 +95,7 @@ ROOMS = (
              "refused: a gate that is nearly open", slow=True),
     Mutation("grids/tensor.py", "_origin", "t.error[0, 0] > (1 + 1e-7) * rounded + 64 * model.tiny", "False",
              "refused: a grid's input there and back"),
-    Mutation("grids/tensor.py", "_inputs", "z.constant[0, 0] == 0", "True",
+    Mutation("programs/exact.py", "is_plain_quantity", "z.constant[0, 0] == 0", "True",
              "refused: a grid's argument in the program"),
     Mutation("grids/tensor.py", "_origin", "t.coefficients[0, 0, 0] != 1", "False",
              "refused: a grid's inputs, doubled"),

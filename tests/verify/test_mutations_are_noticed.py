@@ -23,7 +23,7 @@ from .mutations_of_the_walk import WALK
 
 MUTATIONS = (*LEMMAS, *WALK, *DIRECT, *ROOMS, *EQUALITY, *NUMBERS)
 ELSEWHERE = {
-    "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "programs/program.py", "programs/exact.py",
+    "__init__.py", "__main__.py", "errors.py", "balls.py", "files.py", "programs/program.py",
     "programs/text.py", "folders/activations.py", "folders/folder.py",
     "grids/callables.py",
 }  # fmt: skip

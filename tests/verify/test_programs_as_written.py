@@ -36,6 +36,7 @@ from anchorhead.verify.programs.program import Affine, Input, read_program
 from anchorhead.verify.programs.program import Program as Read
 from benchmarks.figures_cases import DEEP
 from tests.compiler.test_equal_forms import NAMES, grown
+from tests.networks import network as built
 
 from .files import report
 
@@ -210,8 +211,8 @@ def _nearest(self: Algebra, a: Value, b: Value) -> arb | None:
     return arb(0) if DISTANCE(self, a, b) is not None else None
 
 
-def _never_negative(self: Algebra, a: Value) -> tuple[Value, arb]:
-    return dataclasses.replace(a, range=Range.hull(arb(0), a.range.most)), arb(0)
+def _always_positive(self: Algebra, a: Value) -> Value:
+    return dataclasses.replace(a, range=Range.hull(arb(2) ** -99, a.range.most))
 
 
 MADE, DISTANCE = Algebra.made, Algebra.distance
@@ -219,7 +220,7 @@ BROKEN: dict[str, tuple[str, Any]] = {
     "errors are forgotten": ("off_by", lambda self, a, error: a),
     "what cancels is forgotten": ("made", _without_cancelled),
     "nearly the same is the same": ("distance", _nearest),
-    "every sign is known": ("decided", _never_negative),
+    "every sign is known": ("_with_sign", _always_positive),
 }
 
 
@@ -403,3 +404,28 @@ def test_a_condition_on_pre_activations_is_one_on_those_that_were_written(tmp_pa
     found = report("truncated linear, outputs (float32)", tmp_path, in_other_units)
     assert not found.verified
     assert "a condition" in found.why
+
+
+def test_a_network_of_parts_holds_what_it_was_built_of(tmp_path: Path) -> None:
+    net = built("parts (float32)")
+    assert net.program is not None
+    assert net.derivation is not None
+    assert net.derivation.lowered is not None
+    x = np.random.default_rng(0).uniform(0, 1, (50, 3))
+    assert np.allclose(net.program(x), net.derivation.lowered(x), rtol=1e-12)
+    found = report("parts (float32)", tmp_path, not_there)
+    assert not found.verified
+    assert "build it again" in found.why
+
+
+def of_a_grid(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    steps = header["derivation"]["lowered"]["steps"]
+    (nodes,) = (one["nodes"] for step in steps for one in step.get("functions", ()) if ["exp", 2] in one["nodes"])
+    nodes[nodes.index(["exp", 2])] = ["expm1", 2]
+
+
+@pytest.mark.parametrize("change", [of_a_grid, as_built])
+def test_parts_that_were_changed_are_refused(change: Callable[..., None], tmp_path: Path) -> None:
+    found = report("parts (float32)", tmp_path, change)
+    assert not found.verified
+    assert "not found to be the same" in found.why

@@ -37,7 +37,6 @@ class Algebra(Polynomials):
     """All functions of expressions."""
 
     def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
-        self.signed: list[Value] = []
         self._logs: dict[int, int] = {}
         self._bases: dict[int, int] = {}
         super().__init__(low, high)
@@ -81,22 +80,19 @@ class Algebra(Polynomials):
         p = b.number
         if p is not None and a.number is not None:
             return self.constant(BALLS["power"](a.number, p))
-        whole = p is not None and p.is_integer()
-        if whole and p >= 0 and (len(a.terms) <= 1 or p <= MAX_POWER):  # type: ignore[operator]
-            n = int(p.unique_fmpz())  # type: ignore[union-attr, arg-type]
-            if len(a.terms) == 1:
-                ((m, c),) = a.terms.items()
-                found = self.scaled(self.product({atom: k * n for atom, k in m}), c**n)
-            else:
-                found = reduce(self.mul, [a] * n, self.constant(1))
+        n = None if p is None or not p.is_integer() else int(p.unique_fmpz())  # type: ignore[arg-type]
+        if n is not None and n >= 0 and len(a.terms) == 1:
+            ((m, c),) = a.terms.items()
+            found = self.scaled(self.product({atom: k * n for atom, k in m}), c**n)
             return found.within(RANGES["integer_power"](n, a.range))
+        if n is not None and 0 <= n <= MAX_POWER:
+            return reduce(self.mul, [a] * n, self.constant(1)).within(RANGES["integer_power"](n, a.range))
         a = self._with_sign(a)
         sign = a.range.sign
-        if sign > 0 or (sign and whole):
+        if sign > 0 or (sign and n is not None):
             size = self.exp(self.mul(b, self.log(self.scaled(a, arb(sign)))))
-            odd = whole and not (p / 2).is_integer()  # type: ignore[operator]
-            return self.scaled(size, arb(sign if odd else 1))
-        if p is None or not p > 0 or not (whole or a.range.low >= 0):
+            return self.scaled(size, arb(sign if n is not None and n % 2 else 1))
+        if p is None or not p > 0 or (n is None and not a.range.low >= 0):
             self.undecided("a power, a root or a reciprocal")
         return self._root(a, p)
 
@@ -201,20 +197,10 @@ class Algebra(Polynomials):
 
     # signs
 
-    def decided(self, a: Value) -> tuple[Value, arb]:
-        """A value whose sign is known, and how far it is from a at most: a itself, or one that was seen before, the
-        same but written in another way; a where there is none."""
-        if a.range.low >= 0 or a.range.high <= 0:
-            self.signed.append(a)
-            return a, arb(0)
-        near = ((one, self.distance(a, one)) for one in self.signed)
-        return next(((one, off) for one, off in near if off is not None), (a, arb(0)))
-
     def _with_sign(self, a: Value) -> Value:
         """The value, with a range that has a sign if that can be seen."""
-        if not a.range.sign:
-            a = a.within(self._halved(a, {atom: self.atoms[atom].range for m in a.terms for atom, _ in m}, HALVINGS))
-        return self.off_by(*self.decided(a))
+        box = {atom: self.atoms[atom].range for m in a.terms for atom, _ in m}
+        return a if a.range.sign else a.within(self._halved(a, box, HALVINGS))
 
     def _halved(self, a: Value, box: Mapping[int, Range], times: int) -> Range:
         """Where a stays while its atoms are in a box, halved so many times until a has a sign on every part. Where a
@@ -291,9 +277,8 @@ class Algebra(Polynomials):
 
     def relu(self, a: Value) -> Value:
         """relu(e + k max S - l max T) = max((e + k S) or l T) - l max T."""
-        known, off = self.decided(a)
-        if known.range.low >= 0 or known.range.high <= 0:
-            return self.off_by(a if known.range.low >= 0 else self.constant(0), off)
+        if a.range.low >= 0 or a.range.high <= 0:
+            return a if a.range.low >= 0 else self.constant(0)
         maxima = [m for m in a.terms if len(m) == 1 and m[0][1] == 1 and self.atoms[m[0][0]].op == "max"]
         up, down = ([m for m in maxima if sign * a.terms[m] > 0] for sign in (1, -1))
         up, down = up if len(up) == 1 else [], down if len(down) == 1 else []
