@@ -12,7 +12,6 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.cells import CELLS, _on_cells, cover
 from anchorhead.verify.grids.functions import Known, Lipschitz
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.rounding import bends
 from anchorhead.verify.rounding import arithmetic_of
 
 FLOAT32 = arithmetic_of("float32")
@@ -111,16 +110,22 @@ def test_what_is_between_the_corners_of_cells_counts() -> None:
 
 
 def test_heads_bend_by_no_more_than_is_said() -> None:
-    """From corners at which it is right, a head moves away by nothing but its curvature."""
-    shares = []
+    """From chords between corners at which it is right, a head moves away by nothing but its curvature."""
+    grid, shares = _grid((5,)), []
+
+    def read(x: np.ndarray) -> np.ndarray:
+        w = np.exp(x[:, None] * grid.axes[0][0] + grid.axes[0][1])
+        return w @ grid.values / w.sum(axis=1)
+
+    def chords(cuts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        return read(cuts[0]), np.full(len(cuts[0]), 1e-14), [np.zeros((len(cuts[0]) - 1, 1))]
+
     for count in (1, 2, 5, 20):
-        grid, cuts = _grid((5,)), [np.linspace(-1, 1, count + 1)]
-        for i in range(count):
-            x = np.linspace(cuts[0][i], cuts[0][i + 1], 200)
-            w = np.exp(x[:, None] * grid.axes[0][0] + grid.axes[0][1])
-            read = w @ grid.values / w.sum(axis=1)
-            away = np.abs(read - np.interp(x, x[[0, -1]], read[[0, -1]])).max()
-            shares.append(away / bends(grid, cuts)[i, 0])
+        cuts = np.linspace(-1, 1, count + 1)
+        bound, _, _ = _on_cells(grid, chords, arithmetic_of("float64"), [cuts])
+        for cell in range(count):
+            x = np.linspace(cuts[cell], cuts[cell + 1], 200)
+            shares.append(np.abs(read(x) - np.interp(x, cuts, read(cuts))).max() / bound[cell])
     assert 0.05 < max(shares) <= 1
 
 

@@ -42,7 +42,9 @@ SLOW = [
     ("sin(3*x)*cos(2*y) + exp(x*y)", "xy", (-1, 1), 1e-8, "float64"),
     ("exp(sin(x*y))", "xy", (-2, 2), 1e-5, "float64"),
     ("1/(1 + x**2 + y**2 + z**2)", "xyz", (-1, 1), 1e-5, "float64"),
-    ("sin(x*y + z*w)", "xyzw", (-1, 1), 1e-2, "float64"),
+    ("sin(x*y + z*w)", "xyzw", (-1, 1), 1e-5, "float64"),
+    ("exp(sin(x*y) + z)/(1 + w**2)", "xyzw", (-1, 1), 1e-4, "float64"),
+    ("sqrt(x**2 + y**2 + 0.01)", "xy", (-1, 1), 1e-4, "float64"),
     ("exp(-(x - y)**2)*x", "xy", (-2, 2), 5e-3, "float32"),
 ]
 Case = tuple[str, str, tuple[float, float], float, str]

@@ -26,6 +26,7 @@ from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cells import cover
 from anchorhead.verify.grids.functions import known_of
 from anchorhead.verify.grids.head import Grid, Unsettled
+from anchorhead.verify.grids.rounding import log_weights
 from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
 from anchorhead.verify.programs.expressions import Expression
@@ -64,37 +65,31 @@ def grid_reading(
             return None
         found.append(one)
     reach = sum(_largest(one) for one in found if not (one.constant and _gates(one)))
-    ids, axes, origins, index = [], [], [], []
-    for j, (one, side) in enumerate(zip(found, sides, strict=True)):
-        hides = one.constant and not _gates(one) and not (one.logits.terms > 1).any()
-        hidden = _hidden(query, keys, j, sides, exact) if hides else None
+    axes: list[tuple[int, float, tuple[np.ndarray, np.ndarray]]] = []
+    index = [np.arange(side) for side in sides]
+    for j, one in enumerate(found):
+        logits, hidden = one.logits, None
+        if one.constant and not _gates(one) and not (logits.terms > 1).any():
+            hidden = _hidden(query, keys, j, sides, exact)
         if hidden is not None:
-            ids.append(hidden[0])
-            axes.append((hidden[1], one.logits.offsets))
-            origins.append(0.0)
-            index.append(np.arange(side))
-            continue
-        if one.constant:
+            axes.append((hidden[0], 0.0, (hidden[1], logits.offsets)))
+        elif one.constant:
             (loud,) = heard([one])
-            offsets = one.logits.offsets
-            picked = loud.keys if loud is not None else ()
-            others = np.delete(offsets, picked)
-            picks = len(picked) == 1 and offsets[picked[0]] == 0 and one.logits.terms[picked[0]] == 0
-            if not picks or (others > -GATE - 8 * reach).any():
+            index[j] = np.array(loud.keys if loud is not None else (), int)
+            picks = [logits.offsets[k] == 0 and logits.terms[k] == 0 for k in index[j]]
+            others = np.delete(logits.offsets, index[j])
+            if picks != [True] or (others > -GATE - 8 * reach).any():
                 return None
-            index.append(np.array(picked))
-            continue
-        origin = _origin(one.t, one.ends, one.logits.terms, exact, model)
-        if origin is None:
-            return None
-        ids.append(int(one.t.ids[0]))
-        axes.append((one.logits.slopes, one.logits.offsets))
-        origins.append(origin)
-        index.append(np.arange(side))
+        else:
+            origin = _origin(one.t, one.ends, logits.terms, exact, model)
+            if origin is None:
+                return None
+            axes.append((int(one.t.ids[0]), origin, (logits.slopes, logits.offsets)))
+    ids, origins, pairs = zip(*axes, strict=True) if axes else ((), (), ())
     if not ids or len(set(ids)) < len(ids):
         return None
-    places = np.ravel_multi_index(np.ix_(*index), sides).reshape([len(slopes) for slopes, _ in axes])
-    return GridReading(tuple(ids), tuple(axes), np.array(origins), places)
+    places = np.ravel_multi_index(np.ix_(*index), sides).reshape([len(slopes) for slopes, _ in pairs])
+    return GridReading(ids, pairs, np.array(origins), places)
 
 
 def _origin(t: Forms, ends: tuple[float, float], terms: np.ndarray, exact: Exact, model: Arithmetic) -> float | None:
@@ -157,11 +152,11 @@ class Grids:
             if not set(reading.ids) <= set(inputs):  # a function that is given has no input to hide
                 return None
             reading = _of_all(reading, inputs)
-        table = values[reading.places]
+        grid = Grid(reading.axes, reading.origins, values[reading.places])
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
         x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
         x = np.concatenate([x, np.array(list(product(*zip(low, high, strict=True))))])
-        read = head_values(reading, table, x)
+        read = _read(grid, x)
         best: tuple[float, Forms, float] | None = None
         for form in _sums(self.exact, set(reading.ids)):
             y = self._values(form, reading.ids, x)
@@ -176,14 +171,13 @@ class Grids:
             return None
         allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
         _, form, beta = best
-        grid = Grid(reading.axes, reading.origins, table)
         self.waiting.append(Waiting(grid, form, beta, reading.ids, allowed))
         constant = Forms.constants(np.array([[beta]]))
         found = summed([form, constant], quantities)
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
         names = ", ".join(f"x{q}" for q in reading.ids)
-        sides = " x ".join(map(str, table.shape))
-        size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
+        sides = " x ".join(map(str, grid.values.shape))
+        size = float(np.abs(grid.values).max()) * (1 + 4 * float(self.model.gamma(grid.values.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
 
     def of_unit(self, unit: Unit) -> Explained | None:
@@ -210,7 +204,9 @@ class Grids:
         for number, one in enumerate(self._met):
             pairs = zip(one.ids, reading.ids, strict=False)
             inputs = all(a == b or not {a, b} <= set(self.exact.inputs.tolist()) for a, b in pairs)
-            if inputs and [_bytes(axis) for axis in one.axes] == [_bytes(axis) for axis in reading.axes]:
+            if inputs and [list(map(bytes, axis)) for axis in one.axes] == [
+                list(map(bytes, axis)) for axis in reading.axes
+            ]:
                 return number
         self._met.append(reading)
         return len(self._met) - 1
@@ -280,18 +276,11 @@ def _outputs(exact: Exact, form: Forms) -> list[int]:
     return [exact.atoms[q].function.output for q in form.ids.tolist()]  # type: ignore[union-attr]
 
 
-def _bytes(axis: tuple[np.ndarray, np.ndarray]) -> tuple[bytes, bytes]:
-    return axis[0].tobytes(), axis[1].tobytes()
-
-
-def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _read(grid: Grid, x: np.ndarray) -> np.ndarray:
     """The head at points, in float64, to choose by."""
-    result = np.broadcast_to(table, (len(x), *table.shape))
-    for j, (slopes, offsets) in enumerate(reading.axes):
-        logits = slopes * (x[:, j : j + 1] - reading.origins[j]) + offsets
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        result = np.einsum("nk...,nk->n...", result, weights)
+    result = np.broadcast_to(grid.values, (len(x), *grid.values.shape))
+    for j, column in enumerate(x.T):
+        result = np.einsum("nk...,nk->n...", result, np.exp(log_weights(grid, j, column)[0]))
     return result
 
 
@@ -306,16 +295,11 @@ def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
                 several = [q for q in own if len(_inputs(exact, q)) > 1]
                 functions = [q for q in own if q in exact.atoms]
                 for some in (own, functions, several, *([q] for q in several)):
-                    if some:
-                        found.append(_only(entry, some))
+                    keep, nothing = np.isin(entry.ids, some), np.zeros((1, 1))
+                    if keep.any():
+                        found.append(Forms(entry.ids[keep], entry.coefficients[:, :, keep], nothing, nothing, nothing))
     unique = {(form.ids.tobytes(), form.coefficients.tobytes()): form for form in found}
     return list(unique.values())
-
-
-def _only(entry: Forms, some: Sequence[int]) -> Forms:
-    keep = np.isin(entry.ids, list(some))
-    nothing = np.zeros((1, 1))
-    return Forms(entry.ids[keep], entry.coefficients[:, :, keep], nothing, nothing, nothing)
 
 
 def _inputs(exact: Exact, q: int) -> set[int]:
