@@ -26,7 +26,8 @@ from anchorhead.verify.rounding import OWN_UNIT, Arithmetic
 
 CELLS = {1: 4096, 2: 200, 3: 24, 4: 10}
 """Of a box, along each of so many axes."""
-LOOKS = 150
+LOOKS = 100
+"""Boxes of cells, at most."""
 
 
 def cover(

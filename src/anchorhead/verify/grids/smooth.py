@@ -40,7 +40,8 @@ from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
 
 MAX_POINTS, MAX_NODES = 120, 1_000_000
 """Along an axis, and of a box."""
-MAX_BOXES, MAX_ALL_NODES = 128, 3_000_000
+MAX_BOXES, MAX_OPERATIONS = 128, 40_000_000
+"""Operations: those of the function, on balls."""
 RHOS = (1.1, 1.25, 1.5, 1.8, 2.2, 2.7, 3.4, 4.5, 6.0, 9.0, 15.0, 30.0)
 PARTS, SMALLEST, LARGE = 200, 1e-4, 8.0
 """Of a rectangle, so many and no smaller than this share of a side; a bound on one may be so many times what is met."""
@@ -60,8 +61,6 @@ def verify_grid(
 ) -> int:
     """The number of boxes that it took; raises NotVerified where the bound does not follow."""
     grid.check()
-    fits = len(grid.axes) == len(variables) == len(low) == len(high)
-    require(fits and all(a <= b for a, b in zip(low, high, strict=True)), "a grid and a target of other sizes")
     model, box = arithmetic_of(dtype), [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     with precision():
         cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
@@ -78,7 +77,7 @@ class _Proof:
     rounding: np.ndarray
     stated: float
     boxes: int = 0
-    nodes: int = 0
+    operations: int = 0
     _heads: dict[tuple[int, tuple[float, float]], np.ndarray] = field(default_factory=dict)
 
     def cover(self, box: Box) -> int:
@@ -95,16 +94,21 @@ class _Proof:
         waiting, found = [box], []
         while waiting:
             box = waiting.pop(0)  # the widest: what is hopeless is seen before there is work
-            counts, rest, worst = self._counts(box)
             self.boxes += 1
+            self._spend(0)
+            counts, rest, worst = self._counts(box)
             if counts is None:
                 waiting += halves(box, worst)
             else:
                 found.append((box, counts, rest))
-                self.nodes += math.prod(counts)
-            if self.boxes > MAX_BOXES or self.nodes > MAX_ALL_NODES:
-                raise Unsettled(f"a grid that takes more than {MAX_BOXES:,} boxes or {MAX_ALL_NODES:,} points")
+                self._spend(math.prod(counts))
         return found
+
+    def _spend(self, values: int) -> None:
+        """Of what there is for so many values of the function."""
+        self.operations += values * len(self.function.nodes)
+        if self.boxes > MAX_BOXES or self.operations > MAX_OPERATIONS:
+            raise Unsettled(f"a grid that takes more than {MAX_BOXES:,} boxes or {MAX_OPERATIONS:,} operations")
 
     def _counts(self, box: Box) -> tuple[list[int] | None, float, int]:
         """How many points along each axis, and the rest of the interpolation; or None and the axis to halve."""
@@ -167,6 +171,7 @@ class _Proof:
 
     def _on(self, part: Box, j: int) -> float:
         """A bound on |f| where x_j has these real parts and, the last side, these imaginary ones."""
+        self._spend(1)
         *real, imaginary = (hull(*side) for side in part)
         at = {name: acb(ball) for name, ball in zip(self.variables, real, strict=True)}
         at[self.variables[j]] = acb(real[j], imaginary)
