@@ -154,7 +154,7 @@ class _Proof:
             if not waiting:
                 return most
             part = waiting.pop()
-            bound, middles = self._on(part, j), [(a / 2 + b / 2,) * 2 for a, b in part]
+            bound, middles = self._on(part, j), [(a / 2 + b / 2, a / 2 + b / 2) for a, b in part]
             if not bound <= LARGE * met:
                 met = max(met, self._on(middles, j))
             if bound <= LARGE * met < math.inf:

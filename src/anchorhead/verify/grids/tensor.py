@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -120,17 +121,6 @@ def _largest(one: Reading) -> float:
     return float((np.abs(one.logits.slopes) * max(abs(end) for end in one.ends) + np.abs(one.logits.offsets)).max())
 
 
-@dataclass(frozen=True, eq=False)
-class Waiting:
-    """A grid that may be `allowed` off a sum of functions of the inputs `ids`, a form (1, 1), and beta."""
-
-    grid: Grid
-    form: Forms
-    beta: float
-    ids: tuple[int, ...]
-    allowed: float
-
-
 @dataclass(eq=False)
 class Grids:
     """The grids of a walk, with what each is allowed; `hints`: errors in proportion to which that is shared out."""
@@ -139,7 +129,7 @@ class Grids:
     model: Arithmetic
     hints: Sequence[float]
     scale: float = 0.0
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[Callable[[], object]] = field(default_factory=list)
     _met: list[GridReading] = field(default_factory=list)
 
     def explain(
@@ -171,7 +161,7 @@ class Grids:
             return None
         allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
         _, form, beta = best
-        self.waiting.append(Waiting(grid, form, beta, reading.ids, allowed))
+        self.waiting.append(partial(self._prove, grid, form, beta, reading.ids, allowed))
         constant = Forms.constants(np.array([[beta]]))
         found = summed([form, constant], quantities)
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
@@ -225,22 +215,19 @@ class Grids:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
         for number, one in enumerate(self.waiting):
             tell(number, len(self.waiting), f"grid {number + 1}")
-            self._prove(one)
+            one()
 
-    def _prove(self, one: Waiting) -> None:
+    def _prove(self, grid: Grid, form: Forms, beta: float, ids: tuple[int, ...], allowed: float) -> None:
+        """That the grid is off a sum of functions of the inputs `ids`, and beta, by no more than is allowed."""
         given, ends = self.exact.given, (self.exact.quantities.low, self.exact.quantities.high)
-        low, high = (tuple(end[list(one.ids)].tolist()) for end in ends)
+        low, high = (tuple(end[list(ids)].tolist()) for end in ends)
         if given is None:
-            function, names = _expression(self.exact, one.form, one.beta), [f"x{q}" for q in one.ids]
-            prove(one.grid, function, names, low, high, self.model, one.allowed)
+            function, names = _expression(self.exact, form, beta), [f"x{q}" for q in ids]
+            prove(grid, function, names, low, high, self.model, allowed)
             return
-        back, sums = np.argsort(one.ids), given.summed(_outputs(self.exact, one.form), one.form, one.beta)
-        lipschitz = given.lipschitz.of_sum(one.ids, float(np.abs(one.form.coefficients).sum()))
-
-        def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return sums(x[:, back])
-
-        cover(one.grid, lipschitz.known(values), self.model, low, high, one.allowed)
+        back, sums = np.argsort(ids), given.summed(_outputs(self.exact, form), form, beta)
+        lipschitz = given.lipschitz.of_sum(ids, float(np.abs(form.coefficients).sum()))
+        cover(grid, lipschitz.known(lambda x: sums(x[:, back])), self.model, low, high, allowed)
 
 
 def prove(
