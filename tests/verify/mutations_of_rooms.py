@@ -88,7 +88,7 @@ ROOMS = (
     Mutation("grids/tensor.py", "Grids.explain", "found.approximation + allowed", "found.approximation",
              "accepted: grid, tokens (float32)", slow=True),
     Mutation("grids/tensor.py", "prove",
-             "verify_grid(grid, function, variables, low, high, model.dtype, allowed)", "0",
+             "verify_grid(grid, function, variables, box, model, allowed)", "0",
              "grid: what is seen is not taken for proven", slow=True),
     Mutation("grids/tensor.py", "_expression", "(\"number\", float(beta), ())", "(\"number\", 0.0, ())",
              "accepted: grid, tokens (float32)", slow=True),

@@ -75,17 +75,17 @@ def test_what_is_stated_is_shown_or_refused(sides: tuple[int, ...]) -> None:
         return np.abs(x).max(axis=1)
 
     grid, known = _grid(sides), _known(function, 1.0, len(sides))
-    worst, low, high = _worst(grid, function), [-1.0] * len(sides), [1.0] * len(sides)
-    assert cover(grid, known, FLOAT32, low, high, 1.3 * worst) > 0
+    worst, box = _worst(grid, function), [(-1.0, 1.0)] * len(sides)
+    assert cover(grid, known, box, FLOAT32, 1.3 * worst) > 0
     for stated in (0.97 * worst, 0.0):
         with pytest.raises(NotVerified, match="does not follow"):
-            cover(grid, known, FLOAT32, low, high, stated)
+            cover(grid, known, box, FLOAT32, stated)
 
 
 def test_a_constant_that_values_contradict_is_refused() -> None:
     grid, known = _grid((5, 4)), _known(ripple, 1.0, 2)
     with pytest.raises(NotVerified, match="contradict"):
-        cover(grid, known, FLOAT32, [-1.0] * 2, [1.0] * 2, 9.0)
+        cover(grid, known, 2 * [(-1.0, 1.0)], FLOAT32, 9.0)
 
 
 def test_an_anchor_that_is_heard_within_cells_alone_counts() -> None:
@@ -94,7 +94,7 @@ def test_an_anchor_that_is_heard_within_cells_alone_counts() -> None:
     axis = np.array([-steep, 0.0, steep]), np.array([steep * at - 100.0, 0.0, -steep * at - 100.0])
     grid = Grid([axis, (np.zeros(1), np.zeros(1))], np.zeros(2), np.array([[0.0], [1.0], [0.0]]))
     with pytest.raises(NotVerified, match="does not follow"):
-        cover(grid, _known(flat, 1e-6, 2), arithmetic_of("float64"), [-1.0] * 2, [1.0] * 2, 0.01)
+        cover(grid, _known(flat, 1e-6, 2), 2 * [(-1.0, 1.0)], arithmetic_of("float64"), 0.01)
 
 
 def test_what_is_between_the_corners_of_cells_counts() -> None:
@@ -106,7 +106,7 @@ def test_what_is_between_the_corners_of_cells_counts() -> None:
 
     grid, known = _grid((5, 4), 0.0), _known(function, 1.0, 2)
     with pytest.raises(NotVerified, match="does not follow"):
-        cover(grid, known, FLOAT32, [-1.0] * 2, [1.0] * 2, 0.6 * width)
+        cover(grid, known, 2 * [(-1.0, 1.0)], FLOAT32, 0.6 * width)
 
 
 def test_heads_bend_by_no_more_than_is_said() -> None:

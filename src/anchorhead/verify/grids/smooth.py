@@ -36,7 +36,7 @@ from anchorhead.verify.grids.polynomial import chebyshev_points, from_values, la
 from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.programs.complex import COMPLEX
 from anchorhead.verify.programs.expressions import Expression, evaluated
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 
 MAX_POINTS, MAX_NODES = 120, 1_000_000
 """Along an axis, and of a box."""
@@ -51,19 +51,12 @@ WIDER = 1 + 1e-12
 
 
 def verify_grid(
-    grid: Grid,
-    function: Expression,
-    variables: Sequence[str],
-    low: Sequence[float],
-    high: Sequence[float],
-    dtype: str,
-    stated: float,
+    grid: Grid, function: Expression, variables: Sequence[str], box: Box, model: Arithmetic, stated: float
 ) -> int:
     """The number of boxes that it took; raises NotVerified where the bound does not follow."""
     grid.check()
-    model, box = arithmetic_of(dtype), [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     with precision():
-        cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
+        cuts, rounding = grid_rounding(grid, *zip(*box, strict=True), model, 0.02 * stated)
         require(float(rounding.min()) < stated, f"a bound of {stated:.6g} on a grid whose rounding alone is larger")
         return _Proof(grid, function, list(variables), cuts, rounding, stated).cover(box)
 

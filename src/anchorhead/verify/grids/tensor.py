@@ -26,7 +26,7 @@ from anchorhead.verify.claims import Explained, Unit
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cells import cover
 from anchorhead.verify.grids.functions import known_of
-from anchorhead.verify.grids.head import Grid, Unsettled
+from anchorhead.verify.grids.head import Box, Grid, Unsettled
 from anchorhead.verify.grids.rounding import log_weights
 from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
@@ -219,34 +219,28 @@ class Grids:
 
     def _prove(self, grid: Grid, form: Forms, beta: float, ids: tuple[int, ...], allowed: float) -> None:
         """That the grid is off a sum of functions of the inputs `ids`, and beta, by no more than is allowed."""
-        given, ends = self.exact.given, (self.exact.quantities.low, self.exact.quantities.high)
-        low, high = (tuple(end[list(ids)].tolist()) for end in ends)
+        given, quantities = self.exact.given, self.exact.quantities
+        box = [(float(quantities.low[q]), float(quantities.high[q])) for q in ids]
         if given is None:
             function, names = _expression(self.exact, form, beta), [f"x{q}" for q in ids]
-            prove(grid, function, names, low, high, self.model, allowed)
+            prove(grid, function, names, box, self.model, allowed)
             return
         back, sums = np.argsort(ids), given.summed(_outputs(self.exact, form), form, beta)
         lipschitz = given.lipschitz.of_sum(ids, float(np.abs(form.coefficients).sum()))
-        cover(grid, lipschitz.known(lambda x: sums(x[:, back])), self.model, low, high, allowed)
+        cover(grid, lipschitz.known(lambda x: sums(x[:, back])), box, self.model, allowed)
 
 
 def prove(
-    grid: Grid,
-    function: Expression,
-    variables: Sequence[str],
-    low: tuple[float, ...],
-    high: tuple[float, ...],
-    model: Arithmetic,
-    allowed: float,
+    grid: Grid, function: Expression, variables: Sequence[str], box: Box, model: Arithmetic, allowed: float
 ) -> int:
     """By the lemma of smooth functions, or by cells; where the softmax is steep, by a few cells first."""
     known = known_of(function, variables)
-    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), a, b in zip(grid.axes, low, high, strict=True)) > STEEP
+    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), (a, b) in zip(grid.axes, box, strict=True)) > STEEP
     with suppress(Unsettled):
-        return cover(grid, known, model, low, high, allowed, FEW if steep else 0)
+        return cover(grid, known, box, model, allowed, FEW if steep else 0)
     with suppress(Unsettled):
-        return verify_grid(grid, function, variables, low, high, model.dtype, allowed)
-    return cover(grid, known, model, low, high, allowed)
+        return verify_grid(grid, function, variables, box, model, allowed)
+    return cover(grid, known, box, model, allowed)
 
 
 def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:
