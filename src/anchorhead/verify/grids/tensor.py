@@ -3,8 +3,8 @@
 The key of a register splits into one block an axis, block j depending on its index along axis j alone. An axis whose
 query is constant and of which a single point is heard is a gate: it picks that point, and the others are silent. Along
 every other axis the query is an input less an origin, rounded once, or 0 where an input is hidden. Then the head is
-that of `grid.verify_grid`, and it is compared with a sum of the program's functions of these inputs, found by looking
-at some points.
+that of `head`, and it is compared with a sum of the program's functions of these inputs, found by looking at some
+points.
 
 How far a grid may be off is not known before all else is: it is an allowance, for which the lemma is proven at the end.
 """
