@@ -12,7 +12,6 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.cells import CELLS, _on_cells, cover
 from anchorhead.verify.grids.functions import Known, Lipschitz
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.grids.rounding import bends
 from anchorhead.verify.rounding import arithmetic_of
 
 FLOAT32 = arithmetic_of("float32")
@@ -76,17 +75,17 @@ def test_what_is_stated_is_shown_or_refused(sides: tuple[int, ...]) -> None:
         return np.abs(x).max(axis=1)
 
     grid, known = _grid(sides), _known(function, 1.0, len(sides))
-    worst, low, high = _worst(grid, function), [-1.0] * len(sides), [1.0] * len(sides)
-    assert cover(grid, known, FLOAT32, low, high, 1.3 * worst) > 0
+    worst, box = _worst(grid, function), [(-1.0, 1.0)] * len(sides)
+    assert cover(grid, known, box, FLOAT32, 1.3 * worst) > 0
     for stated in (0.97 * worst, 0.0):
         with pytest.raises(NotVerified, match="does not follow"):
-            cover(grid, known, FLOAT32, low, high, stated)
+            cover(grid, known, box, FLOAT32, stated)
 
 
 def test_a_constant_that_values_contradict_is_refused() -> None:
     grid, known = _grid((5, 4)), _known(ripple, 1.0, 2)
     with pytest.raises(NotVerified, match="contradict"):
-        cover(grid, known, FLOAT32, [-1.0] * 2, [1.0] * 2, 9.0)
+        cover(grid, known, 2 * [(-1.0, 1.0)], FLOAT32, 9.0)
 
 
 def test_an_anchor_that_is_heard_within_cells_alone_counts() -> None:
@@ -95,7 +94,7 @@ def test_an_anchor_that_is_heard_within_cells_alone_counts() -> None:
     axis = np.array([-steep, 0.0, steep]), np.array([steep * at - 100.0, 0.0, -steep * at - 100.0])
     grid = Grid([axis, (np.zeros(1), np.zeros(1))], np.zeros(2), np.array([[0.0], [1.0], [0.0]]))
     with pytest.raises(NotVerified, match="does not follow"):
-        cover(grid, _known(flat, 1e-6, 2), arithmetic_of("float64"), [-1.0] * 2, [1.0] * 2, 0.01)
+        cover(grid, _known(flat, 1e-6, 2), 2 * [(-1.0, 1.0)], arithmetic_of("float64"), 0.01)
 
 
 def test_what_is_between_the_corners_of_cells_counts() -> None:
@@ -107,20 +106,26 @@ def test_what_is_between_the_corners_of_cells_counts() -> None:
 
     grid, known = _grid((5, 4), 0.0), _known(function, 1.0, 2)
     with pytest.raises(NotVerified, match="does not follow"):
-        cover(grid, known, FLOAT32, [-1.0] * 2, [1.0] * 2, 0.6 * width)
+        cover(grid, known, 2 * [(-1.0, 1.0)], FLOAT32, 0.6 * width)
 
 
 def test_heads_bend_by_no_more_than_is_said() -> None:
-    """From corners at which it is right, a head moves away by nothing but its curvature."""
-    shares = []
+    """From chords between corners at which it is right, a head moves away by nothing but its curvature."""
+    grid, shares = _grid((5,)), []
+
+    def read(x: np.ndarray) -> np.ndarray:
+        w = np.exp(x[:, None] * grid.axes[0][0] + grid.axes[0][1])
+        return w @ grid.values / w.sum(axis=1)
+
+    def chords(cuts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        return read(cuts[0]), np.full(len(cuts[0]), 1e-14), [np.zeros((len(cuts[0]) - 1, 1))]
+
     for count in (1, 2, 5, 20):
-        grid, cuts = _grid((5,)), [np.linspace(-1, 1, count + 1)]
-        for i in range(count):
-            x = np.linspace(cuts[0][i], cuts[0][i + 1], 200)
-            w = np.exp(x[:, None] * grid.axes[0][0] + grid.axes[0][1])
-            read = w @ grid.values / w.sum(axis=1)
-            away = np.abs(read - np.interp(x, x[[0, -1]], read[[0, -1]])).max()
-            shares.append(away / bends(grid, cuts)[i, 0])
+        cuts = np.linspace(-1, 1, count + 1)
+        bound, _, _ = _on_cells(grid, chords, arithmetic_of("float64"), [cuts])
+        for cell in range(count):
+            x = np.linspace(cuts[cell], cuts[cell + 1], 200)
+            shares.append(np.abs(read(x) - np.interp(x, cuts, read(cuts))).max() / bound[cell])
     assert 0.05 < max(shares) <= 1
 
 

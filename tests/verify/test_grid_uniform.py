@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +21,7 @@ from anchorhead.verify.balls import precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids import functions as verified_by
 from anchorhead.verify.grids.cells import cover
-from anchorhead.verify.grids.functions import Known, known_of
+from anchorhead.verify.grids.functions import known_of
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.programs.numbers import Range
@@ -30,7 +29,7 @@ from anchorhead.verify.programs.slopes import slopes_of
 from anchorhead.verify.rounding import arithmetic_of
 from tests.networks.grids import stored_grid
 
-from .test_grid import less
+from .test_grid import box_of, less
 
 CASES = [
     ("sin(2*x)*y", "xy", (-1, 1), 0.2, "float32"),
@@ -55,12 +54,8 @@ def built(case: Case) -> tuple[Network, Grid, Expression, Entries]:
     return network, grid, less(target.expressions[0], bias), target
 
 
-def covered(grid: Grid, known: Known, box: tuple[Sequence[float], Sequence[float]], dtype: str, stated: float) -> None:
-    cover(grid, known, arithmetic_of(dtype), *box, stated)
-
-
 def verified(grid: Grid, function: Expression, target: Entries, dtype: str, stated: float) -> None:
-    covered(grid, known_of(function, target.variables), (target.low, target.high), dtype, stated)
+    cover(grid, known_of(function, target.variables), box_of(target), arithmetic_of(dtype), stated)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -111,7 +106,7 @@ def test_a_function_with_its_constant(constants: float | tuple[float, float]) ->
             return f(x)[:, 0] - bias + by * x[:, 0], np.full(len(x), 1e-15)
 
         known = verified_by.Lipschitz(lipschitz.constants, lipschitz.euclidean).known(values)
-        covered(grid, known, ((-1.0, -1.0), (1.0, 1.0)), "float64", stated)
+        cover(grid, known, 2 * [(-1.0, 1.0)], arithmetic_of("float64"), stated)
 
     verify(0.0, stated)
     with pytest.raises(NotVerified):

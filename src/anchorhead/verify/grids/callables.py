@@ -4,7 +4,7 @@ What is given is f from (n, inputs) to (n, outputs), or from (n, tokens, feature
 arrays; of one number from (n,). That it is the one that the network was made from, a digest of its values tells, at 64
 points of numpy's default generator, seed 0, uniform in the program's box; for one number at 33 points that crowd
 towards its ends. Its outputs are quantities of the program that lie within what the constant allows of the value at the
-middle of the box; heads, on one number or over a grid, are compared with sums of them (`cover`).
+middle of the box; heads, on one number or over a grid, are compared with sums of them (`cells`).
 
 Assumed: the constant, which values may contradict but never prove, and that values are right to 2 units in the last
 place of float64.

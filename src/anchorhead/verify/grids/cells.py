@@ -13,35 +13,26 @@ smallest box around those on which the bound does not follow is halved, along th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.functions import Known
-from anchorhead.verify.grids.head import Grid, Unsettled, halves
+from anchorhead.verify.grids.head import Box, Grid, Unsettled, halves
 from anchorhead.verify.grids.polynomial import contract
 from anchorhead.verify.grids.rounding import UP, bends, log_weights, on_cells
 from anchorhead.verify.rounding import OWN_UNIT, Arithmetic
 
 CELLS = {1: 4096, 2: 200, 3: 24, 4: 10}
 """Of a box, along each of so many axes."""
-LOOKS = 150
+LOOKS = 100
+"""Boxes of cells, at most."""
 
 
-def cover(
-    grid: Grid,
-    known: Known,
-    model: Arithmetic,
-    low: Sequence[float],
-    high: Sequence[float],
-    stated: float,
-    looks: int = LOOKS,
-) -> int:
+def cover(grid: Grid, known: Known, box: Box, model: Arithmetic, stated: float, looks: int = LOOKS) -> int:
     """The number of boxes that it took to show |computed r - f| <= stated; raises NotVerified where that does not
     follow, and Unsettled where it takes more."""
     grid.check()
-    waiting, looked = [list(zip(map(float, low), map(float, high), strict=True))], 0
+    waiting, looked = [box], 0
     while waiting:
         box = waiting.pop()
         looked += 1

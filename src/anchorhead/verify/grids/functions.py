@@ -131,14 +131,14 @@ class Lipschitz:
         def known(cuts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
             d, corners = len(cuts), np.stack(np.meshgrid(*cuts, indexing="ij"), axis=-1)
             truth, off = (one.reshape(corners.shape[:-1]) for one in function(corners.reshape(-1, d)))
-            for axis in range(d):
-                rise = np.abs(np.diff(truth, axis=axis)) - 8 * float(off.max())
+            rises = [np.abs(np.diff(truth, axis=axis)) - 8 * float(off.max()) for axis in range(d)]
+            for axis, rise in enumerate(rises):
                 most = self.along(np.diff(corners, axis=axis)).sum(axis=-1) * UP
                 require(bool((rise <= most).all()), f"values of the function contradict its constant: {self}")
             spread = self.along(_widths(cuts)) / 2
             if d == 1:
-                most = 2 * spread[:, 0] + 1e-300
-                spread = (most - np.maximum(rise, 0.0) ** 2 / most).clip(0.0)[:, None] / 2 * UP
+                most = 2 * spread + 1e-300
+                spread = (most - np.maximum(rises[0][:, None], 0.0) ** 2 / most).clip(0.0) / 2 * UP
             return truth, off, [spread]
 
         return known

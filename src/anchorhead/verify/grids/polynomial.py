@@ -64,7 +64,7 @@ def as_array(balls: arb_mat) -> np.ndarray:
 def floats(balls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Balls as float64 numbers, and how far these may be off: the middle is rounded to a neighbour, the radius has 30
     bits."""
-    middle, radius = balls.astype(np.float64), _RADII(balls).astype(np.float64)
+    middle, radius = (np.asarray(one, np.float64) for one in (balls, _RADII(balls)))
     return middle, radius + 2 * OWN_UNIT * np.abs(middle) + 1e-300
 
 

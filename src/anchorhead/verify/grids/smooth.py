@@ -36,11 +36,12 @@ from anchorhead.verify.grids.polynomial import chebyshev_points, from_values, la
 from anchorhead.verify.grids.rounding import grid_rounding
 from anchorhead.verify.programs.complex import COMPLEX
 from anchorhead.verify.programs.expressions import Expression, evaluated
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, arithmetic_of
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 
 MAX_POINTS, MAX_NODES = 120, 1_000_000
 """Along an axis, and of a box."""
-MAX_BOXES, MAX_ALL_NODES = 128, 3_000_000
+MAX_BOXES, MAX_OPERATIONS = 128, 40_000_000
+"""Operations: those of the function, on balls."""
 RHOS = (1.1, 1.25, 1.5, 1.8, 2.2, 2.7, 3.4, 4.5, 6.0, 9.0, 15.0, 30.0)
 PARTS, SMALLEST, LARGE = 200, 1e-4, 8.0
 """Of a rectangle, so many and no smaller than this share of a side; a bound on one may be so many times what is met."""
@@ -50,21 +51,12 @@ WIDER = 1 + 1e-12
 
 
 def verify_grid(
-    grid: Grid,
-    function: Expression,
-    variables: Sequence[str],
-    low: Sequence[float],
-    high: Sequence[float],
-    dtype: str,
-    stated: float,
+    grid: Grid, function: Expression, variables: Sequence[str], box: Box, model: Arithmetic, stated: float
 ) -> int:
     """The number of boxes that it took; raises NotVerified where the bound does not follow."""
     grid.check()
-    fits = len(grid.axes) == len(variables) == len(low) == len(high)
-    require(fits and all(a <= b for a, b in zip(low, high, strict=True)), "a grid and a target of other sizes")
-    model, box = arithmetic_of(dtype), [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
     with precision():
-        cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
+        cuts, rounding = grid_rounding(grid, *zip(*box, strict=True), model, 0.02 * stated)
         require(float(rounding.min()) < stated, f"a bound of {stated:.6g} on a grid whose rounding alone is larger")
         return _Proof(grid, function, list(variables), cuts, rounding, stated).cover(box)
 
@@ -78,7 +70,7 @@ class _Proof:
     rounding: np.ndarray
     stated: float
     boxes: int = 0
-    nodes: int = 0
+    operations: int = 0
     _heads: dict[tuple[int, tuple[float, float]], np.ndarray] = field(default_factory=dict)
 
     def cover(self, box: Box) -> int:
@@ -95,16 +87,21 @@ class _Proof:
         waiting, found = [box], []
         while waiting:
             box = waiting.pop(0)  # the widest: what is hopeless is seen before there is work
-            counts, rest, worst = self._counts(box)
             self.boxes += 1
+            self._spend(0)
+            counts, rest, worst = self._counts(box)
             if counts is None:
                 waiting += halves(box, worst)
             else:
                 found.append((box, counts, rest))
-                self.nodes += math.prod(counts)
-            if self.boxes > MAX_BOXES or self.nodes > MAX_ALL_NODES:
-                raise Unsettled(f"a grid that takes more than {MAX_BOXES:,} boxes or {MAX_ALL_NODES:,} points")
+                self._spend(math.prod(counts))
         return found
+
+    def _spend(self, values: int) -> None:
+        """Of what there is for so many values of the function."""
+        self.operations += values * len(self.function.nodes)
+        if self.boxes > MAX_BOXES or self.operations > MAX_OPERATIONS:
+            raise Unsettled(f"a grid that takes more than {MAX_BOXES:,} boxes or {MAX_OPERATIONS:,} operations")
 
     def _counts(self, box: Box) -> tuple[list[int] | None, float, int]:
         """How many points along each axis, and the rest of the interpolation; or None and the axis to halve."""
@@ -150,7 +147,7 @@ class _Proof:
             if not waiting:
                 return most
             part = waiting.pop()
-            bound, middles = self._on(part, j), [(a / 2 + b / 2,) * 2 for a, b in part]
+            bound, middles = self._on(part, j), [(a / 2 + b / 2, a / 2 + b / 2) for a, b in part]
             if not bound <= LARGE * met:
                 met = max(met, self._on(middles, j))
             if bound <= LARGE * met < math.inf:
@@ -167,6 +164,7 @@ class _Proof:
 
     def _on(self, part: Box, j: int) -> float:
         """A bound on |f| where x_j has these real parts and, the last side, these imaginary ones."""
+        self._spend(1)
         *real, imaginary = (hull(*side) for side in part)
         at = {name: acb(ball) for name, ball in zip(self.variables, real, strict=True)}
         at[self.variables[j]] = acb(real[j], imaginary)

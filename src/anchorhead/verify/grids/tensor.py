@@ -3,8 +3,8 @@
 The key of a register splits into one block an axis, block j depending on its index along axis j alone. An axis whose
 query is constant and of which a single point is heard is a gate: it picks that point, and the others are silent. Along
 every other axis the query is an input less an origin, rounded once, or 0 where an input is hidden. Then the head is
-that of `grid.verify_grid`, and it is compared with a sum of the program's functions of these inputs, found by looking
-at some points.
+that of `head`, and it is compared with a sum of the program's functions of these inputs, found by looking at some
+points.
 
 How far a grid may be off is not known before all else is: it is an allowance, for which the lemma is proven at the end.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -25,7 +26,8 @@ from anchorhead.verify.claims import Explained, Unit
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cells import cover
 from anchorhead.verify.grids.functions import known_of
-from anchorhead.verify.grids.head import Grid, Unsettled
+from anchorhead.verify.grids.head import Box, Grid, Unsettled
+from anchorhead.verify.grids.rounding import log_weights
 from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
 from anchorhead.verify.programs.expressions import Expression
@@ -64,37 +66,31 @@ def grid_reading(
             return None
         found.append(one)
     reach = sum(_largest(one) for one in found if not (one.constant and _gates(one)))
-    ids, axes, origins, index = [], [], [], []
-    for j, (one, side) in enumerate(zip(found, sides, strict=True)):
-        hides = one.constant and not _gates(one) and not (one.logits.terms > 1).any()
-        hidden = _hidden(query, keys, j, sides, exact) if hides else None
+    axes: list[tuple[int, float, tuple[np.ndarray, np.ndarray]]] = []
+    index = [np.arange(side) for side in sides]
+    for j, one in enumerate(found):
+        logits, hidden = one.logits, None
+        if one.constant and not _gates(one) and not (logits.terms > 1).any():
+            hidden = _hidden(query, keys, j, sides, exact)
         if hidden is not None:
-            ids.append(hidden[0])
-            axes.append((hidden[1], one.logits.offsets))
-            origins.append(0.0)
-            index.append(np.arange(side))
-            continue
-        if one.constant:
+            axes.append((hidden[0], 0.0, (hidden[1], logits.offsets)))
+        elif one.constant:
             (loud,) = heard([one])
-            offsets = one.logits.offsets
-            picked = loud.keys if loud is not None else ()
-            others = np.delete(offsets, picked)
-            picks = len(picked) == 1 and offsets[picked[0]] == 0 and one.logits.terms[picked[0]] == 0
-            if not picks or (others > -GATE - 8 * reach).any():
+            index[j] = np.array(loud.keys if loud is not None else (), int)
+            picks = [logits.offsets[k] == 0 and logits.terms[k] == 0 for k in index[j]]
+            others = np.delete(logits.offsets, index[j])
+            if picks != [True] or (others > -GATE - 8 * reach).any():
                 return None
-            index.append(np.array(picked))
-            continue
-        origin = _origin(one.t, one.ends, one.logits.terms, exact, model)
-        if origin is None:
-            return None
-        ids.append(int(one.t.ids[0]))
-        axes.append((one.logits.slopes, one.logits.offsets))
-        origins.append(origin)
-        index.append(np.arange(side))
+        else:
+            origin = _origin(one.t, one.ends, logits.terms, exact, model)
+            if origin is None:
+                return None
+            axes.append((int(one.t.ids[0]), origin, (logits.slopes, logits.offsets)))
+    ids, origins, pairs = zip(*axes, strict=True) if axes else ((), (), ())
     if not ids or len(set(ids)) < len(ids):
         return None
-    places = np.ravel_multi_index(np.ix_(*index), sides).reshape([len(slopes) for slopes, _ in axes])
-    return GridReading(tuple(ids), tuple(axes), np.array(origins), places)
+    places = np.ravel_multi_index(np.ix_(*index), sides).reshape([len(slopes) for slopes, _ in pairs])
+    return GridReading(ids, pairs, np.array(origins), places)
 
 
 def _origin(t: Forms, ends: tuple[float, float], terms: np.ndarray, exact: Exact, model: Arithmetic) -> float | None:
@@ -125,17 +121,6 @@ def _largest(one: Reading) -> float:
     return float((np.abs(one.logits.slopes) * max(abs(end) for end in one.ends) + np.abs(one.logits.offsets)).max())
 
 
-@dataclass(frozen=True, eq=False)
-class Waiting:
-    """A grid that may be `allowed` off a sum of functions of the inputs `ids`, a form (1, 1), and beta."""
-
-    grid: Grid
-    form: Forms
-    beta: float
-    ids: tuple[int, ...]
-    allowed: float
-
-
 @dataclass(eq=False)
 class Grids:
     """The grids of a walk, with what each is allowed; `hints`: errors in proportion to which that is shared out."""
@@ -144,7 +129,7 @@ class Grids:
     model: Arithmetic
     hints: Sequence[float]
     scale: float = 0.0
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[Callable[[], object]] = field(default_factory=list)
     _met: list[GridReading] = field(default_factory=list)
 
     def explain(
@@ -157,11 +142,11 @@ class Grids:
             if not set(reading.ids) <= set(inputs):  # a function that is given has no input to hide
                 return None
             reading = _of_all(reading, inputs)
-        table = values[reading.places]
+        grid = Grid(reading.axes, reading.origins, values[reading.places])
         low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
         x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
         x = np.concatenate([x, np.array(list(product(*zip(low, high, strict=True))))])
-        read = head_values(reading, table, x)
+        read = _read(grid, x)
         best: tuple[float, Forms, float] | None = None
         for form in _sums(self.exact, set(reading.ids)):
             y = self._values(form, reading.ids, x)
@@ -176,14 +161,13 @@ class Grids:
             return None
         allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
         _, form, beta = best
-        grid = Grid(reading.axes, reading.origins, table)
-        self.waiting.append(Waiting(grid, form, beta, reading.ids, allowed))
+        self.waiting.append(partial(self._prove, grid, form, beta, reading.ids, allowed))
         constant = Forms.constants(np.array([[beta]]))
         found = summed([form, constant], quantities)
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
         names = ", ".join(f"x{q}" for q in reading.ids)
-        sides = " x ".join(map(str, table.shape))
-        size = float(np.abs(table).max()) * (1 + 4 * float(self.model.gamma(table.size + 2)))
+        sides = " x ".join(map(str, grid.values.shape))
+        size = float(np.abs(grid.values).max()) * (1 + 4 * float(self.model.gamma(grid.values.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
 
     def of_unit(self, unit: Unit) -> Explained | None:
@@ -210,7 +194,9 @@ class Grids:
         for number, one in enumerate(self._met):
             pairs = zip(one.ids, reading.ids, strict=False)
             inputs = all(a == b or not {a, b} <= set(self.exact.inputs.tolist()) for a, b in pairs)
-            if inputs and [_bytes(axis) for axis in one.axes] == [_bytes(axis) for axis in reading.axes]:
+            if inputs and [list(map(bytes, axis)) for axis in one.axes] == [
+                list(map(bytes, axis)) for axis in reading.axes
+            ]:
                 return number
         self._met.append(reading)
         return len(self._met) - 1
@@ -229,41 +215,32 @@ class Grids:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
         for number, one in enumerate(self.waiting):
             tell(number, len(self.waiting), f"grid {number + 1}")
-            self._prove(one)
+            one()
 
-    def _prove(self, one: Waiting) -> None:
-        given, ends = self.exact.given, (self.exact.quantities.low, self.exact.quantities.high)
-        low, high = (tuple(end[list(one.ids)].tolist()) for end in ends)
+    def _prove(self, grid: Grid, form: Forms, beta: float, ids: tuple[int, ...], allowed: float) -> None:
+        """That the grid is off a sum of functions of the inputs `ids`, and beta, by no more than is allowed."""
+        given, quantities = self.exact.given, self.exact.quantities
+        box = [(float(quantities.low[q]), float(quantities.high[q])) for q in ids]
         if given is None:
-            function, names = _expression(self.exact, one.form, one.beta), [f"x{q}" for q in one.ids]
-            prove(one.grid, function, names, low, high, self.model, one.allowed)
+            function, names = _expression(self.exact, form, beta), [f"x{q}" for q in ids]
+            prove(grid, function, names, box, self.model, allowed)
             return
-        back, sums = np.argsort(one.ids), given.summed(_outputs(self.exact, one.form), one.form, one.beta)
-        lipschitz = given.lipschitz.of_sum(one.ids, float(np.abs(one.form.coefficients).sum()))
-
-        def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return sums(x[:, back])
-
-        cover(one.grid, lipschitz.known(values), self.model, low, high, one.allowed)
+        back, sums = np.argsort(ids), given.summed(_outputs(self.exact, form), form, beta)
+        lipschitz = given.lipschitz.of_sum(ids, float(np.abs(form.coefficients).sum()))
+        cover(grid, lipschitz.known(lambda x: sums(x[:, back])), box, self.model, allowed)
 
 
 def prove(
-    grid: Grid,
-    function: Expression,
-    variables: Sequence[str],
-    low: tuple[float, ...],
-    high: tuple[float, ...],
-    model: Arithmetic,
-    allowed: float,
+    grid: Grid, function: Expression, variables: Sequence[str], box: Box, model: Arithmetic, allowed: float
 ) -> int:
     """By the lemma of smooth functions, or by cells; where the softmax is steep, by a few cells first."""
     known = known_of(function, variables)
-    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), a, b in zip(grid.axes, low, high, strict=True)) > STEEP
+    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), (a, b) in zip(grid.axes, box, strict=True)) > STEEP
     with suppress(Unsettled):
-        return cover(grid, known, model, low, high, allowed, FEW if steep else 0)
+        return cover(grid, known, box, model, allowed, FEW if steep else 0)
     with suppress(Unsettled):
-        return verify_grid(grid, function, variables, low, high, model.dtype, allowed)
-    return cover(grid, known, model, low, high, allowed)
+        return verify_grid(grid, function, variables, box, model, allowed)
+    return cover(grid, known, box, model, allowed)
 
 
 def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:
@@ -280,25 +257,18 @@ def _outputs(exact: Exact, form: Forms) -> list[int]:
     return [exact.atoms[q].function.output for q in form.ids.tolist()]  # type: ignore[union-attr]
 
 
-def _bytes(axis: tuple[np.ndarray, np.ndarray]) -> tuple[bytes, bytes]:
-    return axis[0].tobytes(), axis[1].tobytes()
-
-
-def head_values(reading: GridReading, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _read(grid: Grid, x: np.ndarray) -> np.ndarray:
     """The head at points, in float64, to choose by."""
-    result = np.broadcast_to(table, (len(x), *table.shape))
-    for j, (slopes, offsets) in enumerate(reading.axes):
-        logits = slopes * (x[:, j : j + 1] - reading.origins[j]) + offsets
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        result = np.einsum("nk...,nk->n...", result, weights)
+    result = np.broadcast_to(grid.values, (len(x), *grid.values.shape))
+    for j, column in enumerate(x.T):
+        result = np.einsum("nk...,nk->n...", result, np.exp(log_weights(grid, j, column)[0]))
     return result
 
 
 def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
     """Sums of the program's functions of these inputs: of all of an output, of those of several inputs, of each."""
     found: list[Forms] = []
-    form = exact.output
+    form, nothing = exact.output, np.zeros((1, 1))
     for t in range(form.shape[0]):
         for f in range(form.shape[1]):
             entry = form.tokens([t]).features([f]).pruned()
@@ -306,16 +276,11 @@ def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
             several = [q for q in own if len(_inputs(exact, q)) > 1]
             functions = [q for q in own if q in exact.atoms]
             for some in (own, functions, several, *([q] for q in several)):
-                if some:
-                    found.append(_only(entry, some))
+                keep = np.isin(entry.ids, some)
+                if keep.any():
+                    found.append(Forms(entry.ids[keep], entry.coefficients[:, :, keep], nothing, nothing, nothing))
     unique = {(form.ids.tobytes(), form.coefficients.tobytes()): form for form in found}
     return list(unique.values())
-
-
-def _only(entry: Forms, some: Sequence[int]) -> Forms:
-    keep = np.isin(entry.ids, list(some))
-    nothing = np.zeros((1, 1))
-    return Forms(entry.ids[keep], entry.coefficients[:, :, keep], nothing, nothing, nothing)
 
 
 def _inputs(exact: Exact, q: int) -> set[int]:

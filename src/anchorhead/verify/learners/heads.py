@@ -136,7 +136,7 @@ class Heads:
             share = min(1.1 * low, (low + high) / 2)
             stated = max(share * (seen + rounding), at.aim)
             try:
-                verify_grid(grid, link.phi, ["x", "y"], *ends, model.dtype, stated)
+                verify_grid(grid, link.phi, ["x", "y"], list(zip(*ends, strict=True)), model, stated)
                 high = share if stated > at.aim else low
             except NotVerified:
                 low = share
