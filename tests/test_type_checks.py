@@ -1,7 +1,6 @@
 """The checks of annotations are at work, in every module, and leave input from outside to the package's own words."""
 
 import sys
-from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -9,16 +8,17 @@ import pytest
 from jaxtyping import Float
 
 import anchorhead
-from tests.type_checks import WrongType, checked, count_anew
+from tests.type_checks import WrongType, count_anew, counting, with_counts
 
 
 def within(text: str) -> dict:
     """What a module of the package would hold after this text."""
     module = ModuleType("anchorhead.made_up")
     held = vars(module)
-    held.update({"np": np, "Float": Float, "__checked__": checked})
+    held.update({"np": np, "Float": Float})
+    with_counts(held)
     sys.modules[module.__name__] = module  # where dataclass and beartype look for names
-    exec(compile(text, "made_up.py", "exec"), held)  # noqa: S102
+    exec(counting(text, "made_up.py"), held)  # noqa: S102
     return held
 
 
@@ -34,22 +34,23 @@ def test_every_module_of_the_package_is_checked():
     assert [name for name, module in loaded.items() if not hasattr(module, "__checked__")] == []
 
 
-FUNCTIONS = """
-@__checked__
+FUNCTIONS = '''
 def half(x: float) -> float:
     return x / 2
 
-@__checked__
 def wrong(x: float) -> str:
     return x
 
-@__checked__
 def total(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return a + b
 
-def calls(name, *args):
-    return globals()[name](*args)
-"""
+def calls(name, *args, **words):
+    return globals()[name](*args, **words)
+
+def any(a: int, /, b: int = 2, *rest: int, c: int, d: int = 4, **more: int) -> tuple:
+    """Of all kinds."""
+    return a, b, rest, c, d, more
+'''
 
 
 def test_wrong_arguments_end_calls_from_within():
@@ -59,8 +60,21 @@ def test_wrong_arguments_end_calls_from_within():
         held["calls"]("half", "3")
     with pytest.raises(WrongType, match="total"):
         held["calls"]("total", np.zeros(3), np.zeros(1))
+    count_anew()
     with pytest.raises(WrongType, match="total"):
         held["calls"]("total", np.zeros(3, int), np.zeros(3))
+
+
+def test_arguments_of_every_kind_arrive_and_are_checked():
+    held = within(FUNCTIONS)
+    assert held["any"].__doc__ == "Of all kinds."
+    for _ in range(3):  # checked twice, then not
+        assert held["any"](1, c=3) == (1, 2, (), 3, 4, {})
+        assert held["any"](1, 5, 6, 7, c=3, d=8, a=9) == (1, 5, (6, 7), 3, 8, {"a": 9})
+    for args, words in ([(1,), {"c": "3"}], [(1, 2, "3"), {"c": 3}], [(1,), {"c": 3, "a": "3"}], [(1, "2"), {"c": 3}]):
+        count_anew()
+        with pytest.raises(WrongType, match="any"):
+            held["calls"]("any", *args, **words)
 
 
 def test_wrong_arguments_from_outside_are_left_to_the_function():
@@ -74,16 +88,14 @@ def test_wrong_results_end_every_call():
 
 
 def test_a_function_is_looked_at_again_ever_more_rarely():
-    half = partial(within(FUNCTIONS)["calls"], "half")
+    wrong = within(FUNCTIONS)["wrong"]
 
     def looked_at() -> bool:
         try:
-            half("3")
+            wrong(3.0)
         except WrongType:
             return True
-        except TypeError:
-            return False
-        raise AssertionError("half a text")
+        return False
 
     assert [n for n in range(1, 40) if looked_at()] == [1, 2, 4, 8, 16, 32]
     count_anew()
@@ -96,7 +108,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-@__checked__
 @dataclass
 class Pair:
     first: float

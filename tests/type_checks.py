@@ -1,8 +1,9 @@
 """Annotations are checked while tests run: types by beartype, the shapes and dtypes of arrays by jaxtyping.
 
-A finder makes the package's modules with every function and class of a module decorated by `checked`; functions within
-functions are not, since each call would decorate them anew. In each file of tests a function's 1st, 2nd, 4th, 8th, …
-call is checked: if all were, or with jaxtyping's own finder, the tests would take two or three times as long.
+A finder makes the package's modules with two lines at the top of every function of a module and every method of its
+classes, which count the calls that are left until one is checked; functions within functions have none. In each file
+of tests a function's 1st, 2nd, 4th, 8th, … call is checked: if all were, or with jaxtyping's own finder, the tests
+would take two or three times as long. What has no body to count in, or yields, is wrapped (`checked`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import ast
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import is_dataclass
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import cache_from_source
-from types import FunctionType
+from itertools import count
 from typing import Any, ClassVar, get_type_hints
 from unittest.mock import patch
 
@@ -60,7 +62,8 @@ class WrongArgument(UserWarning):
         super().__init__(words)
         frame = sys._getframe(1)
         while frame.f_back and (frame.f_code.co_filename.startswith("<") or _module(frame).startswith(BETWEEN)):
-            frame = frame.f_back
+            looks = frame.f_code is Calls.look.__code__  # for the function whose call this is
+            frame = frame.f_back.f_back if looks and frame.f_back.f_back else frame.f_back
         caller = _module(frame)
         if caller.partition(".")[0] == PACKAGE and caller not in READERS and not WORDS.search(words):
             raise WrongType(f"{caller}, line {frame.f_lineno}: {words}")
@@ -78,23 +81,53 @@ CHECKS = BeartypeConf(
 )
 
 
+class Calls:
+    """The functions of a module by numbers; of each, how many calls are left until one is checked, 0 for never."""
+
+    every: ClassVar[list[Calls]] = []
+
+    def __init__(self) -> None:
+        self.left: list[int] = []
+        self.apart: list[int] = []
+        self.functions: list[Any] = []
+        self.watched: dict[int, Any] = {}
+        self.every.append(self)
+
+    def of(self, function: Any) -> Any:
+        """The function, which has the next number."""
+        owner, _, name = function.__qualname__.rpartition(".")
+        for one, hint in function.__annotations__.items():
+            if isinstance(hint, str) and owner:  # alone, a method does not know whose it is
+                function.__annotations__[one] = re.sub(r"\bSelf\b", owner, hint)
+        kept = name in COUNTED.get(f"{function.__module__}.{owner}", ())
+        self.functions.append(None if kept else function)
+        self.left.append(0 if kept else 1)
+        self.apart.append(1)
+        return function
+
+    def look(self, number: int, /, *args: Any, **words: Any) -> Any:
+        """A call that is checked: the checks call the function, which counts that, too."""
+        self.left[number] = self.apart[number] + 1
+        self.apart[number] *= 2
+        if number not in self.watched:
+            self.watched[number] = _watched(self.functions[number])
+        return self.watched[number](*args, **words)
+
+    def anew(self) -> None:
+        self.left[:] = [int(function is not None) for function in self.functions]
+        self.apart[:] = [1] * len(self.apart)
+
+
 def checked(defined: Any) -> Any:
-    """The function or class, its annotations checked at each call."""
+    """A function that yields, or a class for which dataclass has made __init__, with checks around it."""
     if not inspect.isclass(defined):
         return _now_and_then(defined)
     own = vars(defined).get("__init__")
-    if is_dataclass(defined) and own is not None:
+    if is_dataclass(defined) and own is not None and own.__code__.co_filename.startswith("<"):
         _resolve_inherited(defined, own)
-    kept = COUNTED.get(f"{defined.__module__}.{defined.__qualname__}", ())
-    if hasattr(defined, "__post_init__"):
-        kept = (*kept, "__init__")  # a class that looks at its fields itself says in words what is wrong with them
-    for name, plain in list(vars(defined).items()):
-        if name in kept:
-            continue
-        if isinstance(plain, cached_property):
-            plain.func = _member(plain.func, defined)
-        elif isinstance(plain, FunctionType | property | classmethod | staticmethod):
-            setattr(defined, name, _member(plain, defined))
+        if not hasattr(defined, "__post_init__"):
+            # a class that looks at its fields itself says in words what is wrong with them
+            type.__setattr__(defined, "__init__", _now_and_then(own))
     return defined
 
 
@@ -104,19 +137,6 @@ def _resolve_inherited(defined: type, init: Any) -> None:
         for name in vars(base).get("__annotations__", {}).keys() & init.__annotations__.keys():
             if isinstance(init.__annotations__[name], str):
                 init.__annotations__[name] = get_type_hints(base)[name]
-
-
-def _member(plain: Any, of: type) -> Any:
-    """A member of a class, of the same kind, with checks in it."""
-    if isinstance(plain, property):
-        parts = (getattr(plain, name) for name in ("fget", "fset", "fdel"))
-        return property(*(None if one is None else _member(one, of) for one in parts), doc=plain.__doc__)
-    if isinstance(plain, classmethod | staticmethod):
-        return type(plain)(_member(plain.__func__, of))
-    for name, hint in plain.__annotations__.items():
-        if isinstance(hint, str):  # alone, a function does not know whose it is
-            plain.__annotations__[name] = re.sub(r"\bSelf\b", of.__name__, hint)
-    return _now_and_then(plain)
 
 
 def _now_and_then(plain: Any) -> Any:
@@ -162,36 +182,88 @@ def count_anew() -> None:
     """A file of tests begins."""
     for calls in _calls:
         calls[:] = 1, 1
+    for module in Calls.every:
+        module.anew()
+
+
+def counting(text: Any, path: str, optimize: int = -1) -> Any:
+    """The code of a module with counts in its functions."""
+    tree = compile(text, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True, optimize=optimize)
+    (late,) = ast.parse("def __imports_for_annotations__():\n    pass").body
+    numbers = count()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            _count(node, numbers)
+        elif isinstance(node, ast.ClassDef):
+            # the outermost: dataclass has made __init__
+            node.decorator_list.insert(0, ast.Name("__checked__", ast.Load()))
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef):
+                    _count(member, numbers)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            froms = [one for one in node.body if isinstance(one, ast.ImportFrom)]
+            names = [alias.asname or alias.name for one in froms for alias in one.names]
+            late.body = [ast.Global(names), *froms] if froms else late.body
+            node.orelse = [one for one in node.body if isinstance(one, ast.Import)]
+    tree.body.append(late)
+    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True, optimize=optimize)
+
+
+def _count(node: ast.FunctionDef, numbers: Iterator[int]) -> None:
+    """Counts in a function with annotations. Its decorator is the innermost: those such as cache are outside."""
+    own = node.args
+    plain = [*own.posonlyargs, *own.args]
+    every = [*plain, *own.kwonlyargs, *(one for one in (own.vararg, own.kwarg) if one)]
+    if _of_triton(node) or not (node.returns or any(one.annotation for one in every)):
+        return
+    if _yields(node):
+        node.decorator_list.append(ast.Name("__checked__", ast.Load()))
+        return
+    number = next(numbers)
+    words = [str(number), *(one.arg for one in plain), *(f"{one.arg}={one.arg}" for one in own.kwonlyargs)]
+    words += [f"*{own.vararg.arg}"] if own.vararg else []
+    words += [f"**{own.kwarg.arg}"] if own.kwarg else []
+    text = f"""
+@__calls__.of
+def counted():
+    __left__[{number}] -= 1
+    if not __left__[{number}]:
+        return __calls__.look({", ".join(words)})
+"""
+    (counted,) = ast.parse(text).body
+    for one in ast.walk(counted):
+        ast.copy_location(one, node)
+    start = int(ast.get_docstring(node, clean=False) is not None)
+    node.body[start:start] = counted.body
+    node.decorator_list += counted.decorator_list
+
+
+def _yields(node: ast.AST) -> bool:
+    """Whether a function yields itself, not one within it."""
+    inner = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
+    parts = [one for one in ast.iter_child_nodes(node) if not isinstance(one, inner)]
+    return any(isinstance(one, ast.Yield | ast.YieldFrom) or _yields(one) for one in parts)
+
+
+def with_counts(held: dict[str, Any]) -> None:
+    """What a module must hold before such code is run in it."""
+    calls = Calls()
+    held.update(__checked__=checked, __calls__=calls, __left__=calls.left)
 
 
 class _Loader(SourceFileLoader):
-    """Adds `checked` to the functions and classes of a module."""
+    """Modules that count the calls of their functions."""
 
     pending: ClassVar[list[Any]] = []
     depth: ClassVar[int] = 0
 
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:
-        tree = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True, optimize=_optimize)
-        (late,) = ast.parse("def __imports_for_annotations__():\n    pass").body
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and not _of_triton(node):
-                # the innermost: decorators such as cache are given the checked function
-                node.decorator_list.append(ast.Name("__checked__", ast.Load()))
-            elif isinstance(node, ast.ClassDef):
-                # the outermost: dataclass has made __init__
-                node.decorator_list.insert(0, ast.Name("__checked__", ast.Load()))
-            elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-                froms = [one for one in node.body if isinstance(one, ast.ImportFrom)]
-                names = [alias.asname or alias.name for one in froms for alias in one.names]
-                late.body = [ast.Global(names), *froms] if froms else late.body
-                node.orelse = [one for one in node.body if isinstance(one, ast.Import)]
-        tree.body.append(late)
-        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True, optimize=_optimize)
+        return counting(data, path, _optimize)
 
     def exec_module(self, module: Any) -> None:
-        module.__checked__ = checked
+        with_counts(vars(module))
         # bytecode of its own, beside that of runs without checks
-        own = partial(cache_from_source, optimization="checked")
+        own = partial(cache_from_source, optimization="counted")
         _Loader.depth += 1
         try:
             with patch("importlib._bootstrap_external.cache_from_source", own):
