@@ -4,6 +4,7 @@ No outcome depends on the clock: nothing that hypothesis draws is too slow. Of a
 part, the same on every machine, and `make slow` the others.
 """
 
+import gc
 import os
 from collections import defaultdict
 from zlib import crc32
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.type_checks import check_annotations, count_anew
 
+gc.disable()
 check_annotations()
 settings.register_profile("without clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("without clocks")
@@ -37,6 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         by_checksum = sorted(cases, key=lambda item: crc32(item.nodeid.encode()))
         for item in by_checksum[max(FEW, -(-len(cases) // 3)) :]:
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end: it is not looked through for garbage, neither now nor later."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

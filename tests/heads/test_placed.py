@@ -14,7 +14,8 @@ WAVES = {
 }
 
 
-@pytest.mark.parametrize("expression", [pytest.param("sin(50*x)", marks=pytest.mark.slow), *[*WAVES][1:]])
+@pytest.mark.slow_for("sin(50*x)", "sin(30*x)*abs(x)")
+@pytest.mark.parametrize("expression", WAVES)
 def test_a_target_of_many_turns_has_a_head(expression):
     within, most, f = WAVES[expression]
     head = ah.head(expression, on=(-1, 1), within=within)

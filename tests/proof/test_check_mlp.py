@@ -80,7 +80,10 @@ def arrays(network):
             yield place, "skip.weight", layer.skip.weight
 
 
-@pytest.mark.slow_for("deep-sequence-float64", "two-layer-sequence-float64", "attention-softmax-transformer-float64")
+@pytest.mark.slow_for(
+    "deep-sequence-float64", "deep-transformer-float64", "two-layer-sequence-float64",
+    "attention-softmax-sequence-float64", "attention-softmax-transformer-float64",
+)  # fmt: skip
 @pytest.mark.parametrize(("form", "layout", "dtype"), list(product(FORMS, LAYOUTS, DTYPES)))
 def test_what_was_not_changed_is_accepted_and_files_keep_every_bit(tmp_path, form, layout, dtype):
     for tokens, activations in ((None, (RELU,)), (3, (RELU, LEAKY))):
@@ -167,18 +170,18 @@ def test_other_claims_are_refused():
 
 
 def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():
-    network = convert(mlp(1, 3), form="two-layer")
+    network = convert(mlp(1, 3), "float32", form="two-layer")
     place = max(i for i, layer in enumerate(network.layers) if isinstance(layer, Attention) and layer.skip is not None)
-    bias = np.full(network.layers[place].outputs, 0.5)
+    bias = np.full(network.layers[place].outputs, 0.5, np.float32)
+    same = np.eye(network.layers[-1].outputs, dtype=np.float32)
     with pytest.raises(ah.CertificateError):
         ah.check(changed(network, place, "skip.bias", bias))
     with pytest.raises(ah.CertificateError):
         ah.check(network.with_(output="register"))
-    doubled = [*network.layers, Linear(np.eye(network.layers[-1].outputs))]
-    assert ah.check(with_layers(network, doubled))
+    assert ah.check(with_layers(network, [*network.layers, Linear(same)]))
     with pytest.raises(ah.CertificateError):
-        ah.check(with_layers(network, [*network.layers, Linear(2 * np.eye(network.layers[-1].outputs))]))
-    one, two = convert(mlp(1)), convert(mlp(2))
+        ah.check(with_layers(network, [*network.layers, Linear(2 * same)]))
+    one, two = convert(mlp(1), "float32"), convert(mlp(2), "float32")
     for network, other in ((one, two), (two, one)):
         with pytest.raises(ah.CertificateError):
             ah.check(network.with_(program=other.program, derivation=other.derivation))
