@@ -51,14 +51,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore::tests.type_checks.WrongArgument")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _networks_are_built_once(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
-    if hasattr(pytestconfig, "workerinput"):  # one of several processes, whose folders stand side by side in the run's
-        from tests import networks
-
-        networks.share(tmp_path_factory.getbasetemp().parent / "networks")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _calls_are_counted_anew() -> None:
     count_anew()

@@ -1,16 +1,12 @@
 """The one table of networks that every suite uses: bounds, check, tampering, files, exporters, pictures, the page.
 
 A new construction is one row in a file of this folder. Suites take names by their tags, `names("float64", "causal")`,
-and build by name, `network("head (float64)")`; each is built once in a run, and only where it is used: the processes
-of a run pass them on in a folder.
+and build by name, `network("head (float64)")`; each is built once in a process, and only where it is used.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
 from functools import cache
-from pathlib import Path
 
 from anchorhead.network import Network
 
@@ -18,7 +14,7 @@ from . import converted, functions, heads, layers, learners, truncated_linear
 from .inputs import inputs
 from .row import DTYPES, KINDS, TAGS, Row
 
-__all__ = ["DTYPES", "KINDS", "ROWS", "TAGS", "Row", "inputs", "names", "network", "row_of", "share", "tags"]
+__all__ = ["DTYPES", "KINDS", "ROWS", "TAGS", "Row", "inputs", "names", "network", "row_of", "tags"]
 
 ROWS: dict[str, Row] = {
     one.name: one for part in (layers, heads, truncated_linear, converted, functions, learners) for one in part.ROWS
@@ -47,29 +43,6 @@ def tags(name: str) -> frozenset[str]:
 @cache
 def network(name: str) -> Network:
     """The network of a name."""
-    if _shared is None:
-        return _built(name)
-    path = _shared / f"{name}.pickle"
-    if not path.exists():
-        made = _built(name)
-        own = path.with_suffix(f".{os.getpid()}")
-        own.write_bytes(pickle.dumps(made))
-        own.replace(path)
-        return made
-    return pickle.loads(path.read_bytes())  # noqa: S301
-
-
-_shared: Path | None = None
-
-
-def share(folder: Path) -> None:
-    """Networks that another process of this run has built are taken from this folder of the run."""
-    global _shared
-    folder.mkdir(exist_ok=True)
-    _shared = folder
-
-
-def _built(name: str) -> Network:
     return row_of(name).build(_parts(name)[1])
 
 
