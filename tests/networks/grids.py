@@ -1,11 +1,23 @@
-"""Heads over grids as networks store them, for tests that look into them."""
+"""Heads over grids, of however many variables, and as networks store them, for tests that look into them."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.grids.grid import solved_grid
+from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Attention, Network
+
+
+def grid_of(text: str, names: str, on: tuple[float, float], within: float, dtype: Dtype = "float64") -> Network:
+    """A function of variables of one letter each, as one grid of all of them, which ah.approximate may take apart."""
+    function, (low, high) = parse(text, tuple(names)), on
+    target = SeveralVariables((function,), tuple(names), (low,) * len(names), (high,) * len(names))
+    return solved_grid(target, BuildRequest(within, dtype)).network
 
 
 def sides_of(network: Network) -> tuple[int, ...]:

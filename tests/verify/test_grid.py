@@ -31,7 +31,7 @@ from anchorhead.verify.grids.smooth import _Proof, verify_grid
 from anchorhead.verify.grids.tensor import prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import arithmetic_of
-from tests.networks.grids import stored_grid
+from tests.networks.grids import grid_of, stored_grid
 
 FLOAT64 = arithmetic_of("float64")
 QUICK = [
@@ -71,7 +71,7 @@ def box_of(target: Entries) -> list[tuple[float, float]]:
 @cache
 def built(case: Case) -> Built:
     text, names, on, within, dtype = case
-    network = ah.approximate(text, on=dict.fromkeys(names, on), within=within, dtype=dtype)
+    network = grid_of(text, names, on, within, dtype)
     atom, target = stored_grid(network), Entries.of(network.program)
     axes = [(np.asarray(a, np.float64), np.asarray(g, np.float64)) for a, g in atom.axes]
     origins, values = (np.asarray(array, np.float64) for array in (atom.origins, atom.values[..., 0]))
