@@ -64,8 +64,6 @@ LEMMAS = (
              "terms_count: scales and shifts of claims count (logistic, float32)"),
     Mutation("scalar/cells.py", "_Proof._claimed", "self.scale * h", "h",
              "terms_count: scales and shifts of claims count (logistic, float32)"),
-    Mutation("scalar/cells.py", "_Proof._expanded", "* c + self.shift) + rest", "* c + self.shift)",
-             "self_key: what the table states follows (('tanh', 'float32', 2))"),
     Mutation("scalar/cells.py", "_Proof._scale", "np.maximum(t, 1.0)", "2 * np.maximum(t, 1.0)",
              "self_key: the own value is rounded"),
     Mutation("scalar/cells.py", "_Proof._summed", "sums * whole", "0 * whole",

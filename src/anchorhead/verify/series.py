@@ -67,7 +67,7 @@ class Series:
         rounded += 40 * model.tiny * (1 + sum(abs(c) for _, c in self.powers)) * (1 + s) ** MAX_POWER
         rounded *= abs(self.scale) * SLACK
         nothing = np.zeros(len(keys[0]))
-        part = Part(*keys, *[nothing] * 6, EXACT, whole=True)
+        part = Part(*keys, nothing, nothing, nothing, nothing, nothing, nothing, EXACT, whole=True)
         claim = Claim(self._function(), 1.0, 0.0, 1.0, 0.0)
         found = prove([part], claim, [(low, high)], EXACT, ENOUGH * rounded)
         return (found.approximation + rounded) * SLACK

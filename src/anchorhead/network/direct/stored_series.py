@@ -46,10 +46,10 @@ def _or_none(value: Any) -> Any:
 
 
 def _read(row: Mapping[str, Any]) -> Saturated:
-    keys = (tuple(float(x) for x in row[name]) for name in ("slopes", "offsets", "values"))
+    a, g, v = (tuple(float(x) for x in row[name]) for name in ("slopes", "offsets", "values"))
     low, high = (
         end if row[name] is None else float(row[name]) for name, end in (("low", -math.inf), ("high", math.inf))
     )
     powers = tuple((int(power), float(coefficient)) for power, coefficient in row["coefficients"])
     scale, shift, reach, error = (float(row[name]) for name in ("scale", "shift", "reach", "error"))
-    return Saturated(*keys, float(row["origin"]), low, high, powers, scale, shift, reach, error)
+    return Saturated(a, g, v, float(row["origin"]), low, high, powers, scale, shift, reach, error)
