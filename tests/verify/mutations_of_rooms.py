@@ -20,6 +20,8 @@ ROOMS = (
     Mutation("grids/smooth.py", "_Proof._on", "else math.inf", "else 0.0", "grid: a kink in the box is refused"),
     Mutation("programs/complex.py", "_where", "UNKNOWN if side is None else then", "then",
              "grid: a kink in the box is refused"),
+    Mutation("programs/complex.py", "_softplus", "return a + (1", "return (1",
+             "grid: functions are no larger around a box than is said (softplus(3*x*y))"),
     Mutation("programs/complex.py", "_power", "real - imaginary", "real + imaginary",
              "grid: functions are no larger around a box than is said (1/(1 + x**2))"),
     Mutation("grids/head.py", "Grid.interpolation_errors", "norms * rest + 2", "2",

@@ -43,7 +43,7 @@ MAX_POINTS, MAX_NODES = 120, 1_000_000
 MAX_BOXES, MAX_OPERATIONS = 128, 40_000_000
 """Operations: those of the function, on balls."""
 RHOS = (1.1, 1.25, 1.5, 1.8, 2.2, 2.7, 3.4, 4.5, 6.0, 9.0, 15.0, 30.0)
-PARTS, SMALLEST, LARGE = 200, 1e-4, 8.0
+PARTS, SMALLEST, LARGE = 1_000, 1e-4, 8.0
 """Of a rectangle, so many and no smaller than this share of a side; a bound on one may be so many times what is met."""
 REST = 0.002
 """Of what is stated: what each kind of rest may add."""

@@ -45,6 +45,21 @@ def _power(n: int, a: Any) -> Any:
     return acb(real - imaginary, 2 * root.real * root.imag)
 
 
+def _sigmoid(a: Any) -> Any:
+    """By the exponential that is small, so that wide balls stay tight."""
+    negative = acb(a).real.mid() < 0
+    power = (a if negative else -a).exp()
+    return (power if negative else 1) / (1 + power)
+
+
+def _softplus(a: Any) -> Any:
+    """log(1 + e^a), which is a + log(1 + e^-a) wherever the imaginary part is less than pi."""
+    a = acb(a)
+    if a.real.mid() > 0 and abs(a.imag) < arb.pi():
+        return a + (1 + (-a).exp()).log(analytic=True)
+    return (1 + a.exp()).log(analytic=True)
+
+
 COMPLEX: dict[str, Callable[..., Any]] = {
     "pi": arb.pi,
     "e": arb.const_e,
@@ -64,8 +79,8 @@ COMPLEX: dict[str, Callable[..., Any]] = {
     "tanh": lambda a: a.tanh(),
     "erf": lambda a: a.erf(),
     "erfc": lambda a: a.erfc(),
-    "sigmoid": lambda a: 1 / (1 + (-a).exp()),
-    "softplus": lambda a: (1 + acb(a).exp()).log(analytic=True),
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
     "abs": lambda a: _where("<", a, arb(0), -a, a),
     "min": lambda *args: _extreme(*args, largest=False),
     "max": lambda *args: _extreme(*args, largest=True),
