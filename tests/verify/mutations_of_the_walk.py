@@ -38,7 +38,7 @@ WALK = (
     Mutation("claims.py", "Claims._result", "total = proven.total", "total = 0.0",
              "refused: a weight of the last map", slow=True),
     Mutation("claims.py", "Claims._moves", "slope * rounded + jump", "jump",
-             "claims: arguments that are off move heads of steep functions no further (x**2, 0.002)"),
+             "refused: an input's weight, a little", slow=True),
     Mutation("claims.py", "Claims._moves", "slope * approximate", "0.0",
              "what_follows: what follows is what it was (deep, one token (float32))", slow=True),
     Mutation("claims.py", "_leaning", "part.lean + lean", "part.lean",
