@@ -55,8 +55,9 @@ def verify_grid(
 ) -> int:
     """The number of boxes that it took; raises NotVerified where the bound does not follow."""
     grid.check()
+    low, high = zip(*box, strict=True)
     with precision():
-        cuts, rounding = grid_rounding(grid, *zip(*box, strict=True), model, 0.02 * stated)
+        cuts, rounding = grid_rounding(grid, low, high, model, 0.02 * stated)
         require(float(rounding.min()) < stated, f"a bound of {stated:.6g} on a grid whose rounding alone is larger")
         return _Proof(grid, function, list(variables), cuts, rounding, stated).cover(box)
 
