@@ -91,3 +91,10 @@ def test_reports_name_the_worst(tmp_path: Path) -> None:
     assert found.largest is not None
     assert "relu" in found.largest.what
     assert network("neurons, uniform (float32)").certificate.bound == found.stated
+
+
+def test_two_softmaxes_of_a_kink_that_ask_with_sums_of_their_own_are_verified() -> None:
+    """Each may round its query otherwise: by how much that moves them is told by slopes near the kink, not by steep
+    anchors times large values."""
+    network = ah.approximate("2*abs(x - y)", on={"x": (-1, 1), "y": (0, 2)}, within=1e-3, dtype="float32")
+    assert ah.check(network).verified

@@ -247,10 +247,7 @@ class _Proof:
         cell = c + arb(0, 1) * h
         try:
             wide = [part.series(cell, h, keys, ORDER + 1) for part, keys in both]
-            leans = [
-                part.series(cell + arb(0, part.lean), h, keys, 2) if part.lean else one
-                for (part, keys), one in zip(both, wide, strict=True)
-            ]
+            leans = [above(abs(p.slope(cell + arb(0, p.lean), keys) * h)) if p.lean else None for p, keys in both]
         except Undecided:
             return None
         points = [part.series(c, h, keys, ORDER) for part, keys in both]
@@ -258,10 +255,10 @@ class _Proof:
         sizes = [[above(abs(coefficient(one, j))) for j in range(ORDER)] for one in points]
         # r' = sum j r_j x^(j-1), and the rest of its own Taylor series; balls know little of sums that cancel
         speed = [
-            min(above(abs(coefficient(own, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
-            if own is one
-            else above(abs(coefficient(own, 1)))
-            for one, own, size, tail in zip(wide, leans, sizes, tails, strict=True)
+            lean
+            if lean is not None
+            else min(above(abs(coefficient(one, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
+            for one, lean, size, tail in zip(wide, leans, sizes, tails, strict=True)
         ]
         # halving tells no more of the slope of a part that leans further than the cell is wide
         rise = [

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat, arb_series
 
-from anchorhead.verify.balls import exact
+from anchorhead.verify.balls import above, exact
 from anchorhead.verify.programs.expressions import Undecided
 from anchorhead.verify.rounding import (
     OWN_UNIT,
@@ -152,6 +152,32 @@ class Softmax:
         if lower[0].contains(0):
             raise Undecided("softmax")
         return arb_series(upper, prec=order) / arb_series(lower, prec=order)
+
+    def slope(self, c: arb, near: np.ndarray) -> arb:
+        """dr/dt on a cell, less what the first key's own line rises by: with w the weights, H what keys hold, any A, V,
+
+            sum_k w_k (a_k - A)(H_k - V) - (sum_k w_k (a_k - A)) (sum_k w_k (H_k - V)) + sum_k w_k (own_k - own_0).
+
+        V is near the mean of H, and logits are taken relative to the key that would move it most, whose slope is A:
+        balls of keys that hold much, of either sign, are then narrow, and wide ones are of keys that hold about V.
+        """
+        keys, middle = near.tolist(), c.mid()
+        held = [self.v[k] + self.own[k] * middle for k in keys]
+        weights = self._weights(middle, keys, keys[0])
+        mean = (sum((w * x for w, x in zip(weights, held, strict=True)), arb(0)) / sum(weights, arb(0))).mid()
+        gauge = max(zip(weights, held, keys, strict=True), key=lambda one: above(one[0] * abs(one[1] - mean)))[2]
+        total = tilts = aparts = both = own = arb(0)
+        for w, k in zip(self._weights(c, keys, gauge), keys, strict=True):
+            tilt, apart = self.a[k] - self.a[gauge], self.v[k] + self.own[k] * c - mean
+            total, tilts, aparts, both = total + w, tilts + w * tilt, aparts + w * apart, both + w * tilt * apart
+            own += w * (self.own[k] - self.own[keys[0]])
+        if not total > 0:
+            raise Undecided("softmax")
+        return (both + own) / total - tilts / total * (aparts / total)
+
+    def _weights(self, t: arb, keys: Sequence[int], gauge: int) -> list[arb]:
+        """e^(logits), relative to one of the keys."""
+        return [((self.a[k] - self.a[gauge]) * t + (self.g[k] - self.g[gauge])).exp() for k in keys]
 
     def _powers(self, near: np.ndarray) -> tuple[list[arb], arb_mat]:
         """Slopes of keys less that of the first one, and the coefficients of e^(slope x)."""
