@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 from anchorhead import incontext
-from anchorhead.incontext import networks
+from anchorhead.constructions.learners import networks
 from anchorhead.lemmas.learners.own_anchors import Piece
 from anchorhead.network import Network
 from anchorhead.verify.files import Stored, read_file

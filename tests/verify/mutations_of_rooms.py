@@ -100,6 +100,8 @@ ROOMS = (
              "refused: a grid's input there and back"),
     Mutation("grids/tensor.py", "_inputs", "is_plain_quantity(z) and z.ids[0]", "z.ids[0]",
              "refused: a grid's argument in the program"),
+    Mutation("programs/exact.py", "is_plain_quantity", "z.constant[0, 0] == 0", "True",
+             "refused: a grid's argument in the program"),
     Mutation("grids/tensor.py", "_origin", "t.coefficients[0, 0, 0] != 1", "False",
              "refused: a grid's inputs, doubled"),
     Mutation("grids/tensor.py", "_expression", "nodes += [(\"number\", factor, ())", "nodes += [(\"number\", 1.0, ())",

@@ -205,6 +205,8 @@ class Claims:
     def _match(self, unit: Unit) -> tuple[float, tuple[Atom | None, Claim] | None]:
         t, (low, high) = unit.reading.t, unit.reading.ends
         points = np.unique(np.concatenate([np.linspace(low, high, SAMPLES), [min(max(0.0, low), high)]]))
+        if self.exact.excluded:
+            points = self._with_turns(unit, points)
         all_read = cast("np.ndarray", sum(_values(part, points) for part in unit.parts))
         size = float(np.abs(all_read).max()) + 1e-300
         best: tuple[float, Atom | None, Claim] | None = None
@@ -227,6 +229,20 @@ class Claims:
         if best is None or best[0] > FAR * size:
             return size, None
         return best[0], (best[1], best[2])
+
+    @staticmethod
+    def _with_turns(unit: Unit, points: np.ndarray) -> np.ndarray:
+        """And points at which one anchor of a softmax passes on to the next, and between them: functions that are
+        claimed outside some intervals alone may be 0 at all points that are far apart."""
+        found = [points]
+        for part in unit.parts:
+            order = np.argsort(part.slopes)
+            gaps = np.diff(part.slopes[order])
+            turns = -np.diff(part.offsets[order])[gaps > 0] / gaps[gaps > 0]
+            turns = np.sort(turns[(turns > points[0]) & (turns < points[-1])])
+            turns = turns[:: len(turns) // SAMPLES + 1]
+            found += [turns, (turns[1:] + turns[:-1]) / 2]
+        return np.unique(np.concatenate(found))
 
     def _candidates(self, t: Forms) -> list[tuple[Atom, float, float]]:
         """Atoms whose argument is scale t + shift, nearly."""

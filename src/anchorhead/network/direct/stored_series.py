@@ -22,7 +22,7 @@ def series_data(module: DirectModule) -> list[dict[str, Any]]:
     """The series that heads are computed by, as data."""
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
     found = dict.fromkeys(group.head.found for group in groups if isinstance(group.head, SeriesHead))
-    return [{name: _or_none(one) for name, one in asdict(series).items()} for series in found]
+    return [_as_json(asdict(series)) for series in found]
 
 
 def stored_series(data: Mapping[str, Any]) -> Finder:
@@ -40,8 +40,12 @@ def stored_series(data: Mapping[str, Any]) -> Finder:
     return find
 
 
-def _or_none(value: Any) -> Any:
-    """JSON has no infinities."""
+def _as_json(value: Any) -> Any:
+    """What a file gives back as it is: JSON has no tuples and no infinities."""
+    if isinstance(value, dict):
+        return {name: _as_json(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return [_as_json(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

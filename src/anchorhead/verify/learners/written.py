@@ -82,7 +82,8 @@ class Given:
     ) -> None:
         """The network is this one."""
         layers = (*before, Repeat(tuple(body), self.target.times), last)
-        require(self.network.output == output and len(self.network.layers) == len(layers), "another network of layers")
+        require(self.network.output == output, "the network does not put out w")
+        require(len(self.network.layers) == len(layers), "the layers are not those of this learner")
         require(same(self.network.embed, embed), "the tokens are not those of this learner")
         for number, (one, other) in enumerate(zip(self.network.layers, layers, strict=True), start=1):
             if isinstance(other, Repeat):
