@@ -92,6 +92,13 @@ def test_what_does_not_fit_is_refused():
         inner @ 3
 
 
+def test_networks_are_composed_as_programs():
+    f, g = (ah.approximate(text, on={"x": (-1, 1)}, within=0.1) for text in ("sin(x)", "exp(x)"))
+    with pytest.raises(ah.AnchorheadError, match=r"ah.compile\(ah.program\(g\) @ ah.program\(f\)"):
+        g @ f
+    assert ah.compile(ah.program(g) @ ah.program(f), within=0.1).certificate.kind == "proven"
+
+
 def test_a_program_shows_its_steps():
     lines = str(ah.program("exp(x) + y", on={"x": (0, 1), "y": (-1, 1)})).splitlines()
     assert [line.split()[0] for line in lines] == ["input", "x", "y", "q3"]

@@ -191,6 +191,13 @@ class Network(ReadOnly):
             y = y[..., 0]
         return y[()]
 
+    def __matmul__(self, other: Any) -> Self:
+        """Networks are no layers of one another: what is composed are programs, and one network is proven for both."""
+        raise AnchorheadError(
+            f"a network after {'another' if isinstance(other, Network) else f'a {type(other).__name__}'}: compose "
+            "programs, as in ah.compile(ah.program(g) @ ah.program(f), within=1e-4), which is proven as one"
+        )
+
     def _check_evaluation(self, evaluation: Any) -> None:
         covered = EVALUATIONS[:1] if self.certificate is None else self.certificate.evaluations
         if checked_word("evaluation", evaluation, EVALUATIONS) not in covered:

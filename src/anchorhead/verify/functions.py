@@ -94,7 +94,8 @@ class _Search:
 
     def run(self) -> Behaviour:
         least, most, slope, jump = float("inf"), float("-inf"), 0.0, 0.0
-        self._met(self.start), self._met(self.end)
+        for end in (self.start, self.end):
+            self._met(end)
         waiting = deque([(self.start, self.end)])
         turns: list[tuple[float, float, float, float]] = []
         cells = 0
