@@ -143,7 +143,7 @@ def columns(names, axis):
 
 
 def blunt_the_keys(registers, names):
-    registers[:, columns(names, 0)] *= 0.1
+    registers[:, columns(names, 0)] *= 0.001
 
 
 def turn_the_keys(registers, names):

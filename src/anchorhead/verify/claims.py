@@ -222,7 +222,7 @@ class Claims:
             values, read = every[known], all_read[known]
             hints = unit.hints.get(None if atom is None else atom.number, [])
             told = [(pair, 1.0) for pair in hints]
-            for (alpha, beta), handicap in told if unit.hints else self._factors(values, read, not atoms):
+            for (alpha, beta), handicap in told if unit.hints else self._factors(values, read):
                 error = handicap * max(float(np.abs(read - alpha * values - beta).max()), 1e-14 * size)
                 if best is None or error < best[0]:
                     best = error, atom, Claim(function, scale, shift, alpha, beta)  # type: ignore[arg-type]
@@ -300,9 +300,9 @@ class Claims:
             found.append((atom, *self.learned[-1]))
         return found
 
-    def _factors(self, values: np.ndarray, read: np.ndarray, fitted: bool) -> list[tuple[tuple[float, float], float]]:
+    def _factors(self, values: np.ndarray, read: np.ndarray) -> list[tuple[tuple[float, float], float]]:
         """Pairs (alpha, beta) with read = alpha values + beta, nearly: numbers of the pool, up to powers of two, and
-        those that fit best, where there is no function to be told from a line; and how much better they must be."""
+        those that fit best; and how much better they must be."""
         if not np.ptp(values) > 0:
             return [((1.0, float(read.mean() - values.mean())), 1.0)]
         centred, pairs = values - values.mean(), []
@@ -311,7 +311,7 @@ class Claims:
         for scale, shift in self.pool.outer:
             power = 0.0 if flat else 2.0 ** round(np.log2(alpha * scale))
             pairs += [((power / scale, beta), 1.0) for beta in (-shift / scale, 0.0)]
-        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)] if fitted else pairs
+        return [*pairs, ((alpha, float(read.mean() - alpha * values.mean())), FITTED)]
 
     # results
 

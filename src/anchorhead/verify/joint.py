@@ -14,6 +14,7 @@ import numpy as np
 
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
 from anchorhead.verify.scalar.part import Part
@@ -24,11 +25,12 @@ DIGITS = 5
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """A unit, how much of it every output takes, and by how much that is off."""
+    """A unit, how much of it every output takes, and by how much that is off; members: what it was joined of."""
 
     take: np.ndarray
     off: np.ndarray
     unit: Unit
+    members: tuple[Taken, ...] = ()
 
     def instead(self, first: np.ndarray, ratio: float, model: Arithmetic) -> np.ndarray:
         """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
@@ -42,7 +44,7 @@ class Taken:
 
 def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
     """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
-    joined = [_joined(context, _same(context, row)) for row in rows]
+    joined = _proven_better(context, [_joined(context, _same(context, row)) for row in rows])
     found = iter(context.explained([mine.unit for row in joined for mine in row], where))
     reads: list[list[Reads]] = []
     for row in joined:
@@ -56,6 +58,24 @@ def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights:
                 size = np.array([one.mass if weights else one.reach])
                 reads[-1].append(Reads(mine.take[:, None], one.form, size, terms, mine.off))
     return reads
+
+
+def _proven_better(context: Context, rows: list[list[Taken]]) -> list[list[Taken]]:
+    """Joined units whose proof is no worse than those of their members, which stand in their place otherwise: kinks of
+    opposite numbers that are each off are no line together."""
+
+    def error(units: Sequence[Taken]) -> float:
+        try:
+            found = context.claims.explain([one.unit for one in units])
+        except NotVerified:  # parts of a function alone may be none
+            return np.inf
+        pairs = zip(units, found, strict=True)
+        return sum(np.inf if of is None else float(np.abs(one.take).max()) * of.error for one, of in pairs)
+
+    def chosen(mine: Taken) -> Sequence[Taken]:
+        return mine.members if mine.members and error([mine]) > error(mine.members) else (mine,)
+
+    return [[one for mine in row for one in chosen(mine)] for row in rows]
 
 
 def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[list[Taken]]:
@@ -73,7 +93,7 @@ def _same(context: Context, taken: Sequence[Taken]) -> list[Taken]:
         return ("alone", id(one)) if number is None else number, np.round(one.take, 12).tobytes()
 
     groups = _grouped(taken, name)
-    return [group[0] if len(group) == 1 else _together(context, group) for group in groups]
+    return [group[0] if len(group) == 1 else replace(_together(context, group), members=()) for group in groups]
 
 
 def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
@@ -83,16 +103,27 @@ def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
         lead = one.take[np.abs(one.take).argmax()]
         return *direction(one.unit.reading.t), (np.round(one.take / (lead or 1.0), DIGITS) + 0.0).tobytes()
 
-    return [one for group in _grouped(taken, name) for one in _better(context, group)]
+    found = []
+    for group in _grouped(taken, name):
+        whole = _better(context, group)
+        if whole is not None:
+            found.append(whole)
+            continue
+        pairs = [group[0]]
+        for one in group[1:]:  # parts of one function stand side by side
+            pair = _better(context, [pairs[-1], one])
+            pairs[-1:] = [pairs[-1], one] if pair is None else [pair]
+        found += pairs
+    return found
 
 
-def _better(context: Context, group: list[Taken]) -> list[Taken]:
+def _better(context: Context, group: list[Taken]) -> Taken | None:
     """The group as one, if that is closer to a function than its members are."""
     if len(group) == 1:
-        return group
+        return group[0]
     together = _together(context, group)
     apart = [float(np.abs(one.take).max()) * context.claims.match(one.unit)[0] for one in (together, *group)]
-    return [together] if apart[0] < sum(apart[1:]) else group
+    return together if apart[0] < sum(apart[1:]) else None
 
 
 def _together(context: Context, group: list[Taken]) -> Taken:
@@ -107,7 +138,8 @@ def _together(context: Context, group: list[Taken]) -> Taken:
         parts = tuple(_times(part, ratio) for part in one.unit.parts)
         units.append(replace(one.unit, parts=parts))
         off = off + one.instead(first.take, ratio, context.model)
-    return Taken(first.take, off, joint(units, context.quantities))
+    members = tuple(one for mine in group for one in mine.members or (mine,))
+    return Taken(first.take, off, joint(units, context.quantities), members)
 
 
 def _times(part: Part, ratio: float) -> Part:

@@ -31,7 +31,7 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic, arithmet
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.head_rounding import head_rounding
 
-UP = 1 + 1e-5
+UP = 1 + 1e-4
 """For what is counted here in another order than there."""
 
 

@@ -182,5 +182,5 @@ class AlongAll:
 
         self.margin = max(self.margin, moved + float(scores.wrong[[0, -1]].max()))
         steep = steepest(self.head.between(np.minimum(z.low, scores.low), np.maximum(z.high, scores.high)))
-        drawn = facts.steepest * box.length**2
+        drawn = facts.steepest * box.length * box.length  # what overflows is infinite; a power would raise
         return Links(steep, facts.error, self.head.rounding, moments, drawn, (box.least, box.safe))

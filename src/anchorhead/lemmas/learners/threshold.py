@@ -68,7 +68,8 @@ class Clip:
     @property
     def most(self) -> float:
         """|w| for which no logit overflows."""
-        return float(np.finfo(self.dtype).max) / (8 * max(map(abs, self.slopes)))
+        steepest = max(map(abs, self.slopes))
+        return float(np.finfo(self.dtype).max) / (8 * steepest) if steepest else float("inf")
 
     def error(self, target: Descent) -> ClipError:
         """What S gets wrong in one entry of w, the last subtraction left out."""

@@ -270,7 +270,9 @@ def distance(
     left = np.abs(along(difference, sources.middle) + constant) + sources.reach(difference)
     noise = own_error(sources.count) * (sources.sizes(np.abs(difference)) + np.abs(constant)) + own_error(2) * size
     same = (difference == 0).all(axis=-1) & (constant == 0)
-    return np.where(same, units * FLOAT64.unit * size, left + noise)
+    # of a size of which nothing is known no units are nothing, too
+    unseen = np.where(np.equal(units, 0), 0.0, units * FLOAT64.unit * size)
+    return np.where(same, unseen, left + noise)
 
 
 def own_error(terms: int) -> float:

@@ -24,15 +24,16 @@ from anchorhead.verify.rounding import OWN_UNIT, Arithmetic
 
 CELLS = {1: 4096, 2: 200, 3: 24, 4: 10}
 """Of a box, along each of so many axes."""
-LOOKS = 100
+LOOKS = {1: 1000, 2: 100, 3: 100, 4: 100}
 """Boxes of cells, at most."""
 
 
-def cover(grid: Grid, known: Known, box: Box, model: Arithmetic, stated: float, looks: int = LOOKS) -> int:
+def cover(grid: Grid, known: Known, box: Box, model: Arithmetic, stated: float, looks: int | None = None) -> int:
     """The number of boxes that it took to show |computed r - f| <= stated; raises NotVerified where that does not
     follow, and Unsettled where it takes more."""
     grid.check()
     waiting, looked = [box], 0
+    looks = LOOKS[len(box)] if looks is None else looks
     while waiting:
         box = waiting.pop()
         looked += 1
