@@ -182,7 +182,7 @@ def test_a_changed_weight_fails_the_check(name):
 
 
 BAD = {
-    "neither size nor error": ({}, "one of the two"),
+    "neither size nor error": ({}, "within is missing"),
     "both": ({"within": 1e-3, "anchors": 3}, "one of the two"),
     "error 0": ({"within": 0}, "above 0"),
     "no anchors": ({"anchors": 0}, "from 1 to"),

@@ -84,7 +84,7 @@ def test_bounds_are_proven_again(key):
     entry = heads[KEYS.index(key) * 7 % min(len(heads), 8)]
     again = prove(entry, *key[:3])
     assert again.exact <= entry.exact * (1 + 1e-9)
-    assert again.rounding <= entry.rounding * (1 + 1e-9)
+    assert again.rounding <= entry.rounding * (1 + 1e-6)  # other processors find other last digits; 1% more is stated
     assert math.isclose(round_up(again.total), entry.bound, rel_tol=1e-2)
 
 

@@ -202,6 +202,8 @@ def _checked(request: BuildRequest) -> BuildRequest:
     if (within is None) == (anchors is None):
         raise AnchorheadError(
             f"within={shown(within)} and anchors={shown(anchors)}: give one of the two, the error or the size"
+            if anchors is not None
+            else "within is missing: the error asked for, as in within=1e-4; of ah.head and ah.compile, or anchors="
         )
     if anchors is not None:
         anchors = checked_count("anchors", anchors, 1, MAX_ANCHORS)
