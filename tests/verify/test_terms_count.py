@@ -8,9 +8,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from flint import arb
 
 from anchorhead.verify import rounding
-from anchorhead.verify.balls import exact, precision
+from anchorhead.verify.balls import coefficient, exact, precision
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
 from anchorhead.verify.scalar.cells import Claim, prove
@@ -95,6 +96,20 @@ def test_keys_that_may_weigh_something_are_kept() -> None:
         ((near, leak),) = softmax.windows(np.zeros(1), np.ones(1))
         assert len(near) == kept
         assert leak >= (np.exp(-100.0) if kept == 1 else 0.0)
+
+
+def test_slopes_of_a_softmax_are_enclosed() -> None:
+    """On cells, beside what series have at their points."""
+    rng = np.random.default_rng(0)
+    no = np.zeros(4)
+    for _ in range(20):
+        slopes, offsets, values, own = rng.normal(size=(4, 4)) * [[9.0], [1.0], [3.0], [1.0]]
+        softmax = Softmax(Part(slopes, offsets, values, no, no, no, no, no, no, MODEL, own=own), MODEL)
+        keys, (at, half) = rng.permutation(4), rng.uniform(0, 1, 2) * [1.0, 1e-3]
+        with precision():
+            found = softmax.slope(exact(at) + arb(0, 1) * exact(half), keys)
+            for t in np.linspace(at - half, at + half, 7)[1:-1].tolist():
+                assert found.contains(coefficient(softmax.series(exact(t), arb(1), keys, 2), 1))
 
 
 def test_keys_that_lean_towards_the_heaviest_are_kept() -> None:
