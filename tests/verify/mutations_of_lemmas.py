@@ -78,7 +78,7 @@ LEMMAS = (
              "terms_count: keys that may weigh something are kept"),
     Mutation("scalar/cells.py", "_Proof._rounding", "1.001 * part.lean", "0.0 * part.lean",
              "terms_count: what a head is off by counts (lean)"),
-    Mutation("scalar/softmax.py", "Softmax.slope", "- tilts / total * (aparts / total)", "",
+    Mutation("scalar/softmax.py", "Softmax.slope", "both + w * tilt * apart", "both + w * apart",
              "terms_count: slopes of a softmax are enclosed"),
     Mutation("scalar/softmax.py", "Softmax.slope", "(both + own) / total", "both / total",
              "terms_count: slopes of a softmax are enclosed"),
