@@ -16,8 +16,8 @@ from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Network, Repeat
 from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.programs.program import read_program
-from tests.verify.learner_files import largest_error, loaded, tampered
-from tests.verify.test_learners import data, learner, stored
+from tests.verify.learners.learner_files import largest_error, loaded, tampered
+from tests.verify.learners.test_learners import data, learner, stored
 
 NAMES = ("squared, float32", "lasso", "logistic", "squared, sequence", "two variables", "momentum")
 

@@ -60,7 +60,7 @@ class Subject:
 @cache
 def subject(name: str) -> Subject:
     """A learner of the table, or of the tests of the verifier's learners."""
-    from tests.verify.test_learners import learner
+    from tests.verify.learners.test_learners import learner
 
     network: Any = of_table(name) if name in TABLE else learner(name)
     return Subject(name, *saved(network), network.descent.loss)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .files import Change
+from ..files import Change
 
 Header, Arrays = dict[str, Any], dict[str, np.ndarray]
 RAMP, TWO, GROUPS, KERNEL, HEAD = (

@@ -21,7 +21,7 @@ from anchorhead.verify.folders.folder import FAMILIES, REPORT, verify_folder
 from anchorhead.verify.programs.expressions import Undecided
 
 pytest.importorskip("transformers")
-sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "convert"))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Attention, Linear
 from anchorhead.verify.joint import Taken, _same, _together, direction, joint
 
-from .test_claims import claims
+from ..heads.test_claims import claims
 
 MODEL = rounding.MODELS["float32"]
 VALUES = np.array([[-3.0, 1.0], [0.5, 2.0], [2.0, -1.0]])

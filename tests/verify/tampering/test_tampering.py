@@ -17,11 +17,11 @@ from anchorhead.network import Network
 from anchorhead.verify import verify
 from tests.networks import names, network
 
-from .tampering import named
-from .tampering.changes import CHANGES
-from .tampering.file import file_of, header_of
-from .tampering.hunt import hunt
-from .tampering.search import breaks
+from . import named
+from .changes import CHANGES
+from .file import file_of, header_of
+from .hunt import hunt
+from .search import breaks
 
 pytestmark = pytest.mark.all_cases
 

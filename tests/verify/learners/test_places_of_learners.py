@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from .tampering.places import CHANGES, TABLE, hunt, pair, place, prompted, subject
+from ..tampering.places import CHANGES, TABLE, hunt, pair, place, prompted, subject
 from .test_learners import QUICK, SLOW
 
 FAST = {

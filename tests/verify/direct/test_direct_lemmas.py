@@ -25,9 +25,10 @@ from anchorhead.verify.grammar import Attention
 from anchorhead.verify.rounding import MODELS, SILENT
 from anchorhead.verify.scalar.cells import prove
 
-from . import adversary, heads_directly
-from .files import report
-from .test_claims import claims
+from ..files import report
+from ..heads import adversary
+from ..heads.test_claims import claims
+from . import heads_directly
 
 
 @pytest.mark.parametrize("name", heads_directly.HEADS)

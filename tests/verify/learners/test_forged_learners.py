@@ -20,10 +20,10 @@ from anchorhead.verify.learners.update import Update
 from anchorhead.verify.programs.program import read_program
 from anchorhead.verify.rounding import arithmetic_of
 
+from ..tampering.search import breaks
 from . import forged_learners as forged
 from . import test_learner_many as of_many
 from .learner_files import loaded
-from .tampering.search import breaks
 from .test_learners import accepted, learner, stored
 
 pytestmark = pytest.mark.all_cases

@@ -14,8 +14,8 @@ import pytest
 
 from anchorhead.network import Network, Repeat
 
+from ..tampering.orders import KINDS, ORDERS, Tokens, _Run
 from . import test_learner_many as of_many
-from .tampering.orders import KINDS, ORDERS, Tokens, _Run
 from .test_learners import data, learner
 
 W = r"[wv](\d+| of the intercept)"

@@ -23,8 +23,8 @@ from anchorhead.verify.balls import precision
 from anchorhead.verify.series import Series, that_may_run
 from tests.networks import names, network, row_of
 
+from ..files import report
 from . import heads_directly
-from .files import report
 from .heads_directly import Keys
 
 DIRECT = (

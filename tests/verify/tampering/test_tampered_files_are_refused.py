@@ -14,7 +14,7 @@ import anchorhead as ah
 from anchorhead.verify import verify
 from tests.networks import inputs
 
-from .files import Change, parts, report, written
+from ..files import Change, parts, report, written
 from .structural_changes import HARMLESS, STRUCTURE
 
 pytestmark = pytest.mark.all_cases

@@ -21,8 +21,8 @@ from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken
 from anchorhead.verify.rounding import MODELS
 
+from ..heads.test_claims import claims
 from . import heads_directly
-from .test_claims import claims
 
 KINK, LINE = "a kink, float32", "a line, float32"
 SMOOTH = np.array([-30.0, 30.0]), np.array([0.0, 0.0]), np.array([-1.0, 0.7])

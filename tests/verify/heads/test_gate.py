@@ -15,8 +15,8 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.scalar.softmax import ORDER
 from anchorhead.verify.self_keys.gate import GatePart, underflow, verify_gate
-from tests.verify.heads_as_stored import function_of, gate_of, read_at, rounding_on
-from tests.verify.test_self_key import OnlyWeights
+from tests.verify.heads.heads_as_stored import function_of, gate_of, read_at, rounding_on
+from tests.verify.heads.test_self_key import OnlyWeights
 
 HEADS = [head for frontier in all_gates() for head in frontier.heads]
 QUICK = [head for head in HEADS if head.high == 64 and head.registers in (7, 13)][:5]

@@ -15,7 +15,7 @@ from anchorhead.verify.forms import EXACT, Forms
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.groups import _groups, after_groups, shares, valued
 
-from .test_claims import claims
+from ..heads.test_claims import claims
 
 MODEL = rounding.MODELS["float32"]
 

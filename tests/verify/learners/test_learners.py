@@ -20,8 +20,8 @@ from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_
 from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.programs.program import read_program
 
+from ..tampering.search import breaks
 from .learner_files import largest_error, loaded, tampered
-from .tampering.search import breaks
 
 SMALL = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3}
 TWO = incontext.link("s + sin(s)/2 + s*y**2/4 - y", "g(s, y)")

@@ -20,7 +20,7 @@ from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.slopes import slopes_of
 
-from .tampering.file import File, header_of
+from ..tampering.file import File, header_of
 
 X, Y = ["variable", "x"], ["variable", "y"]
 Nodes = list[list[Any]]

@@ -38,7 +38,7 @@ from benchmarks.figures_cases import DEEP
 from tests.compiler.test_equal_forms import NAMES, grown
 from tests.networks import network as built
 
-from .files import report
+from ..files import report
 
 BOX = dict.fromkeys("xyzwu", (0.5, 2.0))
 SIGNED = dict.fromkeys("xyzw", (-1.0, 1.0))

@@ -20,7 +20,7 @@ from anchorhead.verify.scalar.softmax import ORDER, Softmax
 from anchorhead.verify.self_keys.powers import Powers, Quotient
 from anchorhead.verify.self_keys.self_key import SelfKey, require_room, verify_self_key
 from tests.proof.self_key_cases import as_attention, fused
-from tests.verify.heads_as_stored import function_of, read_at, rounding_on, self_key_of
+from tests.verify.heads.heads_as_stored import function_of, read_at, rounding_on, self_key_of
 
 HEADS = [head for frontier in self_key_frontiers() for head in frontier.heads]
 NAMED = {(head.function, head.dtype, head.registers): head for head in HEADS}

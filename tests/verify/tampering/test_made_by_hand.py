@@ -21,7 +21,7 @@ from anchorhead.network import Attention, Embed, Linear, Network, Softmax
 from anchorhead.proof.statement import Statement
 from anchorhead.verify import Report, verify
 
-from .tampering.orders import ORDERS, evaluate
+from .orders import ORDERS, evaluate
 
 DENSE = np.array([1 / 3, 0.7, -0.9], np.float32)
 """A row whose products with three numbers round, and add up to other numbers in other orders."""

@@ -13,7 +13,7 @@ from anchorhead.verify.grammar import MASKS, Attention, Stream
 from anchorhead.verify.readings import lowered, mixed, seen
 from tests.networks import inputs, names, network
 
-from .tampering.orders import KINDS, ORDERS, _Run, evaluate
+from ..tampering.orders import KINDS, ORDERS, _Run, evaluate
 
 
 @pytest.mark.parametrize("name", names("layer", "float64"))

@@ -32,6 +32,7 @@ from anchorhead.verify.learners import (
     written,
 )
 
+from ..mutations.mutations import forget
 from . import forged_learners as forged
 from . import test_forged_learners as of_forged
 from . import test_learner_lemmas as lemmas
@@ -39,7 +40,6 @@ from . import test_learner_many as of_many
 from . import test_learner_paths as paths
 from . import test_learners as learners
 from .learner_files import changed
-from .mutations import forget
 
 Noticed = Callable[[], bool]
 """Whether a claim of the other tests fails."""

@@ -14,7 +14,7 @@ import anchorhead as ah
 from anchorhead.verify import verify
 from tests.networks import names, row_of
 
-from .files import Change, written
+from ..files import Change, written
 
 PAIR = "callable, tokens (float32)"
 

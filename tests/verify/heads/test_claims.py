@@ -19,8 +19,8 @@ from anchorhead.verify.readings import Reading
 from anchorhead.verify.scalar.cells import prove
 from anchorhead.verify.scalar.part import Part
 
+from ..files import written
 from . import adversary
-from .files import written
 
 MODEL = rounding.MODELS["float32"]
 
