@@ -221,6 +221,20 @@ def links_of_registers(file: Stored) -> Stored:
     return put(file, "layers.0.registers", (0, value), 2.0**60)
 
 
+def another_threshold(file: Stored) -> Stored:
+    """The clip is a tenth larger than what w is to be shrunk by, and else what it was."""
+    value = list(file.network["layers"][0]["features"]).index("value of the clip")
+    return put(file, "layers.0.registers", (slice(None), value), 1.1 * file.tensors["layers.0.registers"][:, value])
+
+
+def steep_anchors_of_others(file: Stored) -> Stored:
+    """Of many learners: anchors of other links are lowered by 1000, out of reach of scores near 0. Those of a kink are
+    steep, and heard by every row whose score is beyond it."""
+    gates = [j for j, name in enumerate(file.network["layers"][0]["features"]) if name.startswith("not for flag")]
+    lowered = file.tensors["layers.0.registers"][:, gates] != 0
+    return put(file, "layers.0.registers", (slice(None), gates), -1000.0 * lowered)
+
+
 def a_head_without_anchors(file: Stored) -> Stored:
     """One head more for the hinge in a sequence, to which no anchor belongs: it reads those of the other head."""
     given = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3, "intercept": True}

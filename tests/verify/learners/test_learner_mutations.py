@@ -27,6 +27,7 @@ from anchorhead.verify.learners import (
     score,
     sequence,
     target,
+    threshold,
     transformer,
     update,
     written,
@@ -178,6 +179,9 @@ MUTATIONS = {
         link.Link, "strips", lambda f: property(lambda self: [(0.0, 0.0)]),
         fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
     ),
+    "clip: thresholds have no error": Mutation(
+        threshold.Clip, "error", lambda f: lambda *args: 0.0, accepts("lasso", forged.another_threshold),
+    ),
     "update: stored factors are right": Mutation(
         update.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
@@ -200,6 +204,10 @@ MUTATIONS = {
         lambda: learners.accepted(
             learners.stored(learners.CURVED), _conditions(learners.CURVED, "keeps within", {"quantity": "s - y"})
         ),
+    ),
+    "heads: what other links read is heard at 0 or not at all": Mutation(
+        heads, "silent", lambda f: lambda part, ends, model: f(part, [(0.0, 0.0)], model),
+        fails(of_forged.test_forged_files_of_many_learners_are_refused, forged.steep_anchors_of_others),
     ),
     "heads: rows of either sign need not agree": Mutation(
         transformer, "heard", lambda f: lambda anchors, lowered, plus, minus, *more: f(
@@ -280,10 +288,6 @@ def _slowly(between: Callable[[prompt.PromptPath], None], path: prompt.PromptPat
     path.target = replace(target, rate=1e-6)
     between(path)
     path.target = target
-
-
-def _many_refused(end: str, change: Callable[[np.ndarray], np.ndarray], which: int) -> bool:
-    return _refused_of_many(weights(end, change, which))
 
 
 def _refused_of_many(change: Callable[[Stored], Stored]) -> bool:
